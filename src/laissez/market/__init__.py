@@ -1,0 +1,108 @@
+"""The market: a deterministic exchange for leases on a forest of resources.
+
+Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no randomness, no floats, no logging, nothing else of `laissez`.
+Change it with `Market.apply(command, at) -> events`; ask it with the read-only methods of `Market`.
+"""
+
+from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.commands import (
+    ALTERNATIVES_MAX,
+    ORDERS_PER_TENANT_MAX,
+    PRICE_MAX,
+    AdvanceTime,
+    Alternative,
+    AmendOrder,
+    Band,
+    BringOnline,
+    CancelOrder,
+    CloseBooks,
+    Command,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    TakeOffline,
+    at_market,
+    at_price,
+)
+from laissez.market.errors import BooksAreClosed, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.events import (
+    BooksClosed,
+    ControlsSet,
+    Event,
+    FeeCharged,
+    FloorSet,
+    LeafBroughtOnline,
+    LeafTakenOffline,
+    LeaseEnded,
+    LeaseStarted,
+    LimitSet,
+    OrderAmended,
+    OrderCancelled,
+    OrderPlaced,
+    Refused,
+)
+from laissez.market.market import Market
+from laissez.market.money import MoneyError, dollars, format_price, parse_price
+from laissez.market.reasons import EndReason, Reason
+from laissez.market.spec import parse_topology
+from laissez.market.topology import Topology, TopologyError
+
+__all__ = [
+    "ALTERNATIVES_MAX",
+    "ORDERS_PER_TENANT_MAX",
+    "PRICE_MAX",
+    "AdvanceTime",
+    "Alternative",
+    "AmendOrder",
+    "Band",
+    "Bill",
+    "BooksAreClosed",
+    "BooksClosed",
+    "BringOnline",
+    "CancelOrder",
+    "CloseBooks",
+    "Command",
+    "ControlsSet",
+    "EndReason",
+    "Event",
+    "FeeCharged",
+    "FeeLine",
+    "FloorSet",
+    "LeafBroughtOnline",
+    "LeafTakenOffline",
+    "LeaseEnded",
+    "LeaseLine",
+    "LeaseStarted",
+    "LeaseView",
+    "LimitSet",
+    "Market",
+    "MarketError",
+    "MoneyError",
+    "OrderAmended",
+    "OrderCancelled",
+    "OrderPlaced",
+    "OrderView",
+    "PlaceOrder",
+    "PriceSegment",
+    "Reason",
+    "Refused",
+    "Relinquish",
+    "SetControls",
+    "SetFloor",
+    "SetLimit",
+    "SnapshotError",
+    "TakeOffline",
+    "TimeNotReached",
+    "Topology",
+    "TopologyError",
+    "UnknownLease",
+    "UnknownScope",
+    "at_market",
+    "at_price",
+    "dollars",
+    "format_price",
+    "parse_price",
+    "parse_topology",
+]

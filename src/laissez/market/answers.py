@@ -1,0 +1,75 @@
+"""What the market's read-only questions answer with: frozen structs, detached from the state they describe.
+
+Charges are exact integers in micro-dollar-microseconds per hour (a rate times a duration); `money.dollars` divides them, once, for print.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from laissez.market.commands import Alternative
+
+
+class OrderView(msgspec.Struct, frozen=True, gc=False):
+    """An open order: its alternatives in force, and its place in the queue (`number`, M10)."""
+
+    order: int
+    tenant: str
+    number: int
+    alternatives: tuple[Alternative, ...]
+
+
+class LeaseView(msgspec.Struct, frozen=True, gc=False):
+    """A live lease. `charged` is `rate`, or less while the hold caps it (M17)."""
+
+    lease: int
+    tenant: str
+    leaf: str
+    order: int
+    start: int
+    limit: int | None
+    hold_until: int | None
+    rate: int
+    charged: int
+
+
+class PriceSegment(msgspec.Struct, frozen=True, gc=False):
+    """From `start` to `end` (half-open) a lease was charged `rate`; `None` stands for a carried-forward amount whose detail was closed."""
+
+    start: int
+    end: int
+    rate: int | None
+    charge: int
+
+
+class LeaseLine(msgspec.Struct, frozen=True, gc=False):
+    """One lease on a bill: when it was held (`end` is `None` while it lasts) and what it cost within the bill's period."""
+
+    lease: int
+    leaf: str
+    start: int
+    end: int | None
+    charge: int
+
+
+class FeeLine(msgspec.Struct, frozen=True, gc=False):
+    """One flash fee on a bill: `rate` from `start` until `end`, and what of it fell within the bill's period."""
+
+    order: int
+    scope: str
+    rate: int
+    start: int
+    end: int
+    charge: int
+
+
+class Bill(msgspec.Struct, frozen=True, gc=False):
+    """What a tenant owes for `[since, until)`. `carried` is what closed books hold; `total` is the sum of everything above it."""
+
+    tenant: str
+    since: int
+    until: int
+    leases: tuple[LeaseLine, ...]
+    fees: tuple[FeeLine, ...]
+    carried: int
+    total: int

@@ -1,0 +1,284 @@
+"""How leaves change hands (M7 to M9, M17).
+
+The market must be stable after every command: no owner pressed beyond its limit, no idle leaf that a resting order would take.
+Filling an order removes its pressure everywhere, and its winner outbids everyone who could press on it; so opening one leaf never
+makes another unstable. That is why clearing is a short list of leaves to open, found once, each looked at again when its turn
+comes, and why it ends.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from laissez.market.controls import hold_of
+from laissez.market.events import LeaseEnded, LeaseStarted
+from laissez.market.lease import Lease
+from laissez.market.node import NEVER
+from laissez.market.reasons import EndReason
+
+if TYPE_CHECKING:
+    from laissez.market.node import Node
+    from laissez.market.order import Order, Resting
+    from laissez.market.state import State
+    from laissez.market.tenant import Tenant
+
+
+def rate_of(leaf: Node, owner: Tenant | None) -> int:
+    """What presses on a leaf held by `owner`: the highest floor or foreign bid on its path (M5)."""
+    rate = 0
+    node: Node | None = leaf
+    while node is not None:
+        pressing = node.pressing(owner)
+        if pressing > rate:
+            rate = pressing
+        node = node.above
+    return rate
+
+
+def floor_of(node: Node | None) -> int:
+    """The highest floor on the path of a node; 0 above a root (M4)."""
+    floor = 0
+    while node is not None:
+        if node.floor > floor:
+            floor = node.floor
+        node = node.above
+    return floor
+
+
+def idle_ask(scope: Node) -> int:
+    """The lowest floor of an idle online leaf below a scope; NEVER if there is none."""
+    return max(scope.idle_ask, floor_of(scope.above))
+
+
+def winner_of(leaf: Node) -> Resting | None:
+    """Who takes a leaf that opens: the highest limit, then the deepest scope, then the earliest order (M8)."""
+    best: Resting | None = None
+    floor = 0
+    node: Node | None = leaf
+    while node is not None:  # from the leaf up, so that on a tie the deeper scope stays
+        floor = max(floor, node.floor)
+        if node.book is not None:
+            first = node.book.first_in_line()
+            if first is not None and (best is None or first.limit > best.limit):
+                best = first
+        node = node.above
+    return best if best is not None and best.limit >= floor else None
+
+
+# -- orders in and out of the books
+
+
+def rest(state: State, order: Order) -> None:
+    """Put every alternative of an order into the book of its scope."""
+    for resting in order.alternatives:
+        resting.scope.own_book().add(resting)
+        _count_below(resting.scope, 1)
+        resting.scope.reprice(state.now, state.revision)
+
+
+def withdraw(state: State, order: Order) -> None:
+    """Take every alternative of an order out of its book, all at once (M2)."""
+    for resting in order.alternatives:
+        resting.scope.own_book().remove(resting)
+        _count_below(resting.scope, -1)
+        resting.scope.reprice(state.now, state.revision)
+
+
+def _count_below(scope: Node, change: int) -> None:
+    node: Node | None = scope
+    while node is not None:
+        node.resting_below += change
+        node = node.parent
+
+
+# -- leases
+
+
+def end_lease(state: State, leaf: Node, reason: EndReason, rate: int) -> None:
+    lease = leaf.lease
+    assert lease is not None, f"{leaf.path} has no lease to end"
+    lease.end = state.now
+    lease.held = False
+    leaf.lease = None
+    lease.tenant.loses(leaf.first_leaf)
+    limit = None if lease.limit == NEVER else lease.limit
+    state.events.append(LeaseEnded(state.now, lease.tenant.name, lease.id, leaf.path, reason, rate, limit))
+
+
+def _start_lease(state: State, leaf: Node, won: Resting) -> None:
+    order = won.order
+    tenant = order.tenant
+    withdraw(state, order)
+    del state.orders[order.id]
+    del tenant.orders[order.id]
+    state.leases_numbered += 1
+    hold = hold_of(leaf) if state.with_controls else 0
+    hold_until = state.now + hold if hold else -1
+    lease = Lease(state.leases_numbered, leaf, tenant, order.id, state.now, won.limit, hold_until)
+    leaf.lease = lease
+    tenant.gains(leaf.first_leaf)
+    tenant.leases[lease.id] = lease
+    state.leases[lease.id] = lease
+    state.filled[order.id] = lease
+    if hold:
+        heappush(state.holds, (hold_until, lease.id, lease))
+    until = hold_until if hold else None
+    state.events.append(LeaseStarted(state.now, tenant.name, lease.id, leaf.path, order.id, rate_of(leaf, tenant), won.limit, until))
+
+
+def open_leaf(state: State, leaf: Node) -> None:
+    """Give a leaf without a lease to whoever takes it; without a taker it is idle (M8)."""
+    won = winner_of(leaf)
+    if won is not None:
+        _start_lease(state, leaf, won)
+    leaf.refresh_leaf()
+
+
+def open_for_price(state: State, leaf: Node) -> None:
+    """End a lease that is pressed beyond its limit, say which price did it (M13), and open the leaf."""
+    lease = leaf.lease
+    if lease is not None:
+        rate = rate_of(leaf, lease.tenant)
+        reason = EndReason.FLOOR_RAISED if floor_of(leaf) >= rate else EndReason.OUTBID
+        end_lease(state, leaf, reason, rate)
+    open_leaf(state, leaf)
+
+
+# -- clearing
+
+
+def is_unstable(leaf: Node) -> bool:
+    """M7 for one leaf."""
+    lease = leaf.lease
+    if lease is None:
+        return leaf.online and winner_of(leaf) is not None
+    return not lease.held and rate_of(leaf, lease.tenant) > lease.limit
+
+
+def clear_order(state: State, order: Order) -> None:
+    """After *place* and *amend*: the order takes the best deal it can get (M9)."""
+    steps_left = len(state.orders) + len(state.forest.leaves)
+    while order.id in state.orders:
+        leaf = _best_deal(order)
+        if leaf is None:
+            return
+        assert steps_left > 0, "clearing must end within as many steps as there are orders and leaves"
+        steps_left -= 1
+        open_for_price(state, leaf)
+
+
+def _best_deal(order: Order) -> Node | None:
+    """The leaf with the largest surplus that the order can take: on a tie an idle one, then the first in path order."""
+    best: Node | None = None
+    best_surplus = -1
+    best_leased = False
+    for resting in order.alternatives:
+        scope = resting.scope
+        ask = idle_ask(scope)
+        if ask <= resting.limit:
+            surplus = resting.limit - ask
+            if surplus > best_surplus or (surplus == best_surplus and (best_leased or _comes_first(scope, best))):
+                leaf = scope.first_idle(ask)
+                if surplus > best_surplus or best_leased or _comes_first(leaf, best):
+                    best, best_surplus, best_leased = leaf, surplus, False
+        ask = scope.ask_for(order.tenant)
+        if ask < resting.bid:
+            surplus = resting.limit - ask
+            if surplus > best_surplus or (surplus == best_surplus and best_leased and _comes_first(scope, best)):
+                leaf = scope.first_leased(ask, order.tenant)
+                if surplus > best_surplus or _comes_first(leaf, best):
+                    best, best_surplus, best_leased = leaf, surplus, True
+    return best
+
+
+def _comes_first(node: Node, best: Node | None) -> bool:
+    """Could a leaf below `node` (or `node` itself) stand before `best` in path order?"""
+    return best is None or node.first_leaf < best.first_leaf
+
+
+def clear_leaves(state: State, leaves: list[Node]) -> None:
+    """After any other command: the unstable ones among `leaves` open one by one, lowest ask first, idle before leased, then path order (M9)."""
+    asks: list[tuple[int, int, int]] = []
+    for leaf in leaves:
+        if leaf.lease is None:
+            asks.append((floor_of(leaf), 0, leaf.first_leaf))
+        else:
+            asks.append((leaf.lease.limit, 1, leaf.first_leaf))
+    asks.sort()
+    for _, _, position in asks:
+        leaf = state.forest.leaves[position]
+        if is_unstable(leaf):
+            open_for_price(state, leaf)
+
+
+def leases_below_limit(scope: Node, floor: int) -> list[Node]:
+    """The leaves below a scope whose lease can be taken and has a limit below `floor`."""
+    found: list[Node] = []
+    waiting = [scope]
+    while waiting:
+        node = waiting.pop()
+        if node.lease_ask >= floor:
+            continue
+        if node.children is None:
+            found.append(node)
+        else:
+            waiting.extend(node.children)
+    return found
+
+
+def idle_within_reach(scope: Node) -> list[Node]:
+    """The idle online leaves below a scope that some resting alternative can take.
+
+    Walks down with the highest limit and floor met so far, into subtrees only where a limit reaches the lowest ask or where more orders rest.
+    """
+    limit, floor = _highest_limit(scope.above), floor_of(scope.above)
+    found: list[Node] = []
+    waiting = [(scope, limit, floor)]
+    while waiting:
+        node, limit, floor = waiting.pop()
+        if node.idle_ask == NEVER:
+            continue
+        floor = max(floor, node.floor)
+        if node.book is not None:
+            first = node.book.first_in_line()
+            if first is not None:
+                limit = max(limit, first.limit)
+        if node.children is None:
+            if limit >= floor:
+                found.append(node)
+            continue
+        reached = limit >= max(floor, node.idle_ask)
+        if reached or node.resting_below > (node.book.count if node.book is not None else 0):
+            waiting.extend((child, limit, floor) for child in node.children)
+    return found
+
+
+def _highest_limit(node: Node | None) -> int:
+    """The highest limit resting on the path of a node; -1 if nothing rests there."""
+    limit = -1
+    while node is not None:
+        if node.book is not None:
+            first = node.book.first_in_line()
+            if first is not None:
+                limit = max(limit, first.limit)
+        node = node.above
+    return limit
+
+
+def end_holds(state: State, until: int) -> None:
+    """End the holds that end by `until`, each at its own time, and clear at that time (M17)."""
+    holds = state.holds
+    while holds and holds[0][0] <= until:
+        at = holds[0][0]
+        released: list[Node] = []
+        while holds and holds[0][0] == at:
+            lease = heappop(holds)[2]
+            if lease.end < 0:
+                lease.held = False
+                lease.leaf.refresh_leaf()
+                released.append(lease.leaf)
+        if released:
+            state.now = at
+            state.revision += 1
+            clear_leaves(state, released)

@@ -1,0 +1,117 @@
+"""Everything that can change the market, one frozen struct each.
+
+A command is plain data: it can be stored, sent and replayed. It does not carry its own time; the caller gives that to `Market.apply(command, at)`.
+Prices are whole micro-dollars per hour, durations whole microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+PRICE_MAX = 10_000_000_000  # 10,000 dollars per hour: far above any instance on sale, far below what would overflow a 63-bit product with a year
+ALTERNATIVES_MAX = 16  # enough for every type x zone a tenant names by hand; bounds the work of one command
+ORDERS_PER_TENANT_MAX = 1_000  # open orders; bounds the memory one tenant can claim
+DURATION_MAX_US = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
+FRACTION_MAX_PPM = 1_000_000_000  # a band a thousand times its anchor is no band
+NAME_MAX = 200  # characters of a tenant's name
+
+
+class Alternative(msgspec.Struct, frozen=True, gc=False):
+    """One way to satisfy an order: any leaf below `scope`, pressing with `bid` now, following up to `limit`."""
+
+    scope: str
+    bid: int
+    limit: int
+
+
+def at_price(scope: str, price: int) -> Alternative:
+    """An alternative with one number: it is both bid and limit (M3)."""
+    return Alternative(scope, price, price)
+
+
+def at_market(scope: str, limit: int) -> Alternative:
+    """An alternative that presses nothing and only follows, up to `limit` (M3)."""
+    return Alternative(scope, 0, limit)
+
+
+class Band(msgspec.Struct, frozen=True, gc=False):
+    """How far a price may move within one interval: `fraction_ppm` millionths of its anchor."""
+
+    fraction_ppm: int
+    interval_us: int
+
+
+class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order"):
+    tenant: str
+    alternatives: tuple[Alternative, ...]
+
+
+class AmendOrder(msgspec.Struct, frozen=True, gc=False, tag="amend_order"):
+    """Replace all alternatives of an open order. It keeps its id and goes to the back of the queue (M10)."""
+
+    tenant: str
+    order: int
+    alternatives: tuple[Alternative, ...]
+
+
+class CancelOrder(msgspec.Struct, frozen=True, gc=False, tag="cancel_order"):
+    tenant: str
+    order: int
+
+
+class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
+    """Change the retention limit of a lease; `None` means it is never given up for price (M6)."""
+
+    tenant: str
+    leaf: str
+    limit: int | None
+
+
+class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
+    """Give a leaf up. `budget_spent` marks that it is given up because the tenant's budget ran out (M13)."""
+
+    tenant: str
+    leaf: str
+    budget_spent: bool = False
+
+
+class SetFloor(msgspec.Struct, frozen=True, gc=False, tag="set_floor"):
+    """Set the operator's standing bid at a node; `None` (the same as 0) removes it (M4)."""
+
+    node: str
+    price: int | None
+
+
+class SetControls(msgspec.Struct, frozen=True, gc=False, tag="set_controls"):
+    """Replace the volatility controls set at a node (M15 to M18); `None` leaves that control to the nearest ancestor that sets it."""
+
+    node: str
+    rise: Band | None = None
+    fall: Band | None = None
+    hold_us: int | None = None
+    flash_us: int | None = None
+
+
+class TakeOffline(msgspec.Struct, frozen=True, gc=False, tag="take_offline"):
+    leaf: str
+
+
+class BringOnline(msgspec.Struct, frozen=True, gc=False, tag="bring_online"):
+    leaf: str
+
+
+class AdvanceTime(msgspec.Struct, frozen=True, gc=False, tag="advance_time"):
+    """Let time pass: holds that end on the way end at their own time."""
+
+
+class CloseBooks(msgspec.Struct, frozen=True, gc=False, tag="close_books"):
+    """Carry every charge before `before` forward as one amount per tenant and per lease, and forget the detail behind it."""
+
+    before: int
+
+
+TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish
+OperatorCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+Command: TypeAlias = TenantCommand | OperatorCommand

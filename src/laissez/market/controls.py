@@ -1,0 +1,106 @@
+"""Volatility controls: what an operator sets at a node to slow prices down there and below (M15 to M18).
+
+Every kind is looked up on its own: what governs a node is the nearest setting of that kind on its path, from itself up. The bands
+count intervals from the command that set them, and measure against the value at the start of the current interval, which the
+price logs still know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from laissez.market.node import Node
+    from laissez.market.pricelog import PriceLog
+
+PPM: Final = 1_000_000
+
+
+class Controls:
+    """The settings of one node; 0 for an interval or a duration means that this node does not set that kind."""
+
+    __slots__ = ("fall_interval", "fall_ppm", "flash", "hold", "revision", "rise_interval", "rise_ppm", "set_at")
+
+    def __init__(self, set_at: int, revision: int) -> None:
+        self.set_at = set_at
+        self.revision = revision
+        self.rise_ppm = 0
+        self.rise_interval = 0
+        self.fall_ppm = 0
+        self.fall_interval = 0
+        self.hold = 0
+        self.flash = 0
+
+    def interval_start(self, interval: int, now: int) -> int:
+        return now - (now - self.set_at) % interval
+
+    def anchor(self, log: PriceLog | None, interval: int, now: int) -> int:
+        """The value of `log` at the start of the interval that `now` is in."""
+        if log is None:
+            return 0
+        start = self.interval_start(interval, now)
+        if start == self.set_at:
+            return log.price_at_revision(self.revision)
+        return log.price_before(start)
+
+    def oldest_anchor(self, now: int) -> int:
+        """The earliest time whose prices a band may still ask for."""
+        oldest = now
+        if self.rise_interval:
+            oldest = min(oldest, self.interval_start(self.rise_interval, now))
+        if self.fall_interval:
+            oldest = min(oldest, self.interval_start(self.fall_interval, now))
+        return oldest
+
+
+def clipped_bid(scope: Node, bid: int, now: int) -> int:
+    """The bid in force after the rise band that governs the scope (M15)."""
+    node: Node | None = scope
+    while node is not None:
+        controls = node.controls
+        if controls is not None and controls.rise_interval:
+            anchor = _standing_anchor(scope, controls, now)
+            return min(bid, anchor + anchor * controls.rise_ppm // PPM) if anchor else bid
+        node = node.above
+    return bid
+
+
+def _standing_anchor(scope: Node, controls: Controls, now: int) -> int:
+    anchor = 0
+    node: Node | None = scope
+    while node is not None:
+        anchor = max(anchor, controls.anchor(node.log, controls.rise_interval, now))
+        node = node.above
+    return anchor
+
+
+def clipped_floor(target: Node, price: int, now: int) -> int:
+    """The floor in force after the fall band that governs the node (M16)."""
+    node: Node | None = target
+    while node is not None:
+        controls = node.controls
+        if controls is not None and controls.fall_interval:
+            anchor = controls.anchor(target.floor_log, controls.fall_interval, now)
+            return max(price, anchor - anchor * controls.fall_ppm // PPM)
+        node = node.above
+    return price
+
+
+def hold_of(leaf: Node) -> int:
+    """How long a lease that starts at this leaf now is held (M17); 0 if not at all."""
+    node: Node | None = leaf
+    while node is not None:
+        if node.controls is not None and node.controls.hold:
+            return node.controls.hold
+        node = node.above
+    return 0
+
+
+def flash_of(scope: Node) -> int:
+    """How long a bid at this scope must stand to be free of a fee (M18); 0 if there is no fee."""
+    node: Node | None = scope
+    while node is not None:
+        if node.controls is not None and node.controls.flash:
+            return node.controls.flash
+        node = node.above
+    return 0

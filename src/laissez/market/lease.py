@@ -1,0 +1,68 @@
+"""A lease: one tenant's ownership of one leaf, its limit, its hold, and how much of its charge is already worked out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from laissez.market.node import NEVER
+
+if TYPE_CHECKING:
+    from laissez.market.node import Node
+    from laissez.market.tenant import Tenant
+
+
+class Lease:
+    __slots__ = (
+        "cap_times",
+        "caps",
+        "carried",
+        "carried_to",
+        "end",
+        "held",
+        "hold_until",
+        "id",
+        "leaf",
+        "limit",
+        "order",
+        "settled",
+        "settled_to",
+        "start",
+        "start_limit",
+        "tenant",
+    )
+
+    def __init__(self, id: int, leaf: Node, tenant: Tenant, order: int, start: int, limit: int, hold_until: int) -> None:
+        self.id = id
+        self.leaf = leaf
+        self.tenant = tenant
+        self.order = order
+        self.start = start
+        self.end = -1  # -1 while it lasts
+        self.limit = limit  # NEVER if there is none
+        self.start_limit = limit
+        self.hold_until = hold_until  # -1 if it was never held
+        self.held = hold_until > start
+        self.cap_times: list[int] | None = None  # the history of the cap, for a lease that was held
+        self.caps: list[int] | None = None
+        if self.held:
+            self.cap_times = [start]
+            self.caps = [limit]
+
+        self.carried = 0  # its charge until carried_to, whose detail was closed
+        self.carried_to = start
+        self.settled = 0  # its charge until settled_to: a memo, no part of the state, so that asking changes no bill
+        self.settled_to = start
+
+    def cap(self) -> int:
+        """The most it can be charged now. A limit lowered during the hold does not make the leaf cheaper (M17)."""
+        return max(self.limit, self.start_limit) if self.held else NEVER
+
+    def set_limit(self, limit: int, now: int) -> None:
+        self.limit = limit
+        if self.held and self.caps is not None and self.cap_times is not None and self.cap() != self.caps[-1]:
+            self.cap_times.append(now)
+            self.caps.append(self.cap())
+
+    def last_moment(self, now: int) -> int:
+        """Its end, or now if it lasts."""
+        return now if self.end < 0 else self.end

@@ -1,0 +1,184 @@
+"""A point of a tree, with what a walk up or down needs to know of it.
+
+Two walks make the market fast, and both touch only a handful of nodes:
+
+- *up*, from a leaf to its root: what presses on this leaf (M5), who takes it (M8). Each node answers for the orders and the floor
+  that rest at it.
+- *down*, from a scope to one leaf: which leaf is cheapest (M9, M11). Each node keeps the lowest asks of its whole subtree, so the
+  walk never searches: the lowest floor of an idle leaf, the lowest limit of a leased one, and the lowest limit of any *other*
+  owner, so that "not my own leaf" costs nothing.
+
+A node with very many children would make its asks dear to keep. Such children are gathered under *bundles*, nodes without a name
+that exist for the walk down only: `parent` and `children` include them, `above` passes over them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from laissez.market.book import Book
+from laissez.market.pricelog import PriceLog
+
+if TYPE_CHECKING:
+    from laissez.market.controls import Controls
+    from laissez.market.lease import Lease
+    from laissez.market.tenant import Tenant
+
+NEVER: Final = 1 << 60  # an ask no price reaches, a limit no rate exceeds; small enough to stay a machine word when 1 is added
+
+
+class Node:
+    __slots__ = (
+        "above",
+        "book",
+        "children",
+        "controls",
+        "first_leaf",
+        "floor",
+        "floor_log",
+        "idle_ask",
+        "last_leaf",
+        "lease",
+        "lease_ask",
+        "lease_ask_other",
+        "lease_ask_owner",
+        "log",
+        "online",
+        "parent",
+        "path",
+        "price",
+        "price_by",
+        "price_other",
+        "resting_below",
+    )
+
+    def __init__(self, path: str, above: Node | None) -> None:
+        self.path = path  # "" for a bundle
+        self.above = above  # the next named node towards the root
+        self.parent: Node | None = above  # the next node of any kind towards the root
+        self.children: list[Node] | None = None  # None for a leaf
+        self.first_leaf = 0  # the leaves below are those at positions first_leaf <= p < last_leaf
+        self.last_leaf = 0
+        self.online = True
+        self.lease: Lease | None = None
+
+        self.book: Book | None = None
+        self.floor = 0
+        self.floor_log: PriceLog | None = None
+        self.controls: Controls | None = None
+        self.resting_below = 0  # alternatives resting here or further down
+
+        self.price = 0  # the higher of the floor and the best bid here
+        self.price_by: Tenant | None = None  # who makes it, if a single tenant does
+        self.price_other = 0  # what it would be without them
+        self.log: PriceLog | None = None
+
+        self.idle_ask = NEVER  # lowest floor, counted from here down, of an idle online leaf below
+        self.lease_ask = NEVER  # lowest limit of a lease below that can be taken
+        self.lease_ask_owner: Tenant | None = None  # whose it is
+        self.lease_ask_other = NEVER  # lowest limit of anyone else's
+
+    def is_leaf(self) -> bool:
+        return self.children is None
+
+    def own_book(self) -> Book:
+        if self.book is None:
+            self.book = Book()
+        return self.book
+
+    def pressing(self, owner: Tenant | None) -> int:
+        """The price with which this node presses on a leaf that `owner` holds."""
+        return self.price_other if owner is not None and self.price_by is owner else self.price
+
+    def ask_for(self, tenant: Tenant | None) -> int:
+        """The lowest limit of a lease below that `tenant` does not hold itself."""
+        return self.lease_ask_other if tenant is not None and self.lease_ask_owner is tenant else self.lease_ask
+
+    def reprice(self, now: int, revision: int) -> None:
+        """The book or the floor changed: work out the price anew and log it if it moved."""
+        price = self.floor
+        by: Tenant | None = None
+        other = price
+        book = self.book
+        if book is not None and book.leader is not None and book.leader.best > price:
+            price = book.leader.best
+            other = max(other, book.best_rival())
+            if price > other:  # a price that two tenants make is nobody's own
+                by = book.leader.tenant
+        if price == self.price and by is self.price_by and other == self.price_other:
+            return
+        self.price = price
+        self.price_by = by
+        self.price_other = other
+        if self.log is None:
+            self.log = PriceLog()
+        self.log.record(now, revision, price, by, other)
+
+    def refresh_leaf(self) -> None:
+        """The lease, the floor or the state of this leaf changed: bring the asks up to date, here and above."""
+        lease = self.lease
+        if lease is None:
+            self.idle_ask = self.floor if self.online else NEVER
+            self.lease_ask = NEVER
+            self.lease_ask_owner = None
+        else:
+            self.idle_ask = NEVER
+            self.lease_ask = NEVER if lease.held else lease.limit
+            self.lease_ask_owner = lease.tenant
+        if self.parent is not None:
+            self.parent.refresh_asks()
+
+    def refresh_asks(self) -> None:
+        """Work out the asks from the children's, here and towards the root, until one does not change."""
+        node: Node | None = self
+        while node is not None and node.gather_asks():
+            node = node.parent
+
+    def gather_asks(self) -> bool:
+        """Take the lowest of the children's asks; says whether anything changed."""
+        idle = NEVER
+        low = NEVER
+        owner: Tenant | None = None
+        other = NEVER
+        assert self.children is not None
+        for child in self.children:
+            if child.idle_ask < idle:
+                idle = child.idle_ask
+            if child.lease_ask_owner is owner:
+                low = min(low, child.lease_ask)
+                other = min(other, child.lease_ask_other)
+            elif child.lease_ask < low:
+                other = min(low, child.lease_ask_other)
+                low = child.lease_ask
+                owner = child.lease_ask_owner
+            else:
+                other = min(other, child.lease_ask)
+        if idle < self.floor:
+            idle = self.floor
+        if idle == self.idle_ask and low == self.lease_ask and owner is self.lease_ask_owner and other == self.lease_ask_other:
+            return False
+        self.idle_ask = idle
+        self.lease_ask = low
+        self.lease_ask_owner = owner
+        self.lease_ask_other = other
+        return True
+
+    def first_idle(self, ask: int) -> Node:
+        """The first leaf below, in path order, that is idle with a floor of at most `ask`; there must be one."""
+        node = self
+        while node.children is not None:
+            for child in node.children:
+                if child.idle_ask <= ask:
+                    node = child
+                    break
+        return node
+
+    def first_leased(self, ask: int, tenant: Tenant | None) -> Node:
+        """The first leaf below, in path order, leased at limit `ask` by anyone but `tenant`; there must be one."""
+        node = self
+        while node.children is not None:
+            for child in node.children:
+                if child.ask_for(tenant) == ask:
+                    node = child
+                    break
+        return node

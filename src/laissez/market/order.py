@@ -1,0 +1,39 @@
+"""An order and its alternatives at rest.
+
+An order rests once per alternative, in the book of the alternative's scope, and is never copied to the leaves below (M2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laissez.market.node import Node
+    from laissez.market.tenant import Tenant
+
+
+class Resting:
+    """One alternative of an open order, with the bid in force and what it owes if withdrawn too soon (M18)."""
+
+    __slots__ = ("bid", "gone", "liable", "liable_until", "limit", "order", "scope")
+
+    def __init__(self, order: Order, scope: Node, bid: int, limit: int) -> None:
+        self.order = order
+        self.scope = scope
+        self.bid = bid
+        self.limit = limit
+        self.gone = False  # set when it leaves its book; heaps drop what is gone when they meet it
+        self.liable = 0
+        self.liable_until = 0
+
+
+class Order:
+    """A tenant's wish for one leaf. `id` never changes; `number` is its place in the queue and changes with every amendment (M10)."""
+
+    __slots__ = ("alternatives", "id", "number", "tenant")
+
+    def __init__(self, id: int, number: int, tenant: Tenant) -> None:
+        self.id = id
+        self.number = number
+        self.tenant = tenant
+        self.alternatives: list[Resting] = []

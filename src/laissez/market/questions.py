@@ -1,0 +1,163 @@
+"""Read-only questions. Nothing here changes what any later question or command answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.charges import charge_between, charge_until, segments
+from laissez.market.clearing import idle_ask, rate_of
+from laissez.market.commands import Alternative
+from laissez.market.errors import BooksAreClosed, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.node import NEVER
+
+if TYPE_CHECKING:
+    from laissez.market.lease import Lease
+    from laissez.market.node import Node
+    from laissez.market.order import Order
+    from laissez.market.state import State
+    from laissez.market.tenant import Tenant
+
+
+def find_node(state: State, path: str) -> Node:
+    node = state.forest.by_path.get(path)
+    if node is None:
+        raise UnknownScope(path)
+    return node
+
+
+def find_leaf(state: State, path: str) -> Node:
+    node = find_node(state, path)
+    if not node.is_leaf():
+        raise UnknownScope(path)
+    return node
+
+
+def quote(state: State, name: str | None, path: str) -> int | None:
+    """M11, for the operator (`None`) or within a tenant's pricing domain (M12)."""
+    scope = find_node(state, path)
+    tenant: Tenant | None = None
+    if name is not None:
+        tenant = state.tenants.get(name)
+        if scope.above is not None and (tenant is None or not tenant.owns_between(scope.first_leaf, scope.last_leaf)):
+            raise UnknownScope(path)
+    price = min(idle_ask(scope), scope.ask_for(tenant) + 1)
+    return price if price < NEVER else None
+
+
+def pricing_domain(state: State, name: str) -> tuple[str, ...]:
+    """Every node whose quotes a tenant may see (M12), in path order."""
+    inside: dict[str, None] = {}
+    for root in state.forest.roots:
+        inside[root.path] = None
+    tenant = state.tenants.get(name)
+    for position in tenant.holding if tenant is not None else []:
+        node: Node | None = state.forest.leaves[position]
+        while node is not None and node.path not in inside:
+            inside[node.path] = None
+            node = node.above
+    return tuple(sorted(inside, key=_path_order))
+
+
+def _path_order(path: str) -> list[str]:
+    return path.split("/")
+
+
+def orders(state: State, name: str | None) -> tuple[OrderView, ...]:
+    if name is None:
+        return tuple([_order_view(order) for order in state.orders.values()])
+    tenant = state.tenants.get(name)
+    return tuple([_order_view(order) for order in tenant.orders.values()]) if tenant is not None else ()
+
+
+def _order_view(order: Order) -> OrderView:
+    alternatives = [Alternative(resting.scope.path, resting.bid, resting.limit) for resting in order.alternatives]
+    return OrderView(order.id, order.tenant.name, order.number, tuple(alternatives))
+
+
+def leases(state: State, name: str | None) -> tuple[LeaseView, ...]:
+    live: list[Lease] = []
+    if name is None:
+        live = [leaf.lease for leaf in state.forest.leaves if leaf.lease is not None]
+    else:
+        tenant = state.tenants.get(name)
+        for position in tenant.holding if tenant is not None else []:
+            lease = state.forest.leaves[position].lease
+            assert lease is not None
+            live.append(lease)
+    return tuple([lease_view(lease) for lease in sorted(live, key=_lease_id)])
+
+
+def _lease_id(lease: Lease) -> int:
+    return lease.id
+
+
+def lease_view(lease: Lease) -> LeaseView:
+    rate = rate_of(lease.leaf, lease.tenant)
+    return LeaseView(
+        lease.id,
+        lease.tenant.name,
+        lease.leaf.path,
+        lease.order,
+        lease.start,
+        None if lease.limit == NEVER else lease.limit,
+        lease.hold_until if lease.held else None,
+        rate,
+        min(rate, lease.cap()),
+    )
+
+
+def bill(state: State, name: str, since: int | None, until: int | None) -> Bill:
+    """What a tenant owes for a period, or for everything until now."""
+    end = state.now if until is None else until
+    start = 0 if since is None else since
+    if end > state.now:
+        raise TimeNotReached(end, state.now)
+    if start < state.closed_before and (since is not None or end < state.closed_before):
+        raise BooksAreClosed(start if since is not None else end, state.closed_before)
+    tenant = state.tenants.get(name)
+    if tenant is None:
+        return Bill(name, start, end, (), (), 0, 0)
+    lease_lines = [_lease_line(lease, start, end) for lease in tenant.leases.values() if lease.start < end and (lease.end < 0 or lease.end > start)]
+    fee_lines = [
+        FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(start, end))
+        for fee in tenant.fees
+        if fee.start < end and fee.end > start
+    ]
+    carried = tenant.carried if since is None else 0
+    total = carried
+    for lease_line in lease_lines:
+        total += lease_line.charge
+    for fee_line in fee_lines:
+        total += fee_line.charge
+    return Bill(name, start, end, tuple(lease_lines), tuple(fee_lines), carried, total)
+
+
+def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
+    charge = charge_between(lease, since, until)
+    return LeaseLine(lease.id, lease.leaf.path, lease.start, lease.end if lease.end >= 0 else None, charge)
+
+
+def revenue(state: State) -> int:
+    """All that all tenants owe: counted over leases, not over bills, so that the two can be compared."""
+    total = 0
+    for lease in state.leases.values():
+        total += charge_until(lease, state.now)
+    for tenant in state.tenants.values():
+        total += tenant.carried
+        for fee in tenant.fees:
+            total += fee.charge(0, state.now)
+    return total
+
+
+def price_history(state: State, id: int) -> tuple[PriceSegment, ...]:
+    """What a lease was charged, piece by piece, from its start to its end or now."""
+    lease = state.leases.get(id)
+    if lease is None:
+        raise UnknownLease(id)
+    history: list[PriceSegment] = []
+    if lease.carried_to > lease.start:
+        history.append(PriceSegment(lease.start, lease.carried_to, None, lease.carried))
+    for start, end, rate in segments(lease, lease.carried_to, lease.last_moment(state.now)):
+        history.append(PriceSegment(start, end, rate, (end - start) * rate))
+    return tuple(history)

@@ -1,0 +1,40 @@
+"""Why a command was refused, and why a lease ended: two closed lists.
+
+A refusal is a value, never an exception: the caller did something the rules do not allow, the market said so and changed nothing.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a command was refused. `docs/market.md` says for each what `subject`, `found` and `bound` hold."""
+
+    MALFORMED = "malformed"
+    TIME_BACKWARDS = "time_backwards"
+    TENANT_INVALID = "tenant_invalid"
+    NOT_YOUR_ORDER = "not_your_order"
+    ALREADY_FILLED = "already_filled"
+    NOT_YOUR_LEASE = "not_your_lease"
+    ALTERNATIVES_COUNT = "alternatives_count"
+    SCOPE_UNKNOWN = "scope_unknown"
+    SCOPE_REPEATED = "scope_repeated"
+    NOT_A_LEAF = "not_a_leaf"
+    PRICE_OUT_OF_RANGE = "price_out_of_range"
+    LIMIT_BELOW_BID = "limit_below_bid"
+    TOO_MANY_ORDERS = "too_many_orders"
+    CONTROLS_INVALID = "controls_invalid"
+    ALREADY_OFFLINE = "already_offline"
+    ALREADY_ONLINE = "already_online"
+    BOOKS_CLOSED = "books_closed"
+
+
+class EndReason(StrEnum):
+    """Why a lease ended (M13)."""
+
+    RELINQUISHED = "relinquished"
+    OUTBID = "outbid"
+    FLOOR_RAISED = "floor_raised"
+    TAKEN_OFFLINE = "taken_offline"
+    BUDGET_SPENT = "budget_spent"

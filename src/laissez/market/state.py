@@ -1,0 +1,61 @@
+"""The whole state of a market, and nothing that acts on it.
+
+Everything here is either set by commands or follows from what was. `revision` counts the changes so far: one per accepted command
+that changes something, one per instant at which holds end. It puts changes of the same microsecond in order.
+"""
+
+from __future__ import annotations
+
+from laissez.market.events import Event
+from laissez.market.forest import Forest
+from laissez.market.lease import Lease
+from laissez.market.node import Node
+from laissez.market.order import Order
+from laissez.market.tenant import Tenant
+
+
+class State:
+    __slots__ = (
+        "closed_before",
+        "events",
+        "filled",
+        "forest",
+        "holds",
+        "leases",
+        "leases_numbered",
+        "now",
+        "orders",
+        "orders_numbered",
+        "orders_per_tenant_max",
+        "revision",
+        "tenants",
+        "with_controls",
+    )
+
+    def __init__(self, forest: Forest, orders_per_tenant_max: int) -> None:
+        self.forest = forest
+        self.orders_per_tenant_max = orders_per_tenant_max
+        self.now = 0
+        self.revision = 0
+        self.orders_numbered = 0
+        self.leases_numbered = 0
+        self.closed_before = 0
+        self.tenants: dict[str, Tenant] = {}
+        self.orders: dict[int, Order] = {}  # open ones, by id
+        self.leases: dict[int, Lease] = {}  # live ones, and ended ones until the books are closed over them
+        self.filled: dict[int, Lease] = {}  # by the id of the order that won it, as long as the lease is remembered
+        self.holds: list[tuple[int, int, Lease]] = []  # heap of (end, lease id, lease); may hold leases that ended early
+        self.with_controls: list[Node] = []
+        self.events: list[Event] = []  # of the command being applied
+
+    def tenant(self, name: str) -> Tenant:
+        """The tenant of this name, known from now on."""
+        known = self.tenants.get(name)
+        if known is None:
+            known = Tenant(name, len(self.tenants) + 1)
+            self.tenants[name] = known
+        return known
+
+    def next_order_number(self) -> int:
+        self.orders_numbered += 1
+        return self.orders_numbered

@@ -1,0 +1,51 @@
+"""What the market knows of one tenant: its open orders, what it holds, and what it owes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laissez.market.lease import Lease
+    from laissez.market.order import Order
+
+
+class Fee:
+    """A flash fee (M18): `rate` from `start` until `end`, for a bid withdrawn from `scope` too soon."""
+
+    __slots__ = ("end", "order", "rate", "scope", "start")
+
+    def __init__(self, order: int, scope: str, rate: int, start: int, end: int) -> None:
+        self.order = order
+        self.scope = scope
+        self.rate = rate
+        self.start = start
+        self.end = end
+
+    def charge(self, since: int, until: int) -> int:
+        """What of the fee falls within `[since, until)`."""
+        return self.rate * max(0, min(self.end, until) - max(self.start, since))
+
+
+class Tenant:
+    __slots__ = ("carried", "fees", "holding", "leases", "name", "number", "orders")
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name = name
+        self.number = number  # by order of first appearance; breaks ties between equal bids inside a book, never between orders
+        self.orders: dict[int, Order] = {}
+        self.holding: list[int] = []  # positions of the leaves it owns, sorted: "does it own one below here?" is a bisection
+        self.leases: dict[int, Lease] = {}  # live ones, and ended ones until the books are closed over them
+        self.fees: list[Fee] = []
+        self.carried = 0
+
+    def gains(self, position: int) -> None:
+        insort(self.holding, position)
+
+    def loses(self, position: int) -> None:
+        del self.holding[bisect_left(self.holding, position)]
+
+    def owns_between(self, first: int, last: int) -> bool:
+        """Does it own a leaf at a position in `[first, last)`?"""
+        index = bisect_left(self.holding, first)
+        return index < len(self.holding) and self.holding[index] < last
