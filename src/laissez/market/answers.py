@@ -20,7 +20,7 @@ class OrderView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseView(msgspec.Struct, frozen=True, gc=False):
-    """A live lease. `charged` is `rate`, or less while the hold caps it (M17)."""
+    """A live lease. `charged` is `rate`, or less while the hold caps it; `hold_until` is when its hold ends or ended, if it had one (M17)."""
 
     lease: int
     tenant: str

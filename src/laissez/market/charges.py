@@ -1,8 +1,8 @@
 """What leases were charged: the integral of the rate, worked out when somebody asks (M14).
 
-The rate of a leaf is the highest of what the nodes on its path press with (M5), and each node has logged its price. To know what
-a lease was charged over a period, walk those few logs side by side. A lease remembers how far the last answer went, so each
-change of price is looked at once per lease, and only if somebody asks.
+The rate of a leaf is the highest of what the nodes on its path press with (M5), and each node has logged its price. Usually one of them, the
+root, moves all the time and the others hardly ever: the others are laid out piece by piece, and the busiest log is asked for its integral
+over each piece. A lease remembers how far the last answer went, so asking again costs only what is new.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ def charge_until(lease: Lease, until: int) -> int:
 
 def charge_between(lease: Lease, since: int, until: int) -> int:
     """What a lease was charged within `[since, until)`. The books must be open from `since` on."""
-    until = min(until, lease.last_moment(until))
     if since <= lease.start:
         return charge_until(lease, until)
-    return _integral(lease, since, until)
+    return _integral(lease, since, min(until, lease.last_moment(until)))
 
 
 def segments(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
     """The pieces `(start, end, rate)` of constant charge within `[since, until)`, neighbours of equal rate joined."""
+    if since >= until:
+        return []
+    busy = BusyLogs(lease.leaf, lease.tenant, since, until)
+    times, rates = busy.pieces(busy.logs)
+    if since < lease.hold_until:
+        times, rates = _capped(lease, times, rates, until)
     joined: list[tuple[int, int, int]] = []
-    times, rates = _charged(lease, since, until)
     for i in range(len(times)):
         end = times[i + 1] if i + 1 < len(times) else until
         if joined and joined[-1][2] == rates[i]:
@@ -50,83 +54,81 @@ def segments(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]
 
 
 def _integral(lease: Lease, since: int, until: int) -> int:
-    if since >= until:
-        return 0
-    times, rates = _charged(lease, since, until)
+    """What a lease was charged within `[since, until)`; a hold, short as it is, is walked piece by piece because of its cap."""
     total = 0
-    last = len(times) - 1
-    for i in range(last):
-        total += (times[i + 1] - times[i]) * rates[i]
-    return total + (until - times[last]) * rates[last]
-
-
-def _charged(lease: Lease, since: int, until: int) -> tuple[list[int], list[int]]:
-    """When the charge changes within `[since, until)`, and to what; the first time is `since`."""
-    times, rates = _pressed(lease.leaf, lease.tenant, since, until)
     if since < lease.hold_until:
-        return _capped(lease, times, rates, until)
-    return times, rates
+        held_until = min(until, lease.hold_until)
+        for start, end, rate in segments(lease, since, held_until):
+            total += (end - start) * rate
+        since = held_until
+    if since < until:
+        total += BusyLogs(lease.leaf, lease.tenant, since, until).area()
+    return total
 
 
-def _pressed(leaf: Node, owner: Tenant, since: int, until: int) -> tuple[list[int], list[int]]:
-    """The rate of a leaf for its owner: the highest of the logs on its path."""
-    moving: list[PriceLog] = []
-    starts: list[int] = []
-    still = 0  # the highest price that does not change in the period
-    node: Node | None = leaf
-    while node is not None:
-        log = node.log
-        if log is not None:
-            index = log.index_at(since)
-            if index + 1 < len(log.times) and log.times[index + 1] < until:
-                moving.append(log)
-                starts.append(index)
-            else:
-                still = max(still, log.pressing(index, owner))
-        node = node.above
-    if not moving:
-        return [since], [still]
-    if len(moving) == 1:
-        return _one_log(moving[0], starts[0], owner, since, until, still)
-    return _many_logs(moving, starts, owner, since, until, still)
+class BusyLogs:
+    """The price logs on the path of a leaf that change within `[since, until)`, and the highest price of those that do not."""
 
+    __slots__ = ("least", "logs", "owner", "since", "until")
 
-def _one_log(log: PriceLog, index: int, owner: Tenant, since: int, until: int, still: int) -> tuple[list[int], list[int]]:
-    times = [since]
-    rates = [max(still, log.pressing(index, owner))]
-    index += 1
-    while index < len(log.times) and log.times[index] < until:
-        times.append(log.times[index])
-        rates.append(max(still, log.pressing(index, owner)))
-        index += 1
-    return times, rates
+    def __init__(self, leaf: Node, owner: Tenant, since: int, until: int) -> None:
+        self.owner = owner
+        self.since = since
+        self.until = until
+        self.least = 0
+        self.logs: list[PriceLog] = []
+        node: Node | None = leaf
+        while node is not None:
+            log = node.log
+            if log is not None:
+                index = log.index_at(since)
+                if index + 1 < len(log.times) and log.times[index + 1] < until:
+                    self.logs.append(log)
+                else:
+                    self.least = max(self.least, log.pressing(index, owner))
+            node = node.above
 
+    def area(self) -> int:
+        """The integral of the rate: of the busiest log, over the pieces that the others leave."""
+        if not self.logs:
+            return (self.until - self.since) * self.least
+        busiest = self.logs[0]
+        for log in self.logs:
+            if len(log.times) > len(busiest.times):
+                busiest = log
+        times, rates = self.pieces([log for log in self.logs if log is not busiest])
+        total = 0
+        for i in range(len(times)):
+            end = times[i + 1] if i + 1 < len(times) else self.until
+            if end > times[i]:
+                total += busiest.area(times[i], end, self.owner, rates[i])
+        return total
 
-def _many_logs(logs: list[PriceLog], starts: list[int], owner: Tenant, since: int, until: int, still: int) -> tuple[list[int], list[int]]:
-    current: list[int] = []
-    changes: list[tuple[int, int, int]] = []
-    for which in range(len(logs)):
-        log = logs[which]
-        current.append(log.pressing(starts[which], owner))
-        index = starts[which] + 1
-        while index < len(log.times) and log.times[index] < until:
-            changes.append((log.times[index], which, index))
-            index += 1
-    changes.sort()
-    times = [since]
-    rates = [max(still, max(current))]
-    for time, which, index in changes:
-        current[which] = logs[which].pressing(index, owner)
-        times.append(time)
-        rates.append(max(still, max(current)))
-    return times, rates
+    def pieces(self, logs: list[PriceLog]) -> tuple[list[int], list[int]]:
+        """When the highest price of these logs, and of the still ones, changes, and to what; the first time is `since`."""
+        current: list[int] = []
+        changes: list[tuple[int, int, int]] = []
+        for which in range(len(logs)):
+            log = logs[which]
+            first = log.index_at(self.since)
+            current.append(log.pressing(first, self.owner))
+            for index in range(first + 1, log.index_before(self.until) + 1):
+                changes.append((log.times[index], which, index))
+        changes.sort()
+        times = [self.since]
+        rates = [max(current, default=0)]
+        for time, which, index in changes:
+            current[which] = logs[which].pressing(index, self.owner)
+            times.append(time)
+            rates.append(max(current))
+        return times, [max(rate, self.least) for rate in rates]
 
 
 def _capped(lease: Lease, times: list[int], rates: list[int], until: int) -> tuple[list[int], list[int]]:
     """Apply the cap of a held lease (M17): the pieces are cut where the cap changes and where the hold ends."""
     assert lease.caps is not None and lease.cap_times is not None
     cuts = set(times)
-    cuts.update(cut for cut in lease.cap_times if times[0] < cut < until)
+    cuts.update([cut for cut in lease.cap_times if times[0] < cut < until])
     if lease.hold_until < until:
         cuts.add(lease.hold_until)
     all_times = sorted(cuts)

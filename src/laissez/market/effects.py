@@ -18,7 +18,19 @@ from laissez.market.clearing import (
     rest,
     withdraw,
 )
-from laissez.market.commands import Alternative, AmendOrder, CancelOrder, CloseBooks, PlaceOrder, Relinquish, SetControls, SetFloor, SetLimit
+from laissez.market.commands import (
+    Alternative,
+    AmendOrder,
+    BringOnline,
+    CancelOrder,
+    CloseBooks,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    TakeOffline,
+)
 from laissez.market.controls import Controls, clipped_bid, clipped_floor, flash_of
 from laissez.market.events import (
     BooksClosed,
@@ -211,19 +223,19 @@ def _controls_of(state: State, command: SetControls) -> Controls:
     return controls
 
 
-def take_offline(state: State, path: str) -> None:
-    leaf = state.forest.by_path[path]
+def take_offline(state: State, command: TakeOffline) -> None:
+    leaf = state.forest.by_path[command.leaf]
     leaf.online = False
-    state.events.append(LeafTakenOffline(state.now, path))
+    state.events.append(LeafTakenOffline(state.now, leaf.path))
     if leaf.lease is not None:
         _end_at_once(state, leaf, EndReason.TAKEN_OFFLINE)
     leaf.refresh_leaf()
 
 
-def bring_online(state: State, path: str) -> None:
-    leaf = state.forest.by_path[path]
+def bring_online(state: State, command: BringOnline) -> None:
+    leaf = state.forest.by_path[command.leaf]
     leaf.online = True
-    state.events.append(LeafBroughtOnline(state.now, path))
+    state.events.append(LeafBroughtOnline(state.now, leaf.path))
     open_leaf(state, leaf)
 
 

@@ -40,33 +40,13 @@ OPERATOR: Final = "operator"
 # -- shape: the name of the first field with the wrong type, or "" if all is well
 
 
-def misshapen(command: Any) -> str:
-    if isinstance(command, PlaceOrder):
-        return _misshapen_place(command)
-    if isinstance(command, AmendOrder):
-        return _misshapen_amend(command)
-    if isinstance(command, CancelOrder):
-        return _misshapen_cancel(command)
-    if isinstance(command, (SetLimit, Relinquish)):
-        return _misshapen_lease(command)
-    if isinstance(command, (SetFloor, SetControls)):
-        return _misshapen_node(command)
-    if isinstance(command, (TakeOffline, BringOnline)):
-        return _misshapen_leaf(command)
-    if isinstance(command, CloseBooks):
-        return _misshapen_close(command)
-    if isinstance(command, AdvanceTime):
-        return ""
-    raise TypeError(f"expected a command of the market, found {type(command).__name__}")
-
-
-def _misshapen_place(command: Any) -> str:
+def misshapen_place(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
     return _misshapen_alternatives(command.alternatives)
 
 
-def _misshapen_amend(command: Any) -> str:
+def misshapen_amend(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
     if type(command.order) is not int:
@@ -78,57 +58,80 @@ def _misshapen_alternatives(alternatives: Any) -> str:
     if type(alternatives) is not tuple:
         return "alternatives"
     for alternative in alternatives:
-        if type(alternative) is not Alternative or type(alternative.scope) is not str:
+        if type(alternative) is not Alternative:
             return "alternatives"
-        if type(alternative.bid) is not int or type(alternative.limit) is not int:
-            return "alternatives"
+        if type(alternative.scope) is not str:
+            return "scope"
+        if type(alternative.bid) is not int:
+            return "bid"
+        if type(alternative.limit) is not int:
+            return "limit"
     return ""
 
 
-def _misshapen_cancel(command: Any) -> str:
+def misshapen_cancel(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
     return "" if type(command.order) is int else "order"
 
 
-def _misshapen_lease(command: Any) -> str:
+def misshapen_limit(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
     if type(command.leaf) is not str:
         return "leaf"
-    if isinstance(command, Relinquish):
-        return "" if type(command.budget_spent) is bool else "budget_spent"
     return "" if _is_number_or_none(command.limit) else "limit"
 
 
-def _misshapen_node(command: Any) -> str:
+def misshapen_relinquish(command: Any) -> str:
+    if type(command.tenant) is not str:
+        return "tenant"
+    if type(command.leaf) is not str:
+        return "leaf"
+    return "" if type(command.budget_spent) is bool else "budget_spent"
+
+
+def misshapen_floor(command: Any) -> str:
     if type(command.node) is not str:
         return "node"
-    if isinstance(command, SetFloor):
-        return "" if _is_number_or_none(command.price) else "price"
-    if not _is_band_or_none(command.rise):
-        return "rise"
-    if not _is_band_or_none(command.fall):
-        return "fall"
+    return "" if _is_number_or_none(command.price) else "price"
+
+
+def misshapen_controls(command: Any) -> str:
+    if type(command.node) is not str:
+        return "node"
+    field = _misshapen_band("rise", command.rise) or _misshapen_band("fall", command.fall)
+    if field:
+        return field
     if not _is_number_or_none(command.hold_us):
         return "hold_us"
     return "" if _is_number_or_none(command.flash_us) else "flash_us"
 
 
-def _misshapen_leaf(command: Any) -> str:
+def _misshapen_band(field: str, band: Any) -> str:
+    if band is None:
+        return ""
+    if type(band) is not Band:
+        return field
+    if type(band.fraction_ppm) is not int:
+        return "fraction_ppm"
+    return "" if type(band.interval_us) is int else "interval_us"
+
+
+def misshapen_switch(command: Any) -> str:
     return "" if type(command.leaf) is str else "leaf"
 
 
-def _misshapen_close(command: Any) -> str:
+def misshapen_close(command: Any) -> str:
     return "" if type(command.before) is int else "before"
+
+
+def misshapen_nothing(_: Any) -> str:
+    return ""
 
 
 def _is_number_or_none(value: Any) -> bool:
     return value is None or type(value) is int
-
-
-def _is_band_or_none(band: Any) -> bool:
-    return band is None or (type(band) is Band and type(band.fraction_ppm) is int and type(band.interval_us) is int)
 
 
 # -- rules
@@ -138,7 +141,7 @@ def _no(state: State, tenant: str | None, reason: Reason, subject: str, found: i
     return Refused(state.now, tenant, reason, subject, found, bound)
 
 
-def why_not_tenant(state: State, name: str) -> Refused | None:
+def _why_not_tenant(state: State, name: str) -> Refused | None:
     if name in state.tenants:
         return None
     if not name or len(name) > NAME_MAX or name == OPERATOR or not name.isprintable():
@@ -147,7 +150,9 @@ def why_not_tenant(state: State, name: str) -> Refused | None:
 
 
 def why_not_place(state: State, command: PlaceOrder) -> Refused | None:
-    refused = _why_not_alternatives(state, command.tenant, command.alternatives)
+    refused = _why_not_tenant(state, command.tenant)
+    if refused is None:
+        refused = _why_not_alternatives(state, command.tenant, command.alternatives)
     if refused is not None:
         return refused
     tenant = state.tenants.get(command.tenant)
@@ -158,14 +163,21 @@ def why_not_place(state: State, command: PlaceOrder) -> Refused | None:
 
 
 def why_not_amend(state: State, command: AmendOrder) -> Refused | None:
-    refused = why_not_order(state, command.tenant, command.order)
+    refused = _why_not_order(state, command.tenant, command.order)
     if refused is not None:
         return refused
     return _why_not_alternatives(state, command.tenant, command.alternatives)
 
 
-def why_not_order(state: State, name: str, id: int) -> Refused | None:
+def why_not_cancel(state: State, command: CancelOrder) -> Refused | None:
+    return _why_not_order(state, command.tenant, command.order)
+
+
+def _why_not_order(state: State, name: str, id: int) -> Refused | None:
     """Another tenant's order and one that never was answer alike (M12)."""
+    refused = _why_not_tenant(state, name)
+    if refused is not None:
+        return refused
     order = state.orders.get(id)
     if order is not None and order.tenant.name == name:
         return None
@@ -198,8 +210,15 @@ def _why_not_alternatives(state: State, name: str, alternatives: tuple[Alternati
     return None
 
 
-def why_not_lease(state: State, name: str, leaf: str) -> Refused | None:
+def why_not_relinquish(state: State, command: Relinquish) -> Refused | None:
+    return _why_not_lease(state, command.tenant, command.leaf)
+
+
+def _why_not_lease(state: State, name: str, leaf: str) -> Refused | None:
     """A leaf that is another's, idle, or not there at all answers alike (M12)."""
+    refused = _why_not_tenant(state, name)
+    if refused is not None:
+        return refused
     node = state.forest.by_path.get(leaf)
     if node is None or node.lease is None or node.lease.tenant.name != name:
         return _no(state, name, Reason.NOT_YOUR_LEASE, leaf)
@@ -207,7 +226,7 @@ def why_not_lease(state: State, name: str, leaf: str) -> Refused | None:
 
 
 def why_not_limit(state: State, command: SetLimit) -> Refused | None:
-    refused = why_not_lease(state, command.tenant, command.leaf)
+    refused = _why_not_lease(state, command.tenant, command.leaf)
     if refused is not None:
         return refused
     limit = command.limit
@@ -252,7 +271,15 @@ def _why_not_duration(state: State, kind: str, duration: int | None) -> Refused 
     return None
 
 
-def why_not_switch(state: State, leaf: str, to_online: bool) -> Refused | None:
+def why_not_offline(state: State, command: TakeOffline) -> Refused | None:
+    return _why_not_switch(state, command.leaf, False)
+
+
+def why_not_online(state: State, command: BringOnline) -> Refused | None:
+    return _why_not_switch(state, command.leaf, True)
+
+
+def _why_not_switch(state: State, leaf: str, to_online: bool) -> Refused | None:
     node = state.forest.by_path.get(leaf)
     if node is None:
         return _no(state, None, Reason.SCOPE_UNKNOWN, leaf)
@@ -260,6 +287,10 @@ def why_not_switch(state: State, leaf: str, to_online: bool) -> Refused | None:
         return _no(state, None, Reason.NOT_A_LEAF, leaf)
     if node.online == to_online:
         return _no(state, None, Reason.ALREADY_ONLINE if to_online else Reason.ALREADY_OFFLINE, leaf)
+    return None
+
+
+def never_refused(_state: State, _command: AdvanceTime) -> Refused | None:
     return None
 
 

@@ -10,27 +10,14 @@ from __future__ import annotations
 from heapq import heappop
 from typing import Any
 
-from laissez.market import effects, guards, questions, snapshot
+from laissez.market import questions, snapshot
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
 from laissez.market.clearing import end_holds, floor_of, rate_of
-from laissez.market.commands import (
-    ORDERS_PER_TENANT_MAX,
-    AdvanceTime,
-    AmendOrder,
-    BringOnline,
-    CancelOrder,
-    CloseBooks,
-    Command,
-    PlaceOrder,
-    Relinquish,
-    SetControls,
-    SetFloor,
-    SetLimit,
-    TakeOffline,
-)
+from laissez.market.commands import ORDERS_PER_TENANT_MAX, Command
 from laissez.market.events import Event, Refused
 from laissez.market.forest import Forest
 from laissez.market.reasons import Reason
+from laissez.market.rules import RULES
 from laissez.market.state import State
 from laissez.market.topology import Topology
 
@@ -44,93 +31,31 @@ class Market:
     # -- change
 
     def apply(self, command: Command, at: int) -> list[Event]:
-        """Carry out one command at time `at` and say everything that happened; a single `Refused` if it may not be."""
+        """Carry out one command at time `at` and say everything that happened; a single `Refused` at the end if it may not be."""
         state = self._state
-        refused = self._why_not_now(command, at)
-        if refused is not None:
-            return [refused]
+        rule = RULES.get(type(command))
+        if rule is None:
+            raise TypeError(f"expected a command of the market, found {type(command).__name__}")
+        misshapen, why_not, carry_out = rule
+        if not _is_time(at):
+            return [_refusal(state, command, Reason.MALFORMED, "at", None, None)]
+        field = misshapen(command)
+        if at < state.now:
+            if field:
+                return [_refusal(state, command, Reason.MALFORMED, field, None, None)]
+            return [_refusal(state, command, Reason.TIME_BACKWARDS, "at", at, state.now)]
         events: list[Event] = []
         state.events = events
         if state.holds:
             end_holds(state, at)
         state.now = at
-        refused = self._carry_out(command)
+        refused = why_not(state, command) if not field else _refusal(state, command, Reason.MALFORMED, field, None, None)
         if refused is not None:
             events.append(refused)
-        state.events = []
+        elif carry_out is not None:
+            state.revision += 1
+            carry_out(state, command)
         return events
-
-    def _why_not_now(self, command: Command, at: Any) -> Refused | None:
-        """Guards that come before time moves."""
-        state = self._state
-        if type(at) is not int:
-            return Refused(state.now, _sender(command), Reason.MALFORMED, "at", None, None)
-        if at >= state.now:
-            return None
-        field = guards.misshapen(command)
-        if field:
-            return Refused(state.now, _sender(command), Reason.MALFORMED, field, None, None)
-        return Refused(state.now, _sender(command), Reason.TIME_BACKWARDS, "at", at, state.now)
-
-    def _carry_out(self, command: Command) -> Refused | None:
-        state = self._state
-        field = guards.misshapen(command)
-        if field:
-            return Refused(state.now, _sender(command), Reason.MALFORMED, field, None, None)
-        if isinstance(command, AdvanceTime):
-            return None
-        refused = self._why_not(command)
-        if refused is not None:
-            return refused
-        state.revision += 1
-        if isinstance(command, PlaceOrder):
-            effects.place(state, command)
-        elif isinstance(command, CancelOrder):
-            effects.cancel(state, command)
-        elif isinstance(command, AmendOrder):
-            effects.amend(state, command)
-        elif isinstance(command, SetLimit):
-            effects.set_limit(state, command)
-        elif isinstance(command, Relinquish):
-            effects.relinquish(state, command)
-        elif isinstance(command, SetFloor):
-            effects.set_floor(state, command)
-        elif isinstance(command, SetControls):
-            effects.set_controls(state, command)
-        elif isinstance(command, TakeOffline):
-            effects.take_offline(state, command.leaf)
-        elif isinstance(command, BringOnline):
-            effects.bring_online(state, command.leaf)
-        else:
-            effects.close_books(state, command)
-        return None
-
-    def _why_not(self, command: Command) -> Refused | None:
-        state = self._state
-        if isinstance(command, (PlaceOrder, CancelOrder, AmendOrder, SetLimit, Relinquish)):
-            refused = guards.why_not_tenant(state, command.tenant)
-            if refused is not None:
-                return refused
-        if isinstance(command, PlaceOrder):
-            return guards.why_not_place(state, command)
-        if isinstance(command, CancelOrder):
-            return guards.why_not_order(state, command.tenant, command.order)
-        if isinstance(command, AmendOrder):
-            return guards.why_not_amend(state, command)
-        if isinstance(command, SetLimit):
-            return guards.why_not_limit(state, command)
-        if isinstance(command, Relinquish):
-            return guards.why_not_lease(state, command.tenant, command.leaf)
-        if isinstance(command, SetFloor):
-            return guards.why_not_floor(state, command)
-        if isinstance(command, SetControls):
-            return guards.why_not_controls(state, command)
-        if isinstance(command, TakeOffline):
-            return guards.why_not_switch(state, command.leaf, False)
-        if isinstance(command, BringOnline):
-            return guards.why_not_switch(state, command.leaf, True)
-        assert isinstance(command, CloseBooks)
-        return guards.why_not_close(state, command)
 
     # -- questions
 
@@ -221,6 +146,11 @@ class Market:
         return market
 
 
-def _sender(command: Any) -> str | None:
+def _is_time(at: Any) -> bool:
+    return type(at) is int
+
+
+def _refusal(state: State, command: Any, reason: Reason, subject: str, found: int | None, bound: int | None) -> Refused:
+    """For what is refused before the command's own guards are asked; its fields may be of any type yet."""
     name = getattr(command, "tenant", None)
-    return name if type(name) is str else None
+    return Refused(state.now, name if type(name) is str else None, reason, subject, found, bound)

@@ -1,24 +1,52 @@
 """What a node's price has been: the one thing bills, band anchors and invoices are computed from (M14, M15).
 
-A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is pressed by their own bid (M5), so
-one number is not enough: the log keeps the price, who makes it, and what the price would be without them. Whoever is billed takes
-the second number where they are the one who makes the first. A log grows by one record per change of price, whatever number of
-leaves lies below: this is why a root order re-prices them all at once.
+A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is pressed by their own bid (M5), so one number is
+not enough: the log keeps the price, who makes it, and what the price would be without them. Whoever is billed takes the second number where
+they are the one who makes the first. A log grows by one record per change of price, whatever number of leaves lies below: this is why a
+root order re-prices them all at once.
+
+A root's price may change a hundred times a second, and a lease may last for weeks. So that a bill need not look at every change, eight
+records are summed up in a span, eight spans in a larger one, and so on. A span answers for its whole period unless the rest of the leaf's path
+presses with a price between its lowest and its highest.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from laissez.market.tenant import Tenant
+
+SPAN: Final = 8  # records in a span, and spans in the next larger one
+
+
+class Span:
+    """A run of records: how long, how low and how high, the integral of the price, and how much of it each tenant made alone."""
+
+    __slots__ = ("area", "duration", "high", "low", "made_alone")
+
+    def __init__(self) -> None:
+        self.duration = 0
+        self.low = -1  # the lowest price anyone was pressed with; -1 before the first record is counted in
+        self.high = 0
+        self.area = 0
+        self.made_alone: dict[int, int] = {}  # by tenant number: the integral of price less what it would be without them
+
+    def count_in(self, duration: int, low: int, high: int, area: int) -> None:
+        self.duration += duration
+        self.low = low if self.low < 0 else min(self.low, low)
+        self.high = max(self.high, high)
+        self.area += area
+
+    def credit(self, tenant: int, area: int) -> None:
+        self.made_alone[tenant] = self.made_alone.get(tenant, 0) + area
 
 
 class PriceLog:
     """The changes of one node's price in time order. Before the first record the price is 0."""
 
-    __slots__ = ("by", "others", "prices", "revisions", "times")
+    __slots__ = ("by", "others", "prices", "revisions", "spans", "times")
 
     def __init__(self) -> None:
         self.times: list[int] = []
@@ -26,6 +54,7 @@ class PriceLog:
         self.prices: list[int] = []
         self.by: list[Tenant | None] = []
         self.others: list[int] = []
+        self.spans: list[list[Span]] = []  # spans[k][i] sums up the SPAN**(k+1) records from i * SPAN**(k+1) on
 
     def record(self, at: int, revision: int, price: int, by: Tenant | None, other: int) -> None:
         """Note a change. Only the last change of one revision counts: what happened and was undone within one command never was."""
@@ -38,6 +67,7 @@ class PriceLog:
         self.prices.append(price)
         self.by.append(by)
         self.others.append(other)
+        self._sum_up(len(self.times) - 2)
 
     def _forget_last(self) -> None:
         self.times.pop()
@@ -51,6 +81,8 @@ class PriceLog:
             return price == 0
         return self.prices[-1] == price and self.by[-1] is by and self.others[-1] == other
 
+    # -- what the price was
+
     def pressing(self, index: int, owner: Tenant | None) -> int:
         """The price of record `index` (-1: before the first) as `owner` is pressed by it."""
         if index < 0:
@@ -63,20 +95,104 @@ class PriceLog:
         """The record in force from `time` on (-1: none yet)."""
         return bisect_right(self.times, time) - 1
 
+    def index_before(self, time: int) -> int:
+        """The record in force just before `time` (-1: none yet)."""
+        return bisect_left(self.times, time) - 1
+
     def price_before(self, time: int) -> int:
         """The price after everything that happened at times before `time`."""
-        return self.pressing(bisect_left(self.times, time) - 1, None)
+        return self.pressing(self.index_before(time), None)
 
     def price_at_revision(self, revision: int) -> int:
         """The price right after the change numbered `revision`."""
         return self.pressing(bisect_right(self.revisions, revision) - 1, None)
 
+    # -- integrals
+
+    def area(self, since: int, until: int, owner: Tenant, least: int) -> int:
+        """The integral over `[since, until)` of what presses on `owner`, where something else presses with `least` at any rate."""
+        first = self.index_at(since)
+        last = self.index_before(until)
+        if first >= last:
+            return (until - since) * max(least, self.pressing(first, owner))
+        head = (self.times[first + 1] - since) * max(least, self.pressing(first, owner))
+        tail = (until - self.times[last]) * max(least, self.pressing(last, owner))
+        return head + self._area_of_records(first + 1, last, owner, least) + tail
+
+    def _area_of_records(self, start: int, end: int, owner: Tenant, least: int) -> int:
+        """The same for the whole of records `start <= i < end`: by the largest spans that fit, one after the other."""
+        total = 0
+        while start < end:
+            level = 0
+            size = 1
+            while start % (size * SPAN) == 0 and start + size * SPAN <= end and self._has_span(level, start // (size * SPAN)):
+                size *= SPAN
+                level += 1
+            total += self._area_of_span(level, start // size, owner, least)
+            start += size
+        return total
+
+    def _has_span(self, level: int, index: int) -> bool:
+        """The span that ends at the last record is not closed yet."""
+        return level < len(self.spans) and index < len(self.spans[level])
+
+    def _area_of_span(self, level: int, index: int, owner: Tenant, least: int) -> int:
+        if level == 0:
+            return (self.times[index + 1] - self.times[index]) * max(least, self.pressing(index, owner))
+        span = self.spans[level - 1][index]
+        if least >= span.high:
+            return least * span.duration
+        if least <= span.low:
+            return span.area - span.made_alone.get(owner.number, 0)
+        total = 0
+        for part in range(index * SPAN, (index + 1) * SPAN):
+            total += self._area_of_span(level - 1, part, owner, least)
+        return total
+
+    def _sum_up(self, settled: int) -> None:
+        """Record `settled` can no longer be undone, so the records before it have their full length: close the spans that end there."""
+        level = 0
+        size = SPAN
+        while settled > 0 and settled % size == 0:
+            if level == len(self.spans):
+                self.spans.append([])
+            self.spans[level].append(self._span_of_records(settled - size) if level == 0 else self._span_of_spans(level - 1))
+            size *= SPAN
+            level += 1
+
+    def _span_of_records(self, start: int) -> Span:
+        span = Span()
+        for i in range(start, start + SPAN):
+            duration = self.times[i + 1] - self.times[i]
+            span.count_in(duration, self.others[i], self.prices[i], duration * self.prices[i])
+            by = self.by[i]
+            if by is not None:
+                span.credit(by.number, duration * (self.prices[i] - self.others[i]))
+        return span
+
+    def _span_of_spans(self, level: int) -> Span:
+        larger = Span()
+        for span in self.spans[level][-SPAN:]:
+            larger.count_in(span.duration, span.low, span.high, span.area)
+            for tenant, area in span.made_alone.items():
+                larger.credit(tenant, area)
+        return larger
+
+    # -- upkeep
+
     def forget_before(self, time: int) -> None:
         """Drop what no question about `time` or later needs: all but the last record before it."""
-        keep = bisect_left(self.times, time) - 1
+        keep = self.index_before(time)
         if keep > 0:
             del self.times[:keep]
             del self.revisions[:keep]
             del self.prices[:keep]
             del self.by[:keep]
             del self.others[:keep]
+            self.sum_up_again()
+
+    def sum_up_again(self) -> None:
+        """Make all spans anew from the records."""
+        self.spans = []
+        for settled in range(1, len(self.times) - 1):
+            self._sum_up(settled)

@@ -101,7 +101,7 @@ def lease_view(lease: Lease) -> LeaseView:
         lease.order,
         lease.start,
         None if lease.limit == NEVER else lease.limit,
-        lease.hold_until if lease.held else None,
+        lease.hold_until if lease.hold_until >= 0 else None,
         rate,
         min(rate, lease.cap()),
     )

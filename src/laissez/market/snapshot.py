@@ -158,7 +158,12 @@ def _describe(state: State) -> _State:
 
 
 def _is_used(node: Node) -> bool:
-    return node.log is not None or node.floor_log is not None or not node.online
+    """Was anything here ever other than new? A log whose only change was undone at once does not count."""
+    return _has_records(node.log) or _has_records(node.floor_log) or not node.online
+
+
+def _has_records(log: PriceLog | None) -> bool:
+    return log is not None and len(log.times) > 0
 
 
 def _describe_node(node: Node) -> _Node:
@@ -166,7 +171,7 @@ def _describe_node(node: Node) -> _Node:
 
 
 def _describe_log(log: PriceLog | None) -> _Log | None:
-    if log is None:
+    if log is None or not log.times:
         return None
     return _Log(log.times, log.revisions, log.prices, [0 if by is None else by.number for by in log.by], log.others)
 
@@ -264,6 +269,8 @@ def _rebuild(saved: _State) -> State:
         node.online = saved_node.online
     for saved_order in saved.orders:
         _rebuild_order(state, saved_order, tenants)
+    for order in sorted(state.orders.values(), key=lambda order: order.number):  # as they came: books keep the order of arrival
+        rest(state, order)
     for saved_node in saved.nodes:
         _rebuild_logs(state.forest.by_path[saved_node.path], saved_node, tenants)
     for root in state.forest.roots:
@@ -322,7 +329,6 @@ def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
         order.alternatives.append(resting)
     state.orders[order.id] = order
     tenant.orders[order.id] = order
-    rest(state, order)
 
 
 def _rebuild_logs(node: Node, saved: _Node, tenants: list[Tenant]) -> None:
@@ -340,6 +346,7 @@ def _rebuild_log(saved: _Log | None, tenants: list[Tenant]) -> PriceLog | None:
     log.prices = saved.prices
     log.by = [None if number == 0 else tenants[number - 1] for number in saved.by]
     log.others = saved.others
+    log.sum_up_again()
     return log
 
 

@@ -183,7 +183,7 @@ def _yaml_node(node: Any, known: dict[int, object]) -> object:
         known[id(node)] = found
         for item in node.value:
             if node.id == "mapping":
-                _yaml_pair(*item, found, known)
+                _yaml_pair(item[0], item[1], found, known)
             else:
                 found.append(_yaml_node(item, known))
     return known[id(node)]

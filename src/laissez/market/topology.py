@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 DEPTH_MAX: Final = 16  # names in a path, the type included; bounds the work of every command, which climbs a path
 LEAVES_MAX: Final = 1_000_000  # ten times the largest market we measure
@@ -38,7 +38,7 @@ class Topology:
         self.nodes: Final[tuple[str, ...]] = tuple(self._lay_out())
         self._position: Final[dict[str, int]] = {path: position for position, path in enumerate(self.nodes)}
         self.roots: Final[tuple[str, ...]] = self._siblings(0, len(self.nodes))
-        self._levels: Final[dict[str, tuple[str, ...]]] = {root: self._checked_levels(root, names) for root, names in levels.items()}
+        self._levels: Final[dict[str, tuple[str, ...]]] = self._checked_levels(levels)
 
     @classmethod
     def of(cls, paths: Iterable[str], levels: Mapping[str, Sequence[str]] | None = None) -> Topology:
@@ -176,7 +176,11 @@ class Topology:
         while len(above) > depth:
             self._end[above.pop()] = end
 
-    def _checked_levels(self, root: object, names: object) -> tuple[str, ...]:
+    def _checked_levels(self, levels: Mapping[Any, object]) -> dict[str, tuple[str, ...]]:
+        checked = {root: self._checked_level_names(root, names) for root, names in levels.items()}
+        return {root: names for root, names in checked.items() if names}
+
+    def _checked_level_names(self, root: object, names: object) -> tuple[str, ...]:
         if not isinstance(root, str) or root not in self or "/" in root:
             raise refused("levels", f"expected the name of a tree, found {shown(root)}")
         if not isinstance(names, Sequence) or isinstance(names, str):

@@ -1,0 +1,43 @@
+"""What belongs to each command: how it must look, what may speak against it, and what it does. One row each, and nothing is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from laissez.market import effects, guards
+from laissez.market.commands import (
+    AdvanceTime,
+    AmendOrder,
+    BringOnline,
+    CancelOrder,
+    CloseBooks,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    TakeOffline,
+)
+from laissez.market.events import Refused
+from laissez.market.state import State
+
+Rule: TypeAlias = tuple[
+    Callable[[Any], str],  # the first field of the wrong type, "" if there is none
+    Callable[[State, Any], Refused | None],  # why not
+    Callable[[State, Any], None] | None,  # what it does, once nothing speaks against it; None if time passing is all
+]
+
+RULES: Final[dict[type, Rule]] = {
+    PlaceOrder: (guards.misshapen_place, guards.why_not_place, effects.place),
+    AmendOrder: (guards.misshapen_amend, guards.why_not_amend, effects.amend),
+    CancelOrder: (guards.misshapen_cancel, guards.why_not_cancel, effects.cancel),
+    SetLimit: (guards.misshapen_limit, guards.why_not_limit, effects.set_limit),
+    Relinquish: (guards.misshapen_relinquish, guards.why_not_relinquish, effects.relinquish),
+    SetFloor: (guards.misshapen_floor, guards.why_not_floor, effects.set_floor),
+    SetControls: (guards.misshapen_controls, guards.why_not_controls, effects.set_controls),
+    TakeOffline: (guards.misshapen_switch, guards.why_not_offline, effects.take_offline),
+    BringOnline: (guards.misshapen_switch, guards.why_not_online, effects.bring_online),
+    AdvanceTime: (guards.misshapen_nothing, guards.never_refused, None),
+    CloseBooks: (guards.misshapen_close, guards.why_not_close, effects.close_books),
+}
