@@ -43,6 +43,7 @@ from laissez.market.events import (
     OrderPlaced,
     Refused,
 )
+from laissez.market.explanations import explain
 from laissez.market.market import Market
 from laissez.market.money import MoneyError, dollars, format_price, parse_price
 from laissez.market.reasons import EndReason, Reason
@@ -102,6 +103,7 @@ __all__ = [
     "at_market",
     "at_price",
     "dollars",
+    "explain",
     "format_price",
     "parse_price",
     "parse_topology",

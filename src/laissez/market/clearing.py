@@ -118,7 +118,7 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     lease = Lease(state.leases_numbered, leaf, tenant, order.id, state.now, won.limit, hold_until)
     leaf.lease = lease
     tenant.gains(leaf.first_leaf)
-    tenant.leases[lease.id] = lease
+    tenant.leases.append(lease)
     state.leases[lease.id] = lease
     state.filled[order.id] = lease
     if hold:

@@ -15,6 +15,7 @@ ALTERNATIVES_MAX = 16  # enough for every type x zone a tenant names by hand; bo
 ORDERS_PER_TENANT_MAX = 1_000  # open orders; bounds the memory one tenant can claim
 DURATION_MAX_US = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
 FRACTION_MAX_PPM = 1_000_000_000  # a band a thousand times its anchor is no band
+TIME_MAX_US = 2**53  # in the year 2255 if times count from 1970; every program that reads JSON holds such a number exactly
 NAME_MAX = 200  # characters of a tenant's name
 
 

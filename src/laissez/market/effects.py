@@ -259,18 +259,18 @@ def close_books(state: State, command: CloseBooks) -> None:
 
 
 def _close_leases(state: State, tenant: Tenant, before: int) -> None:
-    over: list[Lease] = []
-    for lease in tenant.leases.values():
+    kept: list[Lease] = []
+    for lease in tenant.leases:
         if 0 <= lease.end <= before:
-            over.append(lease)
-        elif lease.start < before:
+            tenant.carried += charge_until(lease, lease.end)
+            del state.leases[lease.id]
+            del state.filled[lease.order]
+            continue
+        kept.append(lease)
+        if lease.start < before:
             lease.carried = charge_until(lease, before)
             lease.carried_to = before
-    for lease in over:
-        tenant.carried += charge_until(lease, lease.end)
-        del tenant.leases[lease.id]
-        del state.leases[lease.id]
-        del state.filled[lease.order]
+    tenant.leases = kept
 
 
 def _close_fees(tenant: Tenant, before: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from laissez.market import questions, snapshot
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
 from laissez.market.clearing import end_holds, floor_of, rate_of
-from laissez.market.commands import ORDERS_PER_TENANT_MAX, Command
+from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
 from laissez.market.events import Event, Refused
 from laissez.market.forest import Forest
 from laissez.market.reasons import Reason
@@ -25,25 +25,27 @@ from laissez.market.topology import Topology
 class Market:
     """One exchange for the leaves of one forest."""
 
-    def __init__(self, topology: Topology, orders_per_tenant_max: int = ORDERS_PER_TENANT_MAX) -> None:
-        self._state = State(Forest(topology), orders_per_tenant_max)
+    def __init__(self, topology: Topology, orders_per_tenant_max: int = ORDERS_PER_TENANT_MAX, *, _restored: State | None = None) -> None:
+        self._state = State(Forest(topology), orders_per_tenant_max) if _restored is None else _restored
 
     # -- change
 
-    def apply(self, command: Command, at: int) -> list[Event]:
-        """Carry out one command at time `at` and say everything that happened; a single `Refused` at the end if it may not be."""
+    def apply(self, command: Command, at: Any) -> list[Event]:
+        """Carry out one command at time `at`, a whole number of microseconds, and say everything that happened.
+
+        If the command may not be carried out, the last event is a `Refused`. `at` is not declared as `int`: compiled code would then raise on a
+        float, and take a boolean, before it could be refused.
+        """
         state = self._state
         rule = RULES.get(type(command))
         if rule is None:
             raise TypeError(f"expected a command of the market, found {type(command).__name__}")
         misshapen, why_not, carry_out = rule
-        if not _is_time(at):
+        if type(at) is not int:
             return [_refusal(state, command, Reason.MALFORMED, "at", None, None)]
         field = misshapen(command)
-        if at < state.now:
-            if field:
-                return [_refusal(state, command, Reason.MALFORMED, field, None, None)]
-            return [_refusal(state, command, Reason.TIME_BACKWARDS, "at", at, state.now)]
+        if at < state.now or at > TIME_MAX_US:
+            return [_wrong_time(state, command, field, at)]
         events: list[Event] = []
         state.events = events
         if state.holds:
@@ -141,13 +143,16 @@ class Market:
     @staticmethod
     def restore(data: bytes) -> Market:
         """The market whose snapshot this is; it goes on as if it had never stopped."""
-        market = Market.__new__(Market)
-        market._state = snapshot.load(data)
-        return market
+        state = snapshot.load(data)
+        return Market(state.forest.topology, _restored=state)
 
 
-def _is_time(at: Any) -> bool:
-    return type(at) is int
+def _wrong_time(state: State, command: Command, field: str, at: int) -> Refused:
+    if field:
+        return _refusal(state, command, Reason.MALFORMED, field, None, None)
+    if at < state.now:
+        return _refusal(state, command, Reason.TIME_BACKWARDS, "at", at, state.now)
+    return _refusal(state, command, Reason.TIME_OUT_OF_RANGE, "at", at, TIME_MAX_US)
 
 
 def _refusal(state: State, command: Any, reason: Reason, subject: str, found: int | None, bound: int | None) -> Refused:

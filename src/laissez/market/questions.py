@@ -118,7 +118,7 @@ def bill(state: State, name: str, since: int | None, until: int | None) -> Bill:
     tenant = state.tenants.get(name)
     if tenant is None:
         return Bill(name, start, end, (), (), 0, 0)
-    lease_lines = [_lease_line(lease, start, end) for lease in tenant.leases.values() if lease.start < end and (lease.end < 0 or lease.end > start)]
+    lease_lines = [_lease_line(lease, start, end) for lease in tenant.leases if lease.start < end and (lease.end < 0 or lease.end > start)]
     fee_lines = [
         FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(start, end))
         for fee in tenant.fees

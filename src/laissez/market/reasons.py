@@ -13,6 +13,7 @@ class Reason(StrEnum):
 
     MALFORMED = "malformed"
     TIME_BACKWARDS = "time_backwards"
+    TIME_OUT_OF_RANGE = "time_out_of_range"
     TENANT_INVALID = "tenant_invalid"
     NOT_YOUR_ORDER = "not_your_order"
     ALREADY_FILLED = "already_filled"

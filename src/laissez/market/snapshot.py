@@ -298,7 +298,7 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     lease.carried_to = lease.settled_to = saved.carried_to
     state.leases[lease.id] = lease
     state.filled[lease.order] = lease
-    tenant.leases[lease.id] = lease
+    tenant.leases.append(lease)
     if lease.end < 0:
         leaf.lease = lease
         tenant.gains(leaf.first_leaf)

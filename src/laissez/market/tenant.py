@@ -35,7 +35,7 @@ class Tenant:
         self.number = number  # by order of first appearance; breaks ties between equal bids inside a book, never between orders
         self.orders: dict[int, Order] = {}
         self.holding: list[int] = []  # positions of the leaves it owns, sorted: "does it own one below here?" is a bisection
-        self.leases: dict[int, Lease] = {}  # live ones, and ended ones until the books are closed over them
+        self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
         self.fees: list[Fee] = []
         self.carried = 0
 

@@ -1,0 +1,76 @@
+# Everything a developer needs; `make help` lists it. Nothing is installed outside .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+MARKET := src/laissez/market
+
+IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# `python3` if it is in range, else the newest that is. To choose one yourself: make PYTHON=/path/to/python
+FIRST_IN_RANGE := for python in python3 python3.13 python3.12 python3.11; do \
+	if $$python -c "$(IN_RANGE)" 2>/dev/null; then echo $$python; break; fi; done
+PYTHON ?= $(shell $(FIRST_IN_RANGE))
+
+PARALLEL := -n auto --dist loadgroup  # tests that share a costly fixture are a group
+TOOLS := $(VENV)/.tools
+BUILT := $(VENV)/.built
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint test-interpreted test-compiled bench build clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: build ## show a small market at work
+	@$(BIN)/laissez demo
+
+test: lint test-interpreted test-compiled ## lint, then all tests on both forms of the market
+
+lint: $(TOOLS) ## ruff and mypy
+	@echo "== lint"
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { echo "not formatted: run $(BIN)/ruff format"; exit 1; }
+	@$(BIN)/mypy
+
+test-interpreted: $(TOOLS) ## tests on the Python sources; every branch of the market must be reached
+	@echo "== tests, market interpreted"
+	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) --cov=laissez.market --cov-report=term
+
+test-compiled: build ## tests on the compiled market
+	@if [ -e $(BUILT) ]; then \
+		echo "== tests, market compiled"; \
+		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL) -m 'not once'; \
+	else \
+		echo "no C compiler: the compiled run is skipped"; \
+	fi
+
+bench: build ## measure how fast the market is here
+	@$(BIN)/laissez bench
+
+build: $(BUILT) ## compile the market in place, if there is a C compiler
+
+clean: ## remove everything that make has made
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info $(MARKET)/*.so
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The virtual environment, with the package in it as an editable install. The market is compiled by the next rule, which is quicker at it.
+$(TOOLS): pyproject.toml setup.py
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c "$(IN_RANGE)"; then \
+		echo "LaissezCloud needs Python 3.11, 3.12 or 3.13; $(if $(PYTHON),$(PYTHON) is not one,none was found on PATH)."; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; fi
+	@if [ -e $(VENV) ] && ! $(BIN)/python -c "$(IN_RANGE)" 2>/dev/null; then rm -rf $(VENV); fi
+	@echo "== installing the tools into $(VENV) (a minute or so the first time)"
+	@[ -x $(BIN)/pip ] || "$(PYTHON)" -m venv $(VENV)
+	@LAISSEZ_BUILD=interpreted $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+# No stamp is left where there is no compiler, so that one installed later is noticed.
+$(BUILT): $(TOOLS) $(wildcard $(MARKET)/*.py)
+	@rm -f $@
+	@if $(BIN)/python -B -c 'import setup, sys; sys.exit(not setup.compiler_works())'; then \
+		echo "== compiling the market"; \
+		LAISSEZ_BUILD=compiled $(BIN)/python setup.py --quiet build_ext --inplace && touch $@; \
+	else \
+		echo "no C compiler: the market runs interpreted"; \
+		rm -f $(MARKET)/*.so; \
+	fi

@@ -1,0 +1,131 @@
+"""Compile `laissez.market` with mypyc where that is possible; everything else about the package is in pyproject.toml.
+
+The compiled form is an extra: it is all there or not there at all, and an install never fails for want of it. `LAISSEZ_BUILD` says otherwise:
+
+    auto          the default: compile if mypy and a C compiler are there and the compile succeeds, else say so and use the Python sources
+    compiled      a market that cannot be compiled is an error
+    interpreted   do not compile
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import cast
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+MARKET = Path("src", "laissez", "market")
+INTERPRETED = (
+    "__init__",
+    "answers",
+    "commands",
+    "events",
+    "explanations",
+    "reasons",
+    "snapshot",
+    "spec",
+)  # msgspec structs and enums: mypyc cannot compile these; and what is never hot
+COMPILED = tuple(sorted(str(path) for path in MARKET.glob("*.py") if path.stem not in INTERPRETED))
+LIBRARY = "laissez.market.compiled"  # mypyc adds `__mypyc`; one library holds all modules. `laissez._form` looks for it.
+
+BUILDS = ("auto", "compiled", "interpreted")
+COMMANDS_THAT_BUILD = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}  # metadata must not cost a compile
+
+
+def asked_build() -> str:
+    build = os.environ.get("LAISSEZ_BUILD") or "auto"
+    if build not in BUILDS:
+        raise SystemExit(f"LAISSEZ_BUILD must be one of {', '.join(BUILDS)}; it is {build!r}")
+    return build
+
+
+def compiler_works() -> bool:
+    """Whether a file that needs Python's headers compiles: a compiler alone, without the headers, is not enough."""
+    from setuptools._distutils.ccompiler import new_compiler
+    from setuptools._distutils.sysconfig import customize_compiler
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <Python.h>\n")
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            with silenced():
+                compiler.compile([str(source)], output_dir=folder, include_dirs=[sysconfig.get_path("include"), sysconfig.get_path("platinclude")])
+        except Exception:  # whatever is wrong with it, it does not work
+            return False
+    return True
+
+
+class silenced:
+    """The compiler is another process: only its file descriptors can be turned off."""
+
+    def __enter__(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.kept = [os.dup(1), os.dup(2)]
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor, kept in zip((1, 2), self.kept, strict=True):
+            os.dup2(kept, descriptor)
+            os.close(kept)
+
+
+def give_up(why: str) -> None:
+    """The market stays interpreted: say why, or stop if a compiled one was asked for."""
+    if asked_build() == "compiled":
+        raise SystemExit(f"laissez: the market was not compiled: {why}")
+    print(f"laissez: the market was not compiled, its Python sources will run, several times slower: {why}", file=sys.stderr)
+
+
+def extensions() -> list[Extension]:
+    if asked_build() == "interpreted" or not COMPILED or not COMMANDS_THAT_BUILD.intersection(sys.argv):
+        return []
+    if not compiler_works():
+        give_up("there is no working C compiler with Python's headers")
+        return []
+    try:
+        from mypyc.build import mypycify
+
+        # No configuration file: how strictly we check our code must not decide whether it compiles.
+        return cast("list[Extension]", mypycify(["--config-file=", *COMPILED], opt_level="3", group_name=LIBRARY))
+    except ImportError as error:
+        give_up(f"mypyc (package mypy) is missing: {error}")
+    except (Exception, SystemExit) as error:  # mypycify prints what is wrong with a module, then exits
+        give_up(f"mypyc stopped with {error!r}")
+    return []
+
+
+class BuildMarket(build_ext):
+    """Builds every extension or leaves none: half a compiled market does not import, and an old one beside new sources lies."""
+
+    def run(self) -> None:
+        if self.inplace:
+            for old in MARKET.glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+                old.unlink()
+        super().run()
+        if self.inplace:
+            for new in MARKET.glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+                new.touch()  # unchanged C code is not compiled again, yet it is up to date: `laissez._form` compares times
+
+    def build_extensions(self) -> None:
+        try:
+            super().build_extensions()
+        except Exception as error:
+            for extension in self.extensions:
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            self.extensions = []
+            give_up(f"the C compiler failed: {error}")
+
+
+if __name__ == "__main__":
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildMarket})

@@ -1,0 +1,64 @@
+"""The market that the benchmarks load: one tree, every leaf leased, thousands of orders waiting at its root."""
+
+from __future__ import annotations
+
+import random
+
+from laissez.market import Alternative, Command, Market, OrderPlaced, PlaceOrder, Refused, SetFloor, Topology, at_price
+
+GPUS_PER_HOST, HOSTS_PER_RACK, RACKS_PER_ROW, ROWS_PER_ZONE = 8, 4, 10, 4
+TENANTS = 500
+FLOOR = 1_000_000
+BIDS = (1_000_000, 4_900_000)  # of those who wait: below every limit, so that they keep waiting
+LIMITS = (5_000_000, 9_000_000)  # of those who hold
+
+
+def tree(leaves: int) -> Topology:
+    """An H100 tree of zones, rows, racks, hosts and GPUs with exactly this many leaves."""
+    return Topology.of([_path(i) for i in range(leaves)], {"h100": ("type", "zone", "row", "rack", "host", "gpu")})
+
+
+def _path(i: int) -> str:
+    host = i // GPUS_PER_HOST
+    rack = host // HOSTS_PER_RACK
+    row = rack // RACKS_PER_ROW
+    return f"h100/zone{row // ROWS_PER_ZONE:03}/row{row:03}/rack{rack:04}/host{host:05}/gpu{i % GPUS_PER_HOST}"
+
+
+class Crowd:
+    """A filled market, and a seeded source of commands that keep it as it is: as many leases, about as many resting orders."""
+
+    def __init__(self, leaves: int, resting: int, seed: int = 1) -> None:
+        self.random = random.Random(seed)
+        self.tenants = [f"tenant{i:03}" for i in range(TENANTS)]
+        self.market = Market(tree(leaves), orders_per_tenant_max=max(1_000, leaves))
+        self.now = 0
+        self.resting: dict[int, str] = {}  # whose every resting order is
+        self.do(SetFloor("h100", FLOOR))
+        for i in range(leaves):
+            self.do(PlaceOrder(self.tenants[i % TENANTS], (at_price("h100", self.random.randint(*LIMITS)),)))
+        for _ in range(resting):
+            self.place_one("h100")
+
+    def do(self, command: Command) -> list[object]:
+        self.now += 1
+        events: list[object] = [*self.market.apply(command, self.now)]
+        assert not isinstance(events[-1], Refused), events
+        return events
+
+    def tenant(self) -> str:
+        return self.random.choice(self.tenants)
+
+    def leaf(self) -> str:
+        return self.random.choice(self.market.topology.leaves)
+
+    def waiting(self, scope: str) -> Alternative:
+        """An alternative that will rest: it presses below every limit, and follows a little further."""
+        bid = self.random.randint(*BIDS)
+        return Alternative(scope, bid, bid + 50_000)
+
+    def place_one(self, scope: str) -> None:
+        tenant = self.tenant()
+        placed = self.do(PlaceOrder(tenant, (self.waiting(scope),)))[0]
+        assert isinstance(placed, OrderPlaced)
+        self.resting[placed.order] = tenant

@@ -1,0 +1,66 @@
+"""Many histories, on all cores, until one fails."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import msgspec
+
+from laissez.check.compare import Difference, Options, first_difference
+from laissez.check.histories import History, draw_history
+from laissez.check.protocol import MakeMarket
+from laissez.check.shrink import report, shrink
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A history that failed, made small, with its report."""
+
+    history: History
+    difference: Difference
+    report: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How many histories were played to their end, and the first failure if there is one."""
+
+    histories: int
+    failure: Failure | None
+
+
+def run(
+    seeds: range,
+    commands: int,
+    jobs: int,
+    options: Options,
+    make_market: MakeMarket,
+    tell: Callable[[int], None] = lambda histories: None,
+) -> Outcome:
+    """Play the history of every seed; stop at the first that fails and make it small. `tell` is told how many are done."""
+    done = 0
+    for seed, difference in differences(seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs):
+        if difference is not None:
+            return Outcome(done, small_failure(seed, commands, difference, options, make_market))
+        done += 1
+        tell(done)
+    return Outcome(done, None)
+
+
+def differences(seeds: range, play_seed: Callable[[int], tuple[int, Difference | None]], jobs: int) -> Iterator[tuple[int, Difference | None]]:
+    """Each seed with its difference, in the order they are done. Leaving the loop early ends the workers."""
+    if jobs == 1:
+        yield from map(play_seed, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(play_seed, seeds, chunksize=max(1, min(20, len(seeds) // (4 * jobs))))
+
+
+def play(seed: int, commands: int, options: Options, make_market: MakeMarket) -> tuple[int, Difference | None]:
+    return seed, first_difference(draw_history(seed, commands), make_market, options)
+
+
+def small_failure(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket) -> Failure:
+    history, small = shrink(draw_history(seed, commands), difference, make_market, options)
+    repeat = f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every {options.snapshot_every}"
+    return Failure(history, small, report(history, small, repeat))

@@ -1,0 +1,88 @@
+"""`laissez check`: compare the market with the oracle, on random histories or on every small one."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from laissez.check.campaign import run
+from laissez.check.compare import Options
+from laissez.check.protocol import real_market
+from laissez.check.shrink import report
+from laissez.check.small_worlds import DEPTH, check_small_worlds
+
+app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True)
+
+
+class Output(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the outcome.")]
+
+
+@app.command()
+def market(
+    histories: Annotated[int, typer.Option(min=1, help="How many random histories.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; the others follow it.")] = 0,
+    commands: Annotated[int, typer.Option(min=1, help="Commands per history.")] = 100,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    snapshot_every: Annotated[int, typer.Option(min=0, help="Go on in a restored copy of the market every so many commands; 0 means never.")] = 9,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Play random histories in the market and in the oracle, comparing everything after every command."""
+    options = Options(snapshot_every=snapshot_every, invariants=True)
+    started = time.monotonic()
+    with progress(quiet=output is Output.JSON) as bar:
+        task = bar.add_task("histories", total=histories)
+        outcome = run(
+            range(seed, seed + histories),
+            commands,
+            min(jobs or os.cpu_count() or 1, histories),
+            options,
+            real_market,
+            lambda done: bar.update(task, completed=done),
+        )
+    counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
+    conclude(output, counted, time.monotonic() - started, outcome.failure.report if outcome.failure else None)
+
+
+@app.command()
+def small_worlds(
+    depth: Annotated[int, typer.Option(min=1, max=6, help="The most commands in a sequence.")] = DEPTH,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
+    started = time.monotonic()
+    with progress(quiet=output is Output.JSON) as bar:
+        task = bar.add_task("sequences", total=None)
+        finding = check_small_worlds(real_market, depth, lambda done: bar.update(task, completed=done))
+    again = f"laissez check small-worlds --depth {depth}"
+    failure = report(finding.history, finding.difference, again) if finding.history and finding.difference else None
+    conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
+
+
+def progress(quiet: bool) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
+
+
+def conclude(output: Output, counted: dict[str, int], seconds: float, failure: str | None) -> None:
+    """Print the outcome, and leave with 1 if something failed."""
+    if output is Output.JSON:
+        summary: dict[str, Any] = {**counted, "seconds": round(seconds, 3), "failure": failure}
+        print(json.dumps(summary))
+    elif failure is not None:
+        print(failure)
+    else:
+        print(", ".join(f"{count} {name}" for name, count in counted.items()) + f", {seconds:.1f} seconds: no difference")
+    if failure is not None:
+        raise typer.Exit(1)

@@ -1,0 +1,193 @@
+"""Play one history in a market and in the oracle, and compare everything that can be asked after every command.
+
+The questions are drawn up from the world and from the oracle, then each is put to both. An answer is compared by type and value; any exception
+of the market that the rules do not call for is a difference like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from laissez.check.histories import History, Step
+from laissez.check.invariants import violations
+from laissez.check.oracle import Oracle
+from laissez.check.protocol import MakeMarket, MarketUnderTest
+from laissez.check.spoil import UNKNOWN_NODE
+from laissez.check.worlds import World
+from laissez.market.events import Event
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What to do besides comparing: move into a restored copy of the market every so many steps (0: never), and check the invariants."""
+
+    snapshot_every: int = 0
+    invariants: bool = False
+
+
+NO_OPTIONS = Options()
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Where the two parted: after `step` (counted from 0), on `question`. `steps` are all commands up to and including that one."""
+
+    step: int
+    question: str
+    expected: str
+    found: str
+    steps: tuple[Step, ...]
+
+    @property
+    def kind(self) -> str:
+        """The question without its arguments: `rate` of `rate('h100/a')`."""
+        return self.question.split("(")[0]
+
+
+class Question(NamedTuple):
+    """One question, ready to be put to either side: a method and its arguments."""
+
+    kind: str
+    arguments: tuple[Any, ...] = ()
+
+    def name(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self.arguments))})"
+
+
+class Raised(NamedTuple):
+    """An exception as an answer. The two that the rules call for are known by name, so that a crash never passes for one of them."""
+
+    text: str
+
+
+NOT_TO_BE_SEEN = Raised("UnknownScope")
+BOOKS_CLOSED = Raised("BooksAreClosed")
+
+
+class Parted(Exception):
+    """Carries the first difference out of the loops."""
+
+    def __init__(self, question: str, expected: str, found: str) -> None:
+        super().__init__(question)
+        self.question, self.expected, self.found = question, expected, found
+
+
+def first_difference(history: History, make_market: MakeMarket, options: Options = NO_OPTIONS) -> Difference | None:
+    """The first difference between the market and the oracle, or none."""
+    number = 0
+    try:
+        match_up = MatchUp(history, make_market, options)
+        for number, step in enumerate(history.steps):
+            match_up.play(number, step)
+    except Parted as parted:
+        return Difference(number, parted.question, parted.expected, parted.found, history.steps[: number + 1])
+    return None
+
+
+class MatchUp:
+    """The market and the oracle, side by side."""
+
+    def __init__(self, history: History, make_market: MakeMarket, options: Options) -> None:
+        self.world = history.world
+        self.options = options
+        self.oracle = Oracle(self.world.leaves, self.world.orders_per_tenant_max)
+        self.market: MarketUnderTest = attempt("make_market()", lambda: make_market(self.world.leaves, self.world.orders_per_tenant_max))
+        self.oracle_words = words_for_unknown(self.oracle)
+        self.market_words = attempt("quote()", lambda: words_for_unknown(self.market))
+        self.rng = Random(history.seed)
+        self.times = [0]
+        self.step_last = len(history.steps) - 1
+        self.questions_always = list(questions_of_any_time(self.world))
+
+    def play(self, number: int, step: Step) -> list[Event]:
+        """Apply one step to both and compare everything."""
+        expected = self.oracle.apply(step.command, step.at)
+        found = attempt("events()", lambda: self.market.apply(step.command, step.at))
+        if repr(expected) != repr(found):  # by text: 1, 1.0 and True are equal, but not the same
+            raise Parted("events()", repr(expected), repr(found))
+        self.times.append(self.oracle.now)
+        self.put(self.questions_always, by_text=number == self.step_last)
+        self.put(questions_of_now(self.oracle, self.world, self.period()), by_text=number == self.step_last)
+        if self.options.invariants and (broken := attempt("invariants()", lambda: violations(self.market))):
+            raise Parted("invariants()", "[]", repr(broken))
+        if self.options.snapshot_every and (number + 1) % self.options.snapshot_every == 0:
+            attempt("snapshot()", self.restart)
+        return expected
+
+    def put(self, questions: Iterable[Question], by_text: bool) -> None:
+        for question in questions:
+            expected = answer(self.oracle, question, self.oracle_words)
+            found = answer(self.market, question, self.market_words)
+            same = type(expected) is type(found) and expected == found
+            if not same or (by_text and repr(expected) != repr(found)):
+                raise Parted(question.name(), repr(expected), repr(found))
+
+    def period(self) -> tuple[int, int]:
+        """A period of the past, from one moment at which something happened (or just beside it) to another."""
+        since, until = sorted(min(self.oracle.now, max(0, self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1)))) for _ in range(2))
+        return since, until
+
+    def restart(self) -> None:
+        """Go on with a market restored from a snapshot of this one."""
+        before: Any = self.market
+        after = type(before).restore(before.snapshot())
+        if before.digest() != after.digest():
+            raise Parted("digest()", repr(before.digest()), repr(after.digest()))
+        self.market = after
+
+
+def questions_of_any_time(world: World) -> Iterator[Question]:
+    """What can be asked whatever has happened."""
+    for kind in ("now", "next_deadline", "revenue", "orders", "leases"):
+        yield Question(kind)
+    for leaf in world.leaves:
+        for kind in ("owner", "rate", "is_online"):
+            yield Question(kind, (leaf,))
+    for node in world.nodes():
+        yield Question("floor", (node,))
+    for tenant in (None, *world.tenants):
+        for node in (*world.nodes(), UNKNOWN_NODE):
+            yield Question("quote", (tenant, node))
+    for tenant in world.tenants:
+        for kind in ("pricing_domain", "orders", "leases", "bill"):
+            yield Question(kind, (tenant,))
+
+
+def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> Iterator[Question]:
+    """What the past has left to ask about."""
+    for tenant in world.tenants:
+        yield Question("bill", (tenant, *period))
+    for lease in oracle.leases_on_books:
+        yield Question("price_history", (lease,))
+
+
+def answer(market: MarketUnderTest, question: Question, words: str) -> object:
+    """The answer, or the exception that stands for one. A hidden node must be refused in the words for one that does not exist (M12)."""
+    try:
+        return market.now if question.kind == "now" else getattr(market, question.kind)(*question.arguments)
+    except Exception as error:  # whatever it is, it is the market's answer
+        name = type(error).__name__
+        if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, question.arguments[-1]):
+            return NOT_TO_BE_SEEN
+        return BOOKS_CLOSED if name == "BooksAreClosed" else Raised(f"{name}: {error}")
+
+
+def words_for_unknown(market: MarketUnderTest) -> str:
+    """What the operator, who sees everything, is told about a node that does not exist."""
+    try:
+        market.quote(None, UNKNOWN_NODE)
+    except LookupError as error:
+        return str(error)
+    raise AssertionError("a quote for a node that does not exist")
+
+
+def attempt(question: str, act: Callable[[], Any]) -> Any:
+    """What the market does, a crash being a difference too."""
+    try:
+        return act()
+    except Parted:
+        raise
+    except Exception as error:
+        raise Parted(question, "no exception", f"{type(error).__name__}: {error}") from error

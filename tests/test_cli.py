@@ -1,0 +1,132 @@
+"""The command `laissez`: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import laissez
+from laissez.cli.app import app, is_ours, main
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    program = "from laissez.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", program, *arguments], env=os.environ | variables, capture_output=True, text=True)
+
+
+def test_this_process_runs_the_form_it_was_asked_for() -> None:
+    asked = os.environ.get("LAISSEZ_MARKET") or "auto"
+    assert asked in ("auto", laissez.market_form())
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_version_is_one_line_for_people(arguments: list[str]) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert 0 == done.exit_code
+    assert f"laissez {laissez.__version__} on CPython {platform.python_version()}, market {laissez.market_form()}\n" == done.stdout
+
+
+def test_version_is_an_object_for_programs() -> None:
+    done = CliRunner().invoke(app, ["version", "-o", "json"])
+    assert 0 == done.exit_code
+    expected = {"version": laissez.__version__, "python": f"CPython {platform.python_version()}", "market": laissez.market_form()}
+    assert expected == json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [["version", "-o", "xml"], ["version", "more"], ["unheard-of"], ["--unheard-of"]])
+def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
+    assert 2 == CliRunner().invoke(app, arguments).exit_code
+
+
+def test_help_names_every_command_and_imports_none() -> None:
+    done = CliRunner().invoke(app, ["--help"])
+    assert 0 == done.exit_code
+    for command in ("version", "check", "bench", "demo"):
+        assert command in done.stdout
+
+
+def test_an_error_of_ours_ends_with_one_line_and_no_traceback() -> None:
+    done = run("version", LAISSEZ_MARKET="complied")
+    assert 2 == done.returncode
+    assert "" == done.stdout
+    assert "laissez: LAISSEZ_MARKET must be one of auto, compiled, interpreted; it is 'complied'\n" == done.stderr
+
+
+def test_version_loads_neither_the_market_nor_any_other_package() -> None:
+    program = (
+        "import sys\nfrom laissez.cli import main\nsys.argv[1:] = ['version']\n"
+        "try: main()\nfinally: print([name for name in sys.modules if name.count('.') == 1 and name.startswith('laissez.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ["['laissez._form', 'laissez.cli']"] == done.stdout.splitlines()[1:]
+
+
+def test_only_exceptions_that_we_defined_are_ours() -> None:
+    assert is_ours(laissez.FormError("no"))
+    assert not is_ours(ImportError("no"))
+    assert not is_ours(type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no"))
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    """A fake `laissez.bench.cli` with two commands."""
+    commands = typer.Typer()
+
+    @commands.command()
+    def compare(old: str, times: int = 1) -> None:
+        typer.echo(f"{old} {times}")
+        raise typer.Exit(1)
+
+    @commands.command()
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    module = ModuleType("laissez.bench.cli")
+    monkeypatch.setattr(module, "app", commands, raising=False)
+    monkeypatch.setitem(sys.modules, "laissez.bench.cli", module)
+    return commands
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_package_reads_its_own_arguments_and_chooses_the_exit_code() -> None:
+    done = CliRunner().invoke(app, ["bench", "compare", "--times", "3", "before"])
+    assert (1, "before 3\n") == (done.exit_code, done.stdout)
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_package_shows_its_own_help_under_its_full_name() -> None:
+    done = CliRunner().invoke(app, ["bench", "compare", "--help"], prog_name="laissez")
+    assert 0 == done.exit_code
+    assert "laissez bench compare" in done.stdout
+
+
+@pytest.mark.usefixtures("bench")
+def test_wrong_usage_inside_a_package_ends_with_2() -> None:
+    assert 2 == CliRunner().invoke(app, ["bench", "compare", "--unheard-of"]).exit_code
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["laissez", "bench", "fail"])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer replaces it
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+def test_the_demo_is_a_function_with_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def demo(seed: int = 0) -> None:
+        typer.echo(f"seed {seed}")
+
+    module = ModuleType("laissez.cli.demo")
+    monkeypatch.setattr(module, "main", demo, raising=False)
+    monkeypatch.setitem(sys.modules, "laissez.cli.demo", module)
+    done = CliRunner().invoke(app, ["demo", "--seed", "7"])
+    assert (0, "seed 7\n") == (done.exit_code, done.stdout)
