@@ -248,6 +248,7 @@ def test_time_passes_with_a_refused_command_unless_the_time_is_wrong() -> None:
     assert market.apply(CancelOrder("ann", 1), 5) == [Refused(5, "ann", Reason.NOT_YOUR_ORDER, "1", None, None)]
     assert market.now == 5
     assert market.apply(AdvanceTime(), 4) == [Refused(5, None, Reason.TIME_BACKWARDS, "at", 4, 5)]
+    assert market.apply(AdvanceTime(), 2**53 + 1) == [Refused(5, None, Reason.TIME_OUT_OF_RANGE, "at", 2**53 + 1, 2**53)]
     wrong: Any = 6.0
     assert market.apply(AdvanceTime(), wrong) == [Refused(5, None, Reason.MALFORMED, "at", None, None)]
     assert market.now == 5
@@ -277,7 +278,7 @@ def test_refusals_of_orders() -> None:
 def test_refusals_of_tenants_and_leases() -> None:
     market = two_leaves()
     leased(market, "ann", "h/a", 5)
-    for name in ("", "operator", "a\nb"):
+    for name in ("", "operator", "a\nb", "a\u200bb"):
         assert why(market, CancelOrder(name, 1)) == (Reason.TENANT_INVALID, name, None, None)
     assert why(market, Relinquish("x" * 201, "h/a")) == (Reason.TENANT_INVALID, "x" * 200, None, None)
     assert why(market, Relinquish("x" * 200, "h/a")) == (Reason.NOT_YOUR_LEASE, "h/a", None, None)

@@ -63,7 +63,10 @@ class Draft:
         self.now = 0
         self.moments: list[int] = []  # when holds and fees may end and intervals begin
         self.prices = draw_prices(rng)
-        self.floors = rng.choice((self.prices, sorted(self.prices)[: len(self.prices) // 2]))
+        self.dear = rng.random() < 0.3  # floors above most limits, often moved: idle leaves with orders waiting for the floor to fall
+        ordered = sorted(self.prices)
+        half = len(ordered) // 2
+        self.floors = [*ordered[half:], 0] if self.dear else rng.choice((self.prices, ordered[:half]))
         self.limits = rng.choice((self.prices, self.floors, [*self.prices, 0]))
         self.aimed = rng.choice((0.7, 0.9, 0.97))
         self.tick_us = rng.choice((1, 1_000, 1_000_000))
@@ -82,7 +85,7 @@ class Draft:
             self.cancel: 4 if "flash_us" in self.controls else 2,
             self.set_limit: 4,
             self.relinquish: 3,
-            self.set_floor: 2,
+            self.set_floor: 8 if self.dear else 2,
             self.set_controls: 1.5 if self.controls else 0.1,
             self.take_offline: 0.6,
             self.bring_online: 1,
@@ -103,6 +106,7 @@ class Draft:
         if isinstance(command, PlaceOrder | AmendOrder):
             self.moments.extend(at + duration_us for duration_us in self.durations_us if at == self.now)
         self.sight.apply(command, at)
+        self.now = self.sight.now
         return Step(at, command)
 
     def command(self) -> Command:
@@ -183,7 +187,10 @@ class Draft:
         return Relinquish(*self.tenant_and_leaf(), self.rng.random() < 0.3)
 
     def set_floor(self) -> Command:
-        return SetFloor(self.node(), None if self.rng.random() < 0.15 else self.rng.choice(self.floors))
+        node = self.node()
+        if self.dear and self.rng.random() < 0.5:
+            node = node.split("/")[0]
+        return SetFloor(node, None if self.rng.random() < 0.15 else self.rng.choice(self.floors))
 
     def set_controls(self) -> Command:
         kept = {name: self.control(name) for name in self.controls if self.rng.random() < 0.8}

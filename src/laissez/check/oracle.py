@@ -9,7 +9,7 @@ from __future__ import annotations
 from laissez.check import oracle_bills as bills
 from laissez.check import oracle_controls as controls
 from laissez.check.oracle_clearing import Clearing
-from laissez.check.oracle_guards import TENANT_COMMANDS, Refusal, is_whole, malformed_field, refusal
+from laissez.check.oracle_guards import TENANT_COMMANDS, Refusal, refusal, refuse_time
 from laissez.check.oracle_state import Fee, Lease, Order
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
 from laissez.market.commands import (
@@ -40,7 +40,7 @@ from laissez.market.events import (
     OrderPlaced,
     Refused,
 )
-from laissez.market.reasons import EndReason, Reason
+from laissez.market.reasons import EndReason
 
 
 class UnknownScope(KeyError):
@@ -53,12 +53,9 @@ class Oracle(Clearing):
     def apply(self, command: Command, at: int) -> list[Event]:
         """Let time pass, then judge the command and carry it out."""
         self.happened = []
-        if not is_whole(at):
-            return [self.refused(command, Refusal(Reason.MALFORMED, "at"))]
-        if at < self.now:
-            wrong = malformed_field(command)
-            backwards = Refusal(Reason.TIME_BACKWARDS, "at", at, self.now)
-            return [self.refused(command, backwards if wrong is None else Refusal(Reason.MALFORMED, wrong))]
+        wrong_time = refuse_time(self, command, at)
+        if wrong_time is not None:
+            return [self.refused(command, wrong_time)]
         self.let_time_pass(at)
         why_not = refusal(self, command)
         if why_not is not None:

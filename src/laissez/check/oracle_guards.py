@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
 from laissez.check.oracle_state import State
@@ -12,6 +11,7 @@ from laissez.market.commands import (
     FRACTION_MAX_PPM,
     NAME_MAX,
     PRICE_MAX,
+    TIME_MAX_US,
     Alternative,
     AmendOrder,
     Band,
@@ -92,6 +92,20 @@ def malformed_alternatives(value: object) -> str | None:
     return None
 
 
+def refuse_time(state: State, command: Command, at: int) -> Refusal | None:
+    """Why the command is refused for its time, which then does not pass. A malformed field comes first even here."""
+    if not is_whole(at):
+        return Refusal(Reason.MALFORMED, "at")
+    if state.now <= at <= TIME_MAX_US:
+        return None
+    wrong = malformed_field(command)
+    if wrong is not None:
+        return Refusal(Reason.MALFORMED, wrong)
+    if at < state.now:
+        return Refusal(Reason.TIME_BACKWARDS, "at", at, state.now)
+    return Refusal(Reason.TIME_OUT_OF_RANGE, "at", at, TIME_MAX_US)
+
+
 def refusal(state: State, command: Command) -> Refusal | None:
     """Why the command is refused, its time being in order."""
     wrong = malformed_field(command)
@@ -125,7 +139,7 @@ def refusal(state: State, command: Command) -> Refusal | None:
 
 
 def is_tenant_name(name: str) -> bool:
-    return 0 < len(name) <= NAME_MAX and name != "operator" and not any(unicodedata.category(character) == "Cc" for character in name)
+    return 0 < len(name) <= NAME_MAX and name != "operator" and name.isprintable()
 
 
 def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> Refusal | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from laissez.market.commands import ALTERNATIVES_MAX, DURATION_MAX_US, FRACTION_MAX_PPM, NAME_MAX, PRICE_MAX, Alternative, Band, Command
+from laissez.market.commands import ALTERNATIVES_MAX, DURATION_MAX_US, FRACTION_MAX_PPM, NAME_MAX, PRICE_MAX, TIME_MAX_US, Alternative, Band, Command
 
 UNKNOWN_NODE = "no-such-tree/no-such-node"
 WRONG_NUMBERS: tuple[Any, ...] = (1.0, 2.5, True, "3", b"3")
@@ -25,13 +25,18 @@ def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
 
 
 def spoiled_time(rng: Random, now: int) -> Any:
-    return rng.choice((now - 1, -1, 0, float(now), True, None, "now"))
+    """A wrong time; once in a while the last right one, after which all others are wrong."""
+    if rng.random() < 0.03:
+        return TIME_MAX_US
+    return rng.choice((now - 1, -1, 0, TIME_MAX_US + 1, 10**30, float(now), True, None, "now"))
 
 
 def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> Any:
     """What to put there instead. The longest name and the largest numbers that are still right are among them."""
     if name == "tenant":
-        return rng.choice(("", "operator", "Operator", "x" * NAME_MAX, "x" * (NAME_MAX + 1), "a\nb", "\x7f", "\x85", None, 7, b"ann"))
+        return rng.choice(
+            ("", "operator", "Operator", "x" * NAME_MAX, "x" * (NAME_MAX + 1), "a\nb", "\x7f", "\x85", "a\u200bb", "\ud800", None, 7, b"ann")
+        )
     if name in ("leaf", "node"):
         return rng.choice((rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", 5, None))
     if name == "order":

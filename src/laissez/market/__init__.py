@@ -26,7 +26,7 @@ from laissez.market.commands import (
     at_market,
     at_price,
 )
-from laissez.market.errors import BooksAreClosed, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.errors import BooksAreClosed, EmptyPeriod, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownScope
 from laissez.market.events import (
     BooksClosed,
     ControlsSet,
@@ -66,6 +66,7 @@ __all__ = [
     "CloseBooks",
     "Command",
     "ControlsSet",
+    "EmptyPeriod",
     "EndReason",
     "Event",
     "FeeCharged",

@@ -30,6 +30,13 @@ class TimeNotReached(MarketError, ValueError):
         super().__init__(f"a bill can end at {now} at the latest, asked for {asked}; apply AdvanceTime first")
 
 
+class EmptyPeriod(MarketError, ValueError):
+    """A bill cannot end before it begins."""
+
+    def __init__(self, since: int, until: int) -> None:
+        super().__init__(f"a bill that begins at {since} cannot end at {until}; expected a later end, or the same")
+
+
 class BooksAreClosed(MarketError, ValueError):
     """The detail behind a period that begins before the books were closed is gone."""
 

@@ -8,7 +8,7 @@ from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderVie
 from laissez.market.charges import charge_between, charge_until, segments
 from laissez.market.clearing import idle_ask, rate_of
 from laissez.market.commands import Alternative
-from laissez.market.errors import BooksAreClosed, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownScope
 from laissez.market.node import NEVER
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def bill(state: State, name: str, since: int | None, until: int | None) -> Bill:
     start = 0 if since is None else since
     if end > state.now:
         raise TimeNotReached(end, state.now)
+    if start > end:
+        raise EmptyPeriod(start, end)
     if start < state.closed_before and (since is not None or end < state.closed_before):
         raise BooksAreClosed(start if since is not None else end, state.closed_before)
     tenant = state.tenants.get(name)

@@ -1,0 +1,84 @@
+"""Market stories, drawn as tables: when, what, then who owns the leaves and at which rates.
+
+    story = Story("h/a", "h/b")
+    story.goes(
+        (0, place("ann", "h 5"), "ann -", "0 0"),
+        (7, SetFloor("h", 3), "ann -", "3 3"),
+    )
+
+Owners and rates stand in path order; `-` is an idle leaf, `x` one that is offline. An alternative is written `scope price`, `scope bid..limit`, or
+`scope ..limit` at market. Whatever is told, every rate must be that of M5 and every step must leave a stable market (M7).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from laissez.market import Alternative, AmendOrder, Command, Event, Market, OrderView, PlaceOrder, Reason, Refused, Topology
+
+Row: TypeAlias = tuple[int, Command, str] | tuple[int, Command, str, str]
+Why: TypeAlias = tuple[Reason, str, int | None, int | None]
+
+
+def alternative(text: str) -> Alternative:
+    scope, _, price = text.partition(" ")
+    bid, dots, limit = price.rpartition("..")
+    return Alternative(scope, int(bid or "0") if dots else int(limit), int(limit))
+
+
+def place(tenant: str, *alternatives: str) -> PlaceOrder:
+    return PlaceOrder(tenant, tuple(alternative(text) for text in alternatives))
+
+
+def amend(tenant: str, order: int, *alternatives: str) -> AmendOrder:
+    return AmendOrder(tenant, order, tuple(alternative(text) for text in alternatives))
+
+
+class Story:
+    def __init__(self, *leaves: str, orders_per_tenant_max: int = 1_000) -> None:
+        self.market = Market(Topology.of(leaves), orders_per_tenant_max)
+
+    def at(self, time: Any, command: Command) -> list[Event]:
+        """Apply one command; the market must be stable after it."""
+        events = self.market.apply(command, time)
+        orders = self.market.orders()
+        for leaf in self.market.topology.leaves:
+            self._check_leaf(leaf, orders)
+        return events
+
+    def goes(self, *rows: Row) -> None:
+        """Apply one accepted command per row and compare owners, and rates where they are given, after each."""
+        for time, command, *expected in rows:
+            events = self.at(time, command)
+            assert not isinstance(events[-1] if events else None, Refused), f"{command} was refused: {events}"
+            assert (expected[0].split(), command) == (self.owners(), command)
+            if len(expected) > 1:
+                assert ([int(rate) for rate in expected[1].split()], command) == (self.rates(), command)
+
+    def why(self, time: Any, command: Command) -> Why:
+        """Apply a command that must be refused, and say why it was."""
+        refused = self.at(time, command)[-1]
+        assert isinstance(refused, Refused), f"{command} was not refused"
+        return refused.reason, refused.subject, refused.found, refused.bound
+
+    def owners(self) -> list[str]:
+        market = self.market
+        return [market.owner(leaf) or ("-" if market.is_online(leaf) else "x") for leaf in market.topology.leaves]
+
+    def rates(self) -> list[int]:
+        return [self.market.rate(leaf) for leaf in self.market.topology.leaves]
+
+    def charge(self, tenant: str) -> int:
+        return self.market.bill(tenant).total
+
+    def _check_leaf(self, leaf: str, orders: tuple[OrderView, ...]) -> None:
+        """M5 and M7, word by word."""
+        owner, floor, lease = self.market.owner(leaf), self.market.floor(leaf), self.market.lease(leaf)
+        covering = [(order.tenant, each) for order in orders for each in order.alternatives if f"{leaf}/".startswith(f"{each.scope}/")]
+        rate = max([floor, *[each.bid for tenant, each in covering if tenant != owner]])
+        assert rate == self.market.rate(leaf)
+        if lease is not None:
+            held = lease.hold_until is not None and self.market.now < lease.hold_until
+            assert held or lease.limit is None or rate <= lease.limit
+        elif self.market.is_online(leaf):
+            assert all(each.limit < floor for _, each in covering)

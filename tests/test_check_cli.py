@@ -1,0 +1,52 @@
+"""The command line of the checks, with the oracle in the market's place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.check import cli
+from laissez.check.oracle import Oracle
+
+
+class NeverLeases(Oracle):
+    def winner(self, leaf: str) -> None:
+        return None
+
+    def is_stable(self, leaf: str) -> bool:
+        return True
+
+    def clear_for(self, order: object) -> None:
+        pass
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, market: type[Oracle], *arguments: str) -> tuple[int, str]:
+    monkeypatch.setattr(cli, "real_market", market)
+    result = CliRunner().invoke(cli.app, arguments)
+    return result.exit_code, result.stdout
+
+
+def test_success_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, text = invoke(monkeypatch, Oracle, "market", "--histories", "2", "--commands", "20", "--jobs", "1", "--snapshot-every", "0")
+    assert code == 0
+    assert text.startswith("2 histories, 40 commands, ")
+    assert text.count("\n") == 1
+
+
+def test_failure_is_a_report_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, text = invoke(monkeypatch, NeverLeases, "market", "--histories", "9", "--seed", "7", "--jobs", "1", "--snapshot-every", "0")
+    assert code == 1
+    assert "laissez check market --histories 1 --seed " in text
+    assert "LeaseStarted" in text
+
+
+def test_json_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, text = invoke(monkeypatch, Oracle, "small-worlds", "--depth", "1", "-o", "json")
+    summary = json.loads(text)
+    assert (code, summary["failure"]) == (0, None)
+    assert summary["sequences"] > 10
+    code, text = invoke(monkeypatch, NeverLeases, "small-worlds", "--depth", "1", "-o", "json")
+    assert code == 1
+    assert "laissez check small-worlds --depth 1" in json.loads(text)["failure"]
