@@ -18,7 +18,7 @@ class SeededBug(NamedTuple):
 
 SEEDED_BUGS = (
     # who wins
-    SeededBug("the newest order wins a tie", "book", "return self.line[self.first]", "return [one for one in self.line if not one.gone][-1]"),
+    SeededBug("the newest order wins a tie", "book", "                return first\n            heappop", "                return first.last\n            heappop"),
     SeededBug("the shallowest scope wins a tie", "clearing", "or first.limit > best.limit):\n                best = first", "or first.limit >= best.limit):\n                best = first"),
     SeededBug("a winner must be above the floor", "clearing", "best.limit >= floor else None", "best.limit > floor else None"),
     SeededBug("an amended order keeps its place", "effects", "order.number = state.next_order_number()", "state.next_order_number()"),
@@ -51,8 +51,8 @@ SEEDED_BUGS = (
     SeededBug("closing the books drops a price too many", "pricelog", "keep = self.index_before(time)", "keep = self.index_before(time) + 1"),
     # what others may see
     SeededBug("a quote leaks a foreign scope", "questions", "not tenant.owns_between(scope.first_leaf, scope.last_leaf)", "False"),
-    SeededBug("another tenant's order can be cancelled", "guards", "if order is not None and order.tenant.name == name:", "if order is not None:"),
-    SeededBug("a foreign and an unknown order answer differently", "guards", "Reason.NOT_YOUR_ORDER, str(id))", 'Reason.NOT_YOUR_ORDER, str(id) if order is None else "")'),
+    SeededBug("another tenant's order can be cancelled", "guards", "    if id in tenant.orders:\n", "    if any(id in other.orders for other in state.tenants.values()):\n"),
+    SeededBug("a foreign and an unknown order answer differently", "guards", "    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef", '    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id) if id > state.orders_numbered else "")\n\n\ndef'),
     # guards
     SeededBug("time may fall", "market", "if at < state.now or at > TIME_MAX_US:", "if at < 0 or at > TIME_MAX_US:"),
     SeededBug("one order too many", "guards", "if open_orders >= state.orders_per_tenant_max:", "if open_orders > state.orders_per_tenant_max:"),

@@ -3,13 +3,13 @@
 import random
 
 import pytest
-from stories import Story, amend, place
 
 from laissez.market import (
     AdvanceTime,
     BringOnline,
     CancelOrder,
     CloseBooks,
+    Command,
     ControlsSet,
     EndReason,
     FloorSet,
@@ -27,6 +27,7 @@ from laissez.market import (
     TakeOffline,
     at_price,
 )
+from stories import Story, amend, place
 
 # M7
 
@@ -126,7 +127,9 @@ def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
 
 def test_m9_an_order_takes_the_cheapest_idle_leaf() -> None:
     story = Story("h/a", "h/b", "h/c")
-    story.goes((0, SetFloor("h/a", 4), "- - -"), (0, SetFloor("h/b", 2), "- - -"), (0, SetFloor("h/c", 3), "- - -"), (1, place("ann", "h 5"), "- ann -"))
+    story.goes(
+        (0, SetFloor("h/a", 4), "- - -"), (0, SetFloor("h/b", 2), "- - -"), (0, SetFloor("h/c", 3), "- - -"), (1, place("ann", "h 5"), "- ann -")
+    )
 
 
 def test_m9_an_order_takes_the_leased_leaf_with_the_lowest_limit() -> None:
@@ -181,7 +184,9 @@ def test_m9_on_a_surplus_tie_idle_goes_before_leased_whichever_alternative_is_na
 @pytest.mark.parametrize("alternatives", [("a 5", "b 5"), ("b 5", "a 5")])
 def test_m9_on_a_tie_the_first_idle_leaf_in_path_order_over_all_trees_is_taken(alternatives: tuple[str, ...]) -> None:
     story = Story("b/x", "a/y", "a/x")
-    story.goes((0, place("ann", *alternatives), "ann - -"), (0, place("bob", *alternatives), "ann bob -"), (0, place("cat", *alternatives), "ann bob cat"))
+    story.goes(
+        (0, place("ann", *alternatives), "ann - -"), (0, place("bob", *alternatives), "ann bob -"), (0, place("cat", *alternatives), "ann bob cat")
+    )
 
 
 @pytest.mark.parametrize("alternatives", [("a 5", "b 5"), ("b 5", "a 5")])
@@ -189,7 +194,11 @@ def test_m9_on_a_tie_the_first_leased_leaf_in_path_order_over_all_trees_is_taken
     story = Story("b/x", "a/y", "a/x")
     for leaf in ("b/x", "a/x", "a/y"):
         story.at(0, place("own", f"{leaf} 2"))
-    story.goes((1, place("ann", *alternatives), "ann own own"), (1, place("bob", *alternatives), "ann bob own"), (1, place("cat", *alternatives), "ann bob cat"))
+    story.goes(
+        (1, place("ann", *alternatives), "ann own own"),
+        (1, place("bob", *alternatives), "ann bob own"),
+        (1, place("cat", *alternatives), "ann bob cat"),
+    )
 
 
 @pytest.mark.parametrize("alternatives", [("h/b 5", "h 5"), ("h 5", "h/b 5")])
@@ -417,7 +426,7 @@ def test_m9_a_wide_node_is_walked_in_path_order() -> None:
     for number in range(1, 100):
         story.at(0, place("own", f"h {2 + number % 5}"))
         assert "own" == story.market.owner(leaves[number])
-    story.goes((1, place("ann", "h 2"), " ".join(["ann"] + ["own"] * 99)))
+    story.goes((1, place("ann", "h 4"), " ".join(["ann"] + ["own"] * 99)))
     for number in (5, 10, 15):  # limit 2, the lowest there is
         story.at(2, place("bob", "h 3..9"))
         assert "bob" == story.market.owner(leaves[number])
@@ -472,7 +481,9 @@ def test_m10_orders_and_leases_are_numbered_as_they_come() -> None:
 
 def test_m10_amending_gives_a_new_number_from_the_same_count_and_keeps_the_id() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h ..9"), "own"), (0, place("ann", "h 1"), "own"), (1, amend("ann", 2, "h 2"), "own"), (2, place("bob", "h 1"), "own"))
+    story.goes(
+        (0, place("own", "h ..9"), "own"), (0, place("ann", "h 1"), "own"), (1, amend("ann", 2, "h 2"), "own"), (2, place("bob", "h 1"), "own")
+    )
     assert [(2, 3), (4, 4)] == [(order.order, order.number) for order in story.market.orders()]
     story.goes((3, amend("ann", 2, "h 2"), "own"))
     assert [(2, 5), (4, 4)] == [(order.order, order.number) for order in story.market.orders()]
@@ -530,19 +541,16 @@ def test_m7_every_step_of_a_long_random_history_is_stable() -> None:
         bid = dice.randint(0, 6)
         alternatives = [f"{scope} {bid}..{bid + dice.randint(0, 3)}" for scope in dice.sample(nodes, dice.randint(1, 3))]
         open_ids = [order.order for order in story.market.orders(tenant)] or [0]
-        command = dice.choices(
-            [
-                place(tenant, *alternatives),
-                amend(tenant, dice.choice(open_ids), *alternatives),
-                CancelOrder(tenant, dice.choice(open_ids)),
-                SetLimit(tenant, leaf, dice.choice([None, 1, 3, 5])),
-                Relinquish(tenant, leaf),
-                SetFloor(node, dice.choice([None, 1, 2, 4])),
-                TakeOffline(leaf),
-                BringOnline(leaf),
-                CloseBooks(max(0, time - 50)),
-            ],
-            [8, 3, 2, 2, 2, 2, 1, 2, 1],
-        )[0]
-        story.at(time, command)
+        commands: list[Command] = [
+            place(tenant, *alternatives),
+            amend(tenant, dice.choice(open_ids), *alternatives),
+            CancelOrder(tenant, dice.choice(open_ids)),
+            SetLimit(tenant, leaf, dice.choice([None, 1, 3, 5])),
+            Relinquish(tenant, leaf),
+            SetFloor(node, dice.choice([None, 1, 2, 4])),
+            TakeOffline(leaf),
+            BringOnline(leaf),
+            CloseBooks(max(0, time - 50)),
+        ]
+        story.at(time, dice.choices(commands, weights=[8, 3, 2, 2, 2, 2, 1, 2, 1])[0])
     assert sum(story.charge(tenant) for tenant in tenants) == story.market.revenue()

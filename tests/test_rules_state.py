@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from stories import Story, amend, place
 
 from laissez.market import (
     AdvanceTime,
@@ -23,12 +22,13 @@ from laissez.market import (
     at_market,
     at_price,
 )
+from stories import Story, amend, place
 
 
 def test_m1_every_leaf_is_the_operators_until_a_tenant_wins_it() -> None:
     story = Story("g", "h/a", "h/b")
     assert ["-", "-", "-"] == story.owners()
-    assert () == story.market.leases() == story.market.orders() == story.market.tenants()
+    assert ((), (), ()) == (story.market.leases(), story.market.orders(), story.market.tenants())
 
 
 def test_m1_a_leaf_has_one_owner_after_another() -> None:

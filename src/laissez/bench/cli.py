@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle
 
 app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True)
@@ -34,6 +35,7 @@ def _sizes(text: str) -> list[int]:
 def market(
     leaves: Annotated[str, typer.Option(help="Sizes of the tree to measure, with commas between.")] = "1000,10000,100000",
     calls: Annotated[int, typer.Option(min=100, help="Calls to time per operation and size.")] = 20_000,
+    places: Annotated[int, typer.Option(min=100, help="Leaves that the load names; as many as the tree has shows what cold caches cost.")] = PLACES,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows instead of a table.")] = False,
 ) -> None:
     """Time every operation of the market on a tree full of leases with 10,000 orders waiting at its root."""
@@ -44,12 +46,11 @@ def market(
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("bench market", total=len(cells) * len(OPERATIONS) + 1)
+        task = progress.add_task("bench market", total=len(cells) + 1)
         for size, resting in cells:
             progress.update(task, description=f"{size:,} leaves, {resting:,} resting")
-            for row in measure(size, resting, calls):
-                rows.append(row)
-                progress.advance(task)
+            rows.extend(measure(size, resting, places, calls))
+            progress.advance(task)
         progress.update(task, description="oracle, 1,000 leaves")
         ratio = times_oracle()
         progress.advance(task)

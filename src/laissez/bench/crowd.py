@@ -10,7 +10,8 @@ GPUS_PER_HOST, HOSTS_PER_RACK, RACKS_PER_ROW, ROWS_PER_ZONE = 8, 4, 10, 4
 TENANTS = 500
 FLOOR = 1_000_000
 BIDS = (1_000_000, 4_900_000)  # of those who wait: below every limit, so that they keep waiting
-LIMITS = (5_000_000, 9_000_000)  # of those who hold
+LIMITS = (5_000_000, 9_000_000)  # of those who hold, and how far those who wait would follow
+PLACES = 256  # leaves that a load names
 
 
 def tree(leaves: int) -> Topology:
@@ -26,14 +27,19 @@ def _path(i: int) -> str:
 
 
 class Crowd:
-    """A filled market, and a seeded source of commands that keep it as it is: as many leases, about as many resting orders."""
+    """A filled market, and a seeded source of commands that keep it as it is: as many leases, about as many resting orders.
 
-    def __init__(self, leaves: int, resting: int, seed: int = 1) -> None:
+    The commands name `places` leaves, drawn once from the whole tree: the same number whatever its size, so that what grows with the tree is the
+    work of the market and not the share of it that a processor's cache can hold.
+    """
+
+    def __init__(self, leaves: int, resting: int, places: int = PLACES, seed: int = 1) -> None:
         self.random = random.Random(seed)
         self.tenants = [f"tenant{i:03}" for i in range(TENANTS)]
         self.market = Market(tree(leaves), orders_per_tenant_max=max(1_000, leaves))
         self.now = 0
         self.resting: dict[int, str] = {}  # whose every resting order is
+        self.places = self.random.sample(self.market.topology.leaves, min(places, leaves))
         self.do(SetFloor("h100", FLOOR))
         for i in range(leaves):
             self.do(PlaceOrder(self.tenants[i % TENANTS], (at_price("h100", self.random.randint(*LIMITS)),)))
@@ -50,12 +56,11 @@ class Crowd:
         return self.random.choice(self.tenants)
 
     def leaf(self) -> str:
-        return self.random.choice(self.market.topology.leaves)
+        return self.random.choice(self.places)
 
     def waiting(self, scope: str) -> Alternative:
-        """An alternative that will rest: it presses below every limit, and follows a little further."""
-        bid = self.random.randint(*BIDS)
-        return Alternative(scope, bid, bid + 50_000)
+        """An alternative that will rest: it presses below every limit."""
+        return Alternative(scope, self.random.randint(*BIDS), self.random.randint(*LIMITS))
 
     def place_one(self, scope: str) -> None:
         tenant = self.tenant()

@@ -7,8 +7,9 @@ reading the clock (some 50 ns) is included.
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -73,31 +74,26 @@ class Timer:
         return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] / 1_000
 
 
-def measure(leaves: int, resting: int, calls: int) -> Iterator[Row]:
-    """All operations on one crowd."""
-    bytes_per_leaf = memory_per_leaf(leaves)
-    crowd = Crowd(leaves, resting)
-    gc.collect()
-    gc.freeze()
-    gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation; the service runs without it, too
-    try:
-        for operation in OPERATIONS:
-            timer = Timer()
-            while len(timer.nanoseconds) < calls:
-                LOADS[operation](crowd, timer)
-            yield Row(
-                operation,
-                leaves,
-                resting,
-                round(timer.per_second(), 1),
-                round(timer.percentile_us(50), 3),
-                round(timer.percentile_us(99), 3),
-                laissez.market_form() == "compiled",
-                round(bytes_per_leaf, 1),
-            )
-    finally:
-        gc.enable()
-        gc.unfreeze()
+def measure(leaves: int, resting: int, places: int, calls: int) -> list[Row]:
+    """All operations on one crowd, in a process of its own: memory that another crowd used and left would scatter this one."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measure_here, (leaves, resting, places, calls, bytes_per_leaf))
+
+
+def _measure_here(leaves: int, resting: int, places: int, calls: int, bytes_per_leaf: float) -> list[Row]:
+    crowd = Crowd(leaves, resting, places)
+    gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
+    rows: list[Row] = []
+    for operation in OPERATIONS:
+        timer = Timer()
+        while len(timer.nanoseconds) < calls:
+            LOADS[operation](crowd, timer)
+        rate, median, tail = timer.per_second(), timer.percentile_us(50), timer.percentile_us(99)
+        compiled = laissez.market_form() == "compiled"
+        rows.append(Row(operation, leaves, resting, round(rate, 1), round(median, 3), round(tail, 3), compiled, round(bytes_per_leaf, 1)))
+    return rows
 
 
 def memory_per_leaf(leaves: int) -> float:
@@ -156,7 +152,7 @@ def amend(crowd: Crowd, timer: Timer) -> None:
 
 def transfer(crowd: Crowd, timer: Timer) -> None:
     """Leases given up pass to orders queued at the root: what is timed is a relinquishment that moves a lease, every time."""
-    leaves = crowd.random.sample(crowd.market.topology.leaves, min(ROUND, len(crowd.resting) // 2))
+    leaves = crowd.random.sample(crowd.places, min(ROUND, len(crowd.places), len(crowd.resting) // 2))
     moves = _timed(crowd, timer, [Relinquish(crowd.market.owner(leaf) or "", leaf) for leaf in leaves])
     for ended, started in moves:
         assert isinstance(ended, LeaseEnded) and isinstance(started, LeaseStarted)

@@ -1,15 +1,18 @@
 """The orders that rest at one node, and the two questions asked of them.
 
-*Who takes a leaf that opens?* The highest limit, then the earliest order (M8): a queue per limit, in order of arrival, and a heap of the limits.
-*Who presses, and how hard?* The best bid, and the best bid of anyone but its tenant, because nobody presses on themselves (M5): the best bid of
+*Who takes a leaf that opens?* The highest limit, then the earliest order (M8): a line per limit, in order of arrival, and a heap of the limits.
+*Who presses, and how hard?* The best bid, and the best bid of anyone but its tenant, because nobody presses on themselves (M5): the sorted bids of
 every tenant, the tenant with the highest kept aside as the leader, and a heap of the others.
 
-Nothing is searched for when an alternative leaves: it is marked gone, and passed over when its turn comes. A queue or heap that is mostly gone is
-rebuilt, so that its size stays within a factor of what rests. Every operation is O(log of what rests here), amortised.
+Nothing is searched for in a heap: an entry that no longer holds is dropped when it comes to the top, and a heap that is mostly such entries is
+rebuilt, so that its size stays within a factor of what rests. Every operation is O(log of what rests here), amortised; a tenant's own bids are
+few, because its open orders are bounded.
 """
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left, insort
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -17,100 +20,50 @@ if TYPE_CHECKING:
     from laissez.market.order import Resting
     from laissez.market.tenant import Tenant
 
-SLACK: Final = 32  # below this many dead entries a rebuild costs more than it saves
+SLACK: Final = 32  # below this many entries that no longer hold a rebuild costs more than it saves
 TENANT_BITS: Final = 24  # a rival is kept as one machine word: how far its bid is below the highest price, then its tenant
 BID_TOP: Final = 1 << 34  # above every price
 
 
-class Queue:
-    """The alternatives of one limit, in order of arrival: numbers only grow, so the next to come is always the last in line."""
-
-    __slots__ = ("count", "first", "line")
-
-    def __init__(self) -> None:
-        self.line: list[Resting] = []
-        self.first = 0  # all before it are gone
-        self.count = 0
-
-    def add(self, resting: Resting) -> None:
-        self.count += 1
-        self.line.append(resting)
-        if len(self.line) > 2 * self.count + SLACK:
-            self.line = [waiting for waiting in self.line if not waiting.gone]
-            self.first = 0
-
-    def head(self) -> Resting:
-        while self.line[self.first].gone:
-            self.first += 1
-        return self.line[self.first]
-
-
 class Presser:
-    """The bids of one tenant in one book: how many at each price, and the best."""
+    """The bids of one tenant in one book, lowest first."""
 
-    __slots__ = ("best", "bids", "counts", "tenant")
+    __slots__ = ("best", "bids", "tenant")
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
-        self.counts: dict[int, int] = {}
-        self.bids: list[int] = []  # heap of -price: every price with a count, and prices that had one
+        self.bids: array[int] = array("q")
         self.best = 0
 
     def add(self, bid: int) -> None:
-        count = self.counts.get(bid, 0)
-        self.counts[bid] = count + 1
-        if count == 0:
-            heappush(self.bids, -bid)
-            if len(self.bids) > 2 * len(self.counts) + SLACK:
-                self.bids = [-price for price in self.counts]
-                heapify(self.bids)
-        if bid > self.best:
-            self.best = bid
+        insort(self.bids, bid)
+        self.best = self.bids[-1]
 
     def remove(self, bid: int) -> None:
-        count = self.counts[bid]
-        if count > 1:
-            self.counts[bid] = count - 1
-            return
-        del self.counts[bid]
-        if bid == self.best:
-            while self.bids and -self.bids[0] not in self.counts:
-                heappop(self.bids)
-            self.best = -self.bids[0] if self.bids else 0
+        del self.bids[bisect_left(self.bids, bid)]
+        self.best = self.bids[-1] if self.bids else 0
 
 
 class Book:
-    __slots__ = ("count", "leader", "limits", "pressers", "queues", "rivals")
+    __slots__ = ("count", "leader", "limits", "lines", "pressers", "rivals")
 
     def __init__(self) -> None:
         self.count = 0
-        self.queues: dict[int, Queue] = {}
-        self.limits: list[int] = []  # heap of -limit: every limit with a queue, and limits that had one
+        self.lines: dict[int, Resting] = {}  # the first in the line of each limit
+        self.limits: list[int] = []  # heap of -limit: every limit with a line, and limits that had one
         self.pressers: dict[int, Presser] = {}
         self.leader: Presser | None = None
         self.rivals: list[int] = []  # heap of every presser but the leader, and of entries that no longer hold
 
     def add(self, resting: Resting) -> None:
         self.count += 1
-        queue = self.queues.get(resting.limit)
-        if queue is None:
-            queue = Queue()
-            self.queues[resting.limit] = queue
-            heappush(self.limits, -resting.limit)
-            if len(self.limits) > 2 * len(self.queues) + SLACK:
-                self.limits = [-limit for limit in self.queues]
-                heapify(self.limits)
-        queue.add(resting)
+        self._line_up(resting)
         if resting.bid > 0:
             self._press(resting)
 
     def remove(self, resting: Resting) -> None:
         self.count -= 1
-        resting.gone = True
-        queue = self.queues[resting.limit]
-        queue.count -= 1
-        if queue.count == 0:
-            del self.queues[resting.limit]
+        self._leave_line(resting)
         if resting.bid > 0:
             self._relent(resting)
 
@@ -118,11 +71,46 @@ class Book:
         """The alternative that takes a leaf opened to this book: highest limit, then earliest."""
         limits = self.limits
         while limits:
-            queue = self.queues.get(-limits[0])
-            if queue is not None:
-                return queue.head()
+            first = self.lines.get(-limits[0])
+            if first is not None:
+                return first
             heappop(limits)
         return None
+
+    def _line_up(self, resting: Resting) -> None:
+        """Numbers only grow, so whoever comes is the last in line."""
+        first = self.lines.get(resting.limit)
+        if first is not None:
+            last = first.last
+            assert last is not None
+            last.later = resting
+            resting.earlier = last
+            first.last = resting
+            return
+        resting.last = resting
+        self.lines[resting.limit] = resting
+        heappush(self.limits, -resting.limit)
+        if len(self.limits) > 2 * len(self.lines) + SLACK:
+            self.limits = [-limit for limit in self.lines]
+            heapify(self.limits)
+
+    def _leave_line(self, resting: Resting) -> None:
+        earlier = resting.earlier
+        later = resting.later
+        if later is not None:
+            later.earlier = earlier
+        if earlier is not None:
+            earlier.later = later
+            if later is None:
+                self.lines[resting.limit].last = earlier
+        elif later is not None:
+            later.last = resting.last
+            self.lines[resting.limit] = later
+        else:
+            del self.lines[resting.limit]
+        resting.earlier = None
+        resting.later = None
+        resting.last = None
 
     def best_rival(self) -> int:
         """The best bid of anyone but the leader; 0 if there is none."""

@@ -110,7 +110,6 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     order = won.order
     tenant = order.tenant
     withdraw(state, order)
-    del state.orders[order.id]
     del tenant.orders[order.id]
     state.leases_numbered += 1
     hold = hold_of(leaf) if state.with_controls else 0
@@ -120,7 +119,6 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     tenant.gains(leaf.first_leaf)
     tenant.leases.append(lease)
     state.leases[lease.id] = lease
-    state.filled[order.id] = lease
     if hold:
         heappush(state.holds, (hold_until, lease.id, lease))
     until = hold_until if hold else None
@@ -158,8 +156,8 @@ def is_unstable(leaf: Node) -> bool:
 
 def clear_order(state: State, order: Order) -> None:
     """After *place* and *amend*: the order takes the best deal it can get (M9)."""
-    steps_left = len(state.orders) + len(state.forest.leaves)
-    while order.id in state.orders:
+    steps_left = state.orders_numbered + len(state.forest.leaves)
+    while order.id in order.tenant.orders:
         leaf = _best_deal(order)
         if leaf is None:
             return

@@ -64,7 +64,6 @@ def place(state: State, command: PlaceOrder) -> None:
     if state.with_controls:
         for resting in order.alternatives:
             _become_liable(state, resting)
-    state.orders[id] = order
     tenant.orders[id] = order
     state.events.append(OrderPlaced(state.now, command.tenant, id, alternatives, clipped))
     rest(state, order)
@@ -72,7 +71,7 @@ def place(state: State, command: PlaceOrder) -> None:
 
 
 def amend(state: State, command: AmendOrder) -> None:
-    order = state.orders[command.order]
+    order = state.tenants[command.tenant].orders[command.order]
     before = order.alternatives
     withdraw(state, order)
     order.number = state.next_order_number()
@@ -84,8 +83,7 @@ def amend(state: State, command: AmendOrder) -> None:
 
 
 def cancel(state: State, command: CancelOrder) -> None:
-    order = state.orders.pop(command.order)
-    del order.tenant.orders[order.id]
+    order = state.tenants[command.tenant].orders.pop(command.order)
     withdraw(state, order)
     state.events.append(OrderCancelled(state.now, command.tenant, order.id))
     for resting in order.alternatives:
@@ -264,7 +262,6 @@ def _close_leases(state: State, tenant: Tenant, before: int) -> None:
         if 0 <= lease.end <= before:
             tenant.carried += charge_until(lease, lease.end)
             del state.leases[lease.id]
-            del state.filled[lease.order]
             continue
         kept.append(lease)
         if lease.start < before:

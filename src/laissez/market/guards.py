@@ -180,15 +180,15 @@ def why_not_cancel(state: State, command: CancelOrder) -> Refused | None:
 
 def _why_not_order(state: State, name: str, id: int) -> Refused | None:
     """Another tenant's order and one that never was answer alike (M12)."""
-    refused = _why_not_tenant(state, name)
-    if refused is not None:
-        return refused
-    order = state.orders.get(id)
-    if order is not None and order.tenant.name == name:
+    tenant = state.tenants.get(name)
+    if tenant is None:
+        refused = _why_not_tenant(state, name)
+        return refused if refused is not None else _no(state, name, Reason.NOT_YOUR_ORDER, str(id))
+    if id in tenant.orders:
         return None
-    lease = state.filled.get(id)
-    if lease is not None and lease.tenant.name == name:
-        return _no(state, name, Reason.ALREADY_FILLED, lease.leaf.path)
+    for lease in reversed(tenant.leases):  # who comes too late mostly comes just too late
+        if lease.order == id:
+            return _no(state, name, Reason.ALREADY_FILLED, lease.leaf.path)
     return _no(state, name, Reason.NOT_YOUR_ORDER, str(id))
 
 
@@ -221,13 +221,11 @@ def why_not_relinquish(state: State, command: Relinquish) -> Refused | None:
 
 def _why_not_lease(state: State, name: str, leaf: str) -> Refused | None:
     """A leaf that is another's, idle, or not there at all answers alike (M12)."""
-    refused = _why_not_tenant(state, name)
-    if refused is not None:
-        return refused
     node = state.forest.by_path.get(leaf)
-    if node is None or node.lease is None or node.lease.tenant.name != name:
-        return _no(state, name, Reason.NOT_YOUR_LEASE, leaf)
-    return None
+    if node is not None and node.lease is not None and node.lease.tenant.name == name:
+        return None
+    refused = _why_not_tenant(state, name)
+    return refused if refused is not None else _no(state, name, Reason.NOT_YOUR_LEASE, leaf)
 
 
 def why_not_limit(state: State, command: SetLimit) -> Refused | None:

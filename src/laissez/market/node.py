@@ -53,30 +53,30 @@ class Node:
     )
 
     def __init__(self, path: str, above: Node | None) -> None:
-        self.path = path  # "" for a bundle
+        # What the walk up reads comes first and what the walk down reads next, so that each finds it together in memory.
         self.above = above  # the next named node towards the root
-        self.parent: Node | None = above  # the next node of any kind towards the root
-        self.children: list[Node] | None = None  # None for a leaf
-        self.first_leaf = 0  # the leaves below are those at positions first_leaf <= p < last_leaf
-        self.last_leaf = 0
-        self.online = True
-        self.lease: Lease | None = None
-
-        self.book: Book | None = None
-        self.floor = 0
-        self.floor_log: PriceLog | None = None
-        self.controls: Controls | None = None
-        self.resting_below = 0  # alternatives resting here or further down
-
         self.price = 0  # the higher of the floor and the best bid here
         self.price_by: Tenant | None = None  # who makes it, if a single tenant does
         self.price_other = 0  # what it would be without them
-        self.log: PriceLog | None = None
+        self.floor = 0
+        self.book: Book | None = None
+        self.lease: Lease | None = None
 
         self.idle_ask = NEVER  # lowest floor, counted from here down, of an idle online leaf below
         self.lease_ask = NEVER  # lowest limit of a lease below that can be taken
         self.lease_ask_owner: Tenant | None = None  # whose it is
         self.lease_ask_other = NEVER  # lowest limit of anyone else's
+        self.children: list[Node] | None = None  # None for a leaf
+        self.parent: Node | None = above  # the next node of any kind towards the root
+
+        self.path = path  # "" for a bundle
+        self.first_leaf = 0  # the leaves below are those at positions first_leaf <= p < last_leaf
+        self.last_leaf = 0
+        self.online = True
+        self.resting_below = 0  # alternatives resting here or further down
+        self.log: PriceLog | None = None
+        self.floor_log: PriceLog | None = None
+        self.controls: Controls | None = None
 
     def is_leaf(self) -> bool:
         return self.children is None
@@ -117,6 +117,8 @@ class Node:
     def refresh_leaf(self) -> None:
         """The lease, the floor or the state of this leaf changed: bring the asks up to date, here and above."""
         lease = self.lease
+        was_idle = self.idle_ask
+        was_leased = self.lease_ask
         if lease is None:
             self.idle_ask = self.floor if self.online else NEVER
             self.lease_ask = NEVER
@@ -125,8 +127,13 @@ class Node:
             self.idle_ask = NEVER
             self.lease_ask = NEVER if lease.held else lease.limit
             self.lease_ask_owner = lease.tenant
-        if self.parent is not None:
-            self.parent.refresh_asks()
+        parent = self.parent
+        if parent is None:
+            return
+        same_idle = was_idle == self.idle_ask or min(was_idle, self.idle_ask) > parent.idle_ask
+        if same_idle and min(was_leased, self.lease_ask) > parent.lease_ask_other:
+            return  # it neither was nor is among the lowest: most often there is nothing to do above
+        parent.refresh_asks()
 
     def refresh_asks(self) -> None:
         """Work out the asks from the children's, here and towards the root, until one does not change."""

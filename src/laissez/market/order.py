@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 class Resting:
     """One alternative of an open order, with the bid in force and what it owes if withdrawn too soon (M18)."""
 
-    __slots__ = ("bid", "gone", "liable", "liable_until", "limit", "order", "scope")
+    __slots__ = ("bid", "earlier", "last", "later", "liable", "liable_until", "limit", "order", "scope")
 
     def __init__(self, order: Order, scope: Node, bid: int, limit: int) -> None:
         self.order = order
         self.scope = scope
         self.bid = bid
         self.limit = limit
-        self.gone = False  # set when it leaves its book; heaps drop what is gone when they meet it
+        self.earlier: Resting | None = None  # its neighbours in the line of those with the same limit
+        self.later: Resting | None = None
+        self.last: Resting | None = None  # the end of that line, kept by the first in it
         self.liable = 0
         self.liable_until = 0
 

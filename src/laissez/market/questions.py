@@ -51,7 +51,7 @@ def pricing_domain(state: State, name: str) -> tuple[str, ...]:
     for root in state.forest.roots:
         inside[root.path] = None
     tenant = state.tenants.get(name)
-    for position in tenant.holding if tenant is not None else []:
+    for position in tenant.holding if tenant is not None else ():
         node: Node | None = state.forest.leaves[position]
         while node is not None and node.path not in inside:
             inside[node.path] = None
@@ -65,7 +65,7 @@ def _path_order(path: str) -> list[str]:
 
 def orders(state: State, name: str | None) -> tuple[OrderView, ...]:
     if name is None:
-        return tuple([_order_view(order) for order in state.orders.values()])
+        return tuple([_order_view(order) for order in state.open_orders()])
     tenant = state.tenants.get(name)
     return tuple([_order_view(order) for order in tenant.orders.values()]) if tenant is not None else ()
 
@@ -81,7 +81,7 @@ def leases(state: State, name: str | None) -> tuple[LeaseView, ...]:
         live = [leaf.lease for leaf in state.forest.leaves if leaf.lease is not None]
     else:
         tenant = state.tenants.get(name)
-        for position in tenant.holding if tenant is not None else []:
+        for position in tenant.holding if tenant is not None else ():
             lease = state.forest.leaves[position].lease
             assert lease is not None
             live.append(lease)

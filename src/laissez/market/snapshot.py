@@ -152,7 +152,7 @@ def _describe(state: State) -> _State:
         tenants=[_describe_tenant(tenant) for tenant in sorted(state.tenants.values(), key=lambda tenant: tenant.number)],
         nodes=[_describe_node(node) for path in topology.nodes if _is_used(node := state.forest.by_path[path])],
         controls=[_describe_controls(node) for path in topology.nodes if (node := state.forest.by_path[path]).controls is not None],
-        orders=[_describe_order(state.orders[id]) for id in sorted(state.orders)],
+        orders=[_describe_order(order) for order in state.open_orders()],
         leases=[_describe_lease(state.leases[id]) for id in sorted(state.leases)],
     )
 
@@ -269,7 +269,7 @@ def _rebuild(saved: _State) -> State:
         node.online = saved_node.online
     for saved_order in saved.orders:
         _rebuild_order(state, saved_order, tenants)
-    for order in sorted(state.orders.values(), key=lambda order: order.number):  # as they came: books keep the order of arrival
+    for order in sorted(state.open_orders(), key=lambda order: order.number):  # as they came: books keep the order of arrival
         rest(state, order)
     for saved_node in saved.nodes:
         _rebuild_logs(state.forest.by_path[saved_node.path], saved_node, tenants)
@@ -297,7 +297,6 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     lease.carried = lease.settled = int(saved.carried)
     lease.carried_to = lease.settled_to = saved.carried_to
     state.leases[lease.id] = lease
-    state.filled[lease.order] = lease
     tenant.leases.append(lease)
     if lease.end < 0:
         leaf.lease = lease
@@ -327,7 +326,6 @@ def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
         resting.liable = one.liable
         resting.liable_until = one.liable_until
         order.alternatives.append(resting)
-    state.orders[order.id] = order
     tenant.orders[order.id] = order
 
 

@@ -18,13 +18,11 @@ class State:
     __slots__ = (
         "closed_before",
         "events",
-        "filled",
         "forest",
         "holds",
         "leases",
         "leases_numbered",
         "now",
-        "orders",
         "orders_numbered",
         "orders_per_tenant_max",
         "revision",
@@ -41,9 +39,7 @@ class State:
         self.leases_numbered = 0
         self.closed_before = 0
         self.tenants: dict[str, Tenant] = {}
-        self.orders: dict[int, Order] = {}  # open ones, by id
         self.leases: dict[int, Lease] = {}  # live ones, and ended ones until the books are closed over them
-        self.filled: dict[int, Lease] = {}  # by the id of the order that won it, as long as the lease is remembered
         self.holds: list[tuple[int, int, Lease]] = []  # heap of (end, lease id, lease); may hold leases that ended early
         self.with_controls: list[Node] = []
         self.events: list[Event] = []  # of the command being applied
@@ -56,6 +52,14 @@ class State:
             self.tenants[name] = known
         return known
 
+    def open_orders(self) -> list[Order]:
+        """Every open order, by id."""
+        return sorted([order for tenant in self.tenants.values() for order in tenant.orders.values()], key=_order_id)
+
     def next_order_number(self) -> int:
         self.orders_numbered += 1
         return self.orders_numbered
+
+
+def _order_id(order: Order) -> int:
+    return order.id
