@@ -18,12 +18,29 @@ class SeededBug(NamedTuple):
 
 SEEDED_BUGS = (
     # who wins
-    SeededBug("the newest order wins a tie", "book", "                return first\n            heappop", "                return first.last\n            heappop"),
-    SeededBug("the shallowest scope wins a tie", "clearing", "or first.limit > best.limit):\n                best = first", "or first.limit >= best.limit):\n                best = first"),
+    SeededBug(
+        "the newest order wins a tie",
+        "book",
+        "                return first\n            heappop",
+        "                return first.last\n            heappop",
+    ),
+    SeededBug(
+        "the shallowest scope wins a tie",
+        "clearing",
+        "or first.limit > best.limit):\n                best = first",
+        "or first.limit >= best.limit):\n                best = first",
+    ),
     SeededBug("a winner must be above the floor", "clearing", "best.limit >= floor else None", "best.limit > floor else None"),
     SeededBug("an amended order keeps its place", "effects", "order.number = state.next_order_number()", "state.next_order_number()"),
-    SeededBug("the last leaf in path order is taken", "node", "for child in node.children:\n                if child.idle_ask <= ask:", "for child in reversed(node.children):\n                if child.idle_ask <= ask:"),
-    SeededBug("leased before idle on a tie", "clearing", "surplus == best_surplus and best_leased and _comes_first(scope, best)", "surplus == best_surplus"),
+    SeededBug(
+        "the last leaf in path order is taken",
+        "node",
+        "for child in node.children:\n                if child.idle_ask <= ask:",
+        "for child in reversed(node.children):\n                if child.idle_ask <= ask:",
+    ),
+    SeededBug(
+        "leased before idle on a tie", "clearing", "surplus == best_surplus and best_leased and _comes_first(scope, best)", "surplus == best_surplus"
+    ),
     SeededBug("an offline leaf can be won", "node", "self.floor if self.online else NEVER", "self.floor"),
     SeededBug("an idle leaf at the limit is not taken", "clearing", "if ask <= resting.limit:", "if ask < resting.limit:"),
     SeededBug("a floor above the scope is forgotten", "clearing", "return max(scope.idle_ask, floor_of(scope.above))", "return scope.idle_ask"),
@@ -31,28 +48,76 @@ SEEDED_BUGS = (
     # who loses
     SeededBug(">= for > at the limit", "clearing", "rate_of(leaf, lease.tenant) > lease.limit", "rate_of(leaf, lease.tenant) >= lease.limit"),
     SeededBug("a bid at the limit takes the leaf", "clearing", "if ask < resting.bid:", "if ask <= resting.bid:"),
-    SeededBug("a sibling survives a fill", "clearing", "for resting in order.alternatives:\n        resting.scope.own_book().remove", "for resting in order.alternatives[:1]:\n        resting.scope.own_book().remove"),
-    SeededBug("a cascade stops after one leaf", "clearing", "            open_for_price(state, leaf)\n\n\ndef leases", "            open_for_price(state, leaf)\n            return\n\n\ndef leases"),
+    SeededBug(
+        "a sibling survives a fill",
+        "clearing",
+        "for resting in order.alternatives:\n        resting.scope.own_book().remove",
+        "for resting in order.alternatives[:1]:\n        resting.scope.own_book().remove",
+    ),
+    SeededBug(
+        "a cascade stops after one leaf",
+        "clearing",
+        "            open_for_price(state, leaf)\n\n\ndef leases",
+        "            open_for_price(state, leaf)\n            return\n\n\ndef leases",
+    ),
     SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below"),
-    SeededBug("a lowered floor misses orders further down", "clearing", "if reached or node.resting_below > (node.book.count if node.book is not None else 0):", "if reached:"),
-    SeededBug("a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        open_for_price(state, leaf)\n    else:\n", "    if True:\n"),
-    SeededBug("a floor is taken for a bid", "clearing", "floor_of(leaf) >= rate else EndReason.OUTBID", "floor_of(leaf) > rate else EndReason.OUTBID"),
+    SeededBug(
+        "a lowered floor misses orders further down",
+        "clearing",
+        "if reached or node.resting_below > (node.book.count if node.book is not None else 0):",
+        "if reached:",
+    ),
+    SeededBug(
+        "a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        open_for_price(state, leaf)\n    else:\n", "    if True:\n"
+    ),
+    SeededBug(
+        "a floor is taken for a bid", "clearing", "floor_of(leaf) >= rate else EndReason.OUTBID", "floor_of(leaf) > rate else EndReason.OUTBID"
+    ),
     # prices and bills
-    SeededBug("the owner is pressed by its own bid", "node", "return self.price_other if owner is not None and self.price_by is owner else self.price", "return self.price"),
-    SeededBug("the owner is billed for its own bid", "pricelog", "if owner is not None and self.by[index] is owner:", "if owner is None and self.by[index] is owner:"),
+    SeededBug(
+        "the owner is pressed by its own bid",
+        "node",
+        "return self.price_other if owner is not None and self.price_by is owner else self.price",
+        "return self.price",
+    ),
+    SeededBug(
+        "the owner is billed for its own bid",
+        "pricelog",
+        "if owner is not None and self.by[index] is owner:",
+        "if owner is None and self.by[index] is owner:",
+    ),
     SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area"),
-    SeededBug("no accrual when the rate changes", "node", "self.log.record(now, revision, price, by, other)", "self.log.record(now, 0, price, by, other)"),
+    SeededBug(
+        "no accrual when the rate changes", "node", "self.log.record(now, revision, price, by, other)", "self.log.record(now, 0, price, by, other)"
+    ),
     SeededBug("no accrual at transfer", "clearing", "lease.end = state.now", "lease.end = lease.start"),
-    SeededBug("a cancelled bid goes on pressing", "clearing", "_count_below(resting.scope, -1)\n        resting.scope.reprice(state.now, state.revision)", "_count_below(resting.scope, -1)"),
+    SeededBug(
+        "a cancelled bid goes on pressing",
+        "clearing",
+        "_count_below(resting.scope, -1)\n        resting.scope.reprice(state.now, state.revision)",
+        "_count_below(resting.scope, -1)",
+    ),
     SeededBug("a new floor does not press", "effects", "    node.reprice(state.now, state.revision)\n", ""),
     SeededBug("a quote is the limit itself", "questions", "scope.ask_for(tenant) + 1", "scope.ask_for(tenant)"),
     SeededBug("revenue forgets fees", "questions", "total += fee.charge(0, state.now)", "total += 0"),
-    SeededBug("closing the books loses ended leases", "effects", "tenant.carried += charge_until(lease, lease.end)", "charge_until(lease, lease.end)"),
+    SeededBug(
+        "closing the books loses ended leases", "effects", "tenant.carried += charge_until(lease, lease.end)", "charge_until(lease, lease.end)"
+    ),
     SeededBug("closing the books drops a price too many", "pricelog", "keep = self.index_before(time)", "keep = self.index_before(time) + 1"),
     # what others may see
     SeededBug("a quote leaks a foreign scope", "questions", "not tenant.owns_between(scope.first_leaf, scope.last_leaf)", "False"),
-    SeededBug("another tenant's order can be cancelled", "guards", "    if id in tenant.orders:\n", "    if any(id in other.orders for other in state.tenants.values()):\n"),
-    SeededBug("a foreign and an unknown order answer differently", "guards", "    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef", '    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id) if id > state.orders_numbered else "")\n\n\ndef'),
+    SeededBug(
+        "another tenant's order can be cancelled",
+        "guards",
+        "    if id in tenant.orders:\n",
+        "    if any(id in other.orders for other in state.tenants.values()):\n",
+    ),
+    SeededBug(
+        "a foreign and an unknown order answer differently",
+        "guards",
+        "    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef",
+        '    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id) if id > state.orders_numbered else "")\n\n\ndef',
+    ),
     # guards
     SeededBug("time may fall", "market", "if at < state.now or at > TIME_MAX_US:", "if at < 0 or at > TIME_MAX_US:"),
     SeededBug("one order too many", "guards", "if open_orders >= state.orders_per_tenant_max:", "if open_orders > state.orders_per_tenant_max:"),
@@ -60,19 +125,31 @@ SEEDED_BUGS = (
     SeededBug("a boolean passes for a price", "guards", "if type(alternative.bid) is not int:", "if not isinstance(alternative.bid, int):"),
     # controls
     SeededBug("a clip is off by one", "controls", "anchor + anchor * controls.rise_ppm // PPM)", "anchor + anchor * controls.rise_ppm // PPM + 1)"),
-    SeededBug("a floor falls one too far", "controls", "anchor - anchor * controls.fall_ppm // PPM)", "anchor - anchor * controls.fall_ppm // PPM - 1)"),
+    SeededBug(
+        "a floor falls one too far", "controls", "anchor - anchor * controls.fall_ppm // PPM)", "anchor - anchor * controls.fall_ppm // PPM - 1)"
+    ),
     SeededBug("the anchor is the price now", "controls", "return log.price_before(start)", "return log.price_before(now + 1)"),
     SeededBug("the first interval has the anchor of the instant before", "controls", "if start == self.set_at:", "if start < self.set_at:"),
     SeededBug("a hold is ignored", "node", "NEVER if lease.held else lease.limit", "lease.limit"),
     SeededBug("a hold outlasts its last microsecond", "clearing", "while holds and holds[0][0] <= until:", "while holds and holds[0][0] < until:"),
     SeededBug("a hold ends when somebody looks", "clearing", "            state.now = at\n", "            state.now = until\n"),
-    SeededBug("a held leaf is cheap after its limit was lowered", "lease", "return max(self.limit, self.start_limit) if self.held", "return self.limit if self.held"),
+    SeededBug(
+        "a held leaf is cheap after its limit was lowered",
+        "lease",
+        "return max(self.limit, self.start_limit) if self.held",
+        "return self.limit if self.held",
+    ),
     SeededBug("a flash fee is charged twice", "effects", "    resting.liable -= rate\n", ""),
     SeededBug("a flash fee outlasts its term", "effects", "if rate == 0 or state.now >= resting.liable_until:", "if rate == 0:"),
     SeededBug("a flash fee counts the whole bid", "effects", "made = resting.bid - rate_of(resting.scope, None)", "made = resting.bid"),
     # snapshots
     SeededBug("a snapshot misses controls", "snapshot", "for saved_controls in saved.controls:", "for saved_controls in saved.controls[1:]:"),
     SeededBug("a snapshot forgets the queue", "snapshot", "key=lambda order: order.number)", "key=lambda order: order.id)"),
-    SeededBug("a snapshot forgets who owes a fee", "snapshot", "        resting.liable = one.liable\n", ""),
-    SeededBug("a snapshot forgets holds", "snapshot", "    if lease.held:\n        state.holds.append", "    if lease.held and lease.end >= 0:\n        state.holds.append"),
+    SeededBug("a snapshot forgets who owes a fee", "snapshot", "    resting.liable = saved.liable\n", ""),
+    SeededBug(
+        "a snapshot forgets holds",
+        "snapshot",
+        "    if lease.held:\n        state.holds.append",
+        "    if lease.held and lease.end >= 0:\n        state.holds.append",
+    ),
 )

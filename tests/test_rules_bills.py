@@ -16,6 +16,7 @@ from laissez.market import (
     Market,
     PriceSegment,
     Relinquish,
+    SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
@@ -30,7 +31,17 @@ PRICE = 10_000_000_000
 LAST_TIME = 2**53
 
 
-def fifty_seconds() -> Story:
+def owned_by_all(*leases: str) -> Story:
+    """Leaves and their owners, who give none up for price."""
+    pairs = [lease.split() for lease in leases]
+    story = Story(*[leaf for leaf, _ in pairs])
+    for leaf, owner in pairs:
+        story.at(0, place(owner, f"{leaf} 0"))
+        story.at(0, SetLimit(owner, leaf, None))
+    return story
+
+
+def fifty_microseconds() -> Story:
     """Own holds h from 10 to 60 and is charged 0, 3, 5, 0 and 2 for ten microseconds each."""
     story = Story("h")
     story.goes(
@@ -46,7 +57,7 @@ def fifty_seconds() -> Story:
 
 
 def test_m14_a_charge_is_the_sum_of_rate_times_duration() -> None:
-    story = fifty_seconds()
+    story = fifty_microseconds()
     assert Bill("own", 0, 70, (LeaseLine(1, "h", 10, 60, 100),), (), 0, 100) == story.market.bill("own")
     assert Bill("ann", 0, 70, (), (), 0, 0) == story.market.bill("ann")
     assert 100 == story.market.revenue()
@@ -59,7 +70,7 @@ def test_m14_a_price_history_lists_what_was_charged_piece_by_piece() -> None:
         PriceSegment(30, 40, 5, 50),
         PriceSegment(40, 50, 0, 0),
         PriceSegment(50, 60, 2, 20),
-    ) == fifty_seconds().market.price_history(1)
+    ) == fifty_microseconds().market.price_history(1)
 
 
 def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> None:
@@ -98,7 +109,7 @@ def test_m14_a_price_history_ends_now_while_the_lease_lasts_and_has_no_empty_pie
 
 def test_m14_there_is_no_history_of_a_lease_that_never_was() -> None:
     with pytest.raises(UnknownLease, match="no lease 2 in the open books") as error:
-        fifty_seconds().market.price_history(2)
+        fifty_microseconds().market.price_history(2)
     assert 2 == error.value.id
 
 
@@ -161,36 +172,36 @@ def test_m14_a_lease_that_moves_is_charged_to_each_owner_for_its_own_time() -> N
     [(10, 60, 100), (0, 70, 100), (20, 40, 80), (25, 35, 15 + 25), (29, 31, 3 + 5), (39, 51, 5 + 2), (59, 60, 2), (30, 30, 0), (45, 46, 0)],
 )
 def test_m14_a_bill_of_a_period_holds_what_was_charged_within_it(since: int, until: int, charge: int) -> None:
-    assert Bill("own", since, until, (LeaseLine(1, "h", 10, 60, charge),), (), 0, charge) == fifty_seconds().market.bill("own", since, until)
+    assert Bill("own", since, until, (LeaseLine(1, "h", 10, 60, charge),), (), 0, charge) == fifty_microseconds().market.bill("own", since, until)
 
 
 @pytest.mark.parametrize(("since", "until"), [(0, 10), (60, 70), (0, 0), (10, 10), (70, 70), (60, 60)])
 def test_m14_a_lease_outside_the_period_has_no_line(since: int, until: int) -> None:
-    assert Bill("own", since, until, (), (), 0, 0) == fifty_seconds().market.bill("own", since, until)
+    assert Bill("own", since, until, (), (), 0, 0) == fifty_microseconds().market.bill("own", since, until)
 
 
 def test_m14_a_period_cannot_end_before_it_begins() -> None:
-    market = fifty_seconds().market
+    market = fifty_microseconds().market
     with pytest.raises(EmptyPeriod, match="a bill that begins at 50 cannot end at 49; expected a later end, or the same"):
         market.bill("own", 50, 49)
     assert 0 == market.bill("own", 50, 50).total
 
 
 def test_m14_the_sum_of_periods_is_the_whole() -> None:
-    market = fifty_seconds().market
+    market = fifty_microseconds().market
     for step in (1, 3, 7, 70):
         assert 100 == sum(market.bill("own", since, min(70, since + step)).total for since in range(0, 70, step))
 
 
 def test_m14_a_bill_without_a_beginning_or_an_end_runs_from_zero_or_until_now() -> None:
-    market = fifty_seconds().market
+    market = fifty_microseconds().market
     assert market.bill("own", 0, 35) == market.bill("own", until=35)
     assert market.bill("own", 35, 70) == market.bill("own", since=35)
     assert (55, 45) == (market.bill("own", until=35).total, market.bill("own", since=35).total)
 
 
 def test_m14_earlier_and_later_questions_may_come_in_any_order() -> None:
-    market = fifty_seconds().market
+    market = fifty_microseconds().market
     assert [100, 30, 80, 0, 100, 55] == [market.bill("own", until=until).total for until in (70, 30, 40, 20, 60, 35)]
 
 
@@ -201,14 +212,45 @@ def test_m14_a_lease_of_no_duration_has_a_line_without_a_charge() -> None:
     assert () == story.market.price_history(1)
 
 
+def test_m14_a_lease_that_ended_at_time_zero_has_ended() -> None:
+    story = Story("h")
+    story.goes(
+        (0, SetControls("h", hold_us=5), "-"),
+        (0, SetFloor("h", 3), "-"),
+        (0, place("own", "h 9"), "own"),
+        (0, Relinquish("own", "h"), "-"),
+    )
+    restored = Market.restore(story.market.snapshot())
+    story.at(10, AdvanceTime())
+    restored.apply(AdvanceTime(), 10)
+    for market in (story.market, restored):
+        assert (None, (), (), 0) == (market.owner("h"), market.leases(), market.price_history(1), market.revenue())
+        market.apply(CloseBooks(0), 10)
+        with pytest.raises(UnknownLease):
+            market.price_history(1)
+
+
+def test_m14_a_price_that_passes_from_one_tenant_to_another_within_a_command_changes_who_is_charged() -> None:
+    """Bob's order opens h/a, where ann's has the higher claim; so ann's bid at the root goes as bob's equal one comes."""
+    story = owned_by_all("h/a own", "h/b bob", "h/c ann")
+    story.goes(
+        (0, SetLimit("own", "h/a", 6), "own bob ann"),
+        (10, place("ann", "h 5..9"), "own bob ann", "5 5 0"),
+        (20, place("bob", "h 5", "h/a 7..8"), "ann bob ann", "7 0 5"),
+        (30, AdvanceTime(), "ann bob ann"),
+    )
+    assert (50, 50) == (story.charge("own"), story.charge("bob"))
+    assert 70 + 50 == story.charge("ann")
+
+
 def test_m14_a_bill_cannot_end_in_the_future() -> None:
-    market = fifty_seconds().market
+    market = fifty_microseconds().market
     with pytest.raises(TimeNotReached, match="a bill can end at 70 at the latest, asked for 71; apply AdvanceTime first"):
         market.bill("own", 0, 71)
 
 
 def test_m14_a_stranger_owes_nothing() -> None:
-    assert Bill("stranger", 3, 7, (), (), 0, 0) == fifty_seconds().market.bill("stranger", 3, 7)
+    assert Bill("stranger", 3, 7, (), (), 0, 0) == fifty_microseconds().market.bill("stranger", 3, 7)
 
 
 def test_m14_bills_sum_to_the_revenue_at_every_instant() -> None:
@@ -225,7 +267,7 @@ def test_m14_bills_sum_to_the_revenue_at_every_instant() -> None:
 
 
 def test_m14_asking_changes_no_bill() -> None:
-    asked, left_alone = fifty_seconds(), fifty_seconds()
+    asked, left_alone = fifty_microseconds(), fifty_microseconds()
     for until in range(71):
         asked.market.bill("own", until=until)
     for story in (asked, left_alone):
@@ -376,10 +418,7 @@ def long_history() -> tuple[bytes, Ledger]:
     """A thousand changes of the root's price, and floors in the midst of its range at two of the three leaves."""
     dice = random.Random(11)
     ledger = Ledger({"h/a": "ann", "h/b": "bob", "h/c": "own"})
-    market = Story(*ledger.owners).market
-    for leaf, owner in ledger.owners.items():
-        market.apply(place(owner, f"{leaf} 0"), 0)
-        market.apply(SetLimit(owner, leaf, None), 0)
+    market = owned_by_all("h/a ann", "h/b bob", "h/c own").market
     open_orders: dict[str, int] = {}
     numbered = 3
     time = 0
@@ -446,9 +485,7 @@ def test_m14_a_long_history_is_charged_the_same_after_the_books_are_closed_over_
 def test_m14_a_long_history_is_charged_as_it_happens() -> None:
     """The same without a restart in between: the sums over many prices are made as the prices come."""
     ledger = Ledger({"h/a": "own"})
-    market = Story("h/a").market
-    market.apply(place("own", "h 0"), 0)
-    market.apply(SetLimit("own", "h/a", None), 0)
+    market = owned_by_all("h/a own").market
     market.apply(SetFloor("h/a", 10), 0)
     ledger.floors["h/a"] = 10
     for time in range(650):

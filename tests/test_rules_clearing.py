@@ -1,6 +1,7 @@
 """M7 to M10: who wins which leaf, in which order, and why clearing ends."""
 
 import random
+from itertools import permutations
 
 import pytest
 
@@ -110,6 +111,22 @@ def test_m8_who_is_priced_out_by_a_floor_may_come_back_with_a_resting_order() ->
     assert [2] == [lease.lease for lease in story.market.leases()]
 
 
+@pytest.mark.parametrize("leavers", [leavers for count in range(4) for leavers in permutations(["ann", "bob", "cat", "dan"], count)])
+def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[str, ...]) -> None:
+    story = Story("h")
+    story.at(0, place("own", "h ..9"))
+    names = ["ann", "bob", "cat", "dan"]
+    for name in names:
+        story.at(0, place(name, "h 2..5"))
+    for name in leavers:
+        story.at(1, CancelOrder(name, 2 + names.index(name)))
+    story.at(2, place("eve", "h 3..5"))
+    owner = "own"
+    for winner in [*[name for name in names if name not in leavers], "eve"]:
+        story.goes((3, Relinquish(owner, "h"), winner))
+        owner = winner
+
+
 def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
     """Dead entries pile up in a book behind and before those that wait; they must not change who is first."""
     story = Story("h")
@@ -149,10 +166,22 @@ def test_m9_a_leased_leaf_is_taken_by_a_bid_above_its_limit_and_not_by_a_limit()
     assert [3] == [order.order for order in story.market.orders()]
 
 
-def test_m9_the_surplus_counts_from_the_limit_of_each_alternative() -> None:
-    story = Story("g", "h")
-    story.goes((0, SetFloor("g", 1), "- -"), (0, SetFloor("h", 3), "- -"))
-    story.goes((1, place("ann", "g 5", "h 8"), "- ann"))  # 5 - 1 against 8 - 3
+@pytest.mark.parametrize("alternatives", [("g 5", "h 8"), ("h 8", "g 5")])
+def test_m9_the_surplus_counts_from_the_limit_of_each_alternative(alternatives: tuple[str, ...]) -> None:
+    idle, leased = Story("g", "h"), Story("g", "h")
+    idle.goes((0, SetFloor("g", 1), "- -"), (0, SetFloor("h", 3), "- -"))
+    leased.goes((0, place("own", "g 1"), "own -"), (0, place("own", "h 3"), "own own"))
+    idle.goes((1, place("ann", *alternatives), "- ann"))  # 5 - 1 against 8 - 3
+    leased.goes((1, place("ann", *alternatives), "own ann"))
+
+
+@pytest.mark.parametrize("alternatives", [("g 8", "h 5"), ("h 5", "g 8")])
+def test_m9_the_larger_surplus_is_taken_whichever_comes_first_in_path_order(alternatives: tuple[str, ...]) -> None:
+    idle, leased = Story("g", "h"), Story("g", "h")
+    idle.goes((0, SetFloor("g", 3), "- -"), (0, SetFloor("h", 1), "- -"))
+    leased.goes((0, place("own", "g 3"), "own -"), (0, place("own", "h 1"), "own own"))
+    idle.goes((1, place("ann", *alternatives), "ann -"))
+    leased.goes((1, place("ann", *alternatives), "ann own"))
 
 
 def test_m9_a_leased_leaf_with_a_larger_surplus_goes_before_an_idle_one() -> None:

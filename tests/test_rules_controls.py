@@ -533,6 +533,14 @@ def test_m18_a_fee_is_a_line_of_its_own_that_grows_until_its_end() -> None:
     assert 480 + story.charge("own") == story.market.revenue()
 
 
+def test_m18_a_fee_may_begin_at_time_zero() -> None:
+    story = flashy("h")
+    story.at(0, place("ann", "h 10"))
+    assert [("h", 6, 100)] == fees(story.at(0, CancelOrder("ann", 2)))
+    story.at(7, AdvanceTime())
+    assert (42, 42 + 7 * 4) == (story.charge("ann"), story.market.revenue())
+
+
 def test_m18_a_fee_needs_the_liability_not_to_have_run_out() -> None:
     last, late = flashy("h"), flashy("h")
     for story in (last, late):

@@ -110,6 +110,7 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     order = won.order
     tenant = order.tenant
     withdraw(state, order)
+    order.close()
     del tenant.orders[order.id]
     state.leases_numbered += 1
     hold = hold_of(leaf) if state.with_controls else 0

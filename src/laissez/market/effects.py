@@ -88,11 +88,13 @@ def cancel(state: State, command: CancelOrder) -> None:
     state.events.append(OrderCancelled(state.now, command.tenant, order.id))
     for resting in order.alternatives:
         _charge_fee(state, resting, resting.liable)
+    order.close()
 
 
 def _alternatives_in_force(state: State, order: Order, asked: tuple[Alternative, ...]) -> tuple[tuple[Alternative, ...], bool]:
     """Give an order its alternatives, clipped by rise bands (M15); says what is in force and whether anything was clipped."""
-    order.alternatives = [Resting(order, state.forest.by_path[alternative.scope], alternative.bid, alternative.limit) for alternative in asked]
+    by_path = state.forest.by_path
+    order.alternatives = tuple([Resting(order, by_path[alternative.scope], alternative.bid, alternative.limit) for alternative in asked])
     if not state.with_controls:
         return asked, False
     clipped = False
@@ -120,7 +122,9 @@ def _become_liable(state: State, resting: Resting) -> None:
         resting.liable_until = state.now + flash
 
 
-def _amend_liabilities(state: State, before: list[Resting], after: list[Resting]) -> None:
+def _amend_liabilities(state: State, before: tuple[Resting, ...], after: tuple[Resting, ...]) -> None:
+    if not state.with_controls and not any([old.liable for old in before]):
+        return
     now_at = {resting.scope.path: resting for resting in after}
     for old in before:
         new = now_at.pop(old.scope.path, None)

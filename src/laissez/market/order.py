@@ -38,4 +38,8 @@ class Order:
         self.id = id
         self.number = number
         self.tenant = tenant
-        self.alternatives: list[Resting] = []
+        self.alternatives: tuple[Resting, ...] = ()
+
+    def close(self) -> None:
+        """It is filled or cancelled. Order and alternatives point at each other: let go, so that neither waits for the garbage collector."""
+        self.alternatives = ()

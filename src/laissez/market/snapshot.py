@@ -321,12 +321,15 @@ def _rebuild_controls(state: State, saved: _Controls) -> None:
 def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
     tenant = tenants[saved.tenant - 1]
     order = Order(saved.id, saved.number, tenant)
-    for one in saved.alternatives:
-        resting = Resting(order, state.forest.by_path[one.scope], one.bid, one.limit)
-        resting.liable = one.liable
-        resting.liable_until = one.liable_until
-        order.alternatives.append(resting)
+    order.alternatives = tuple([_rebuild_alternative(state, order, one) for one in saved.alternatives])
     tenant.orders[order.id] = order
+
+
+def _rebuild_alternative(state: State, order: Order, saved: _Alternative) -> Resting:
+    resting = Resting(order, state.forest.by_path[saved.scope], saved.bid, saved.limit)
+    resting.liable = saved.liable
+    resting.liable_until = saved.liable_until
+    return resting
 
 
 def _rebuild_logs(node: Node, saved: _Node, tenants: list[Tenant]) -> None:

@@ -162,7 +162,8 @@ def _yaml_data(text: str) -> object:
     try:
         return _yaml_node(yaml.compose(text, Loader=yaml.SafeLoader), {})
     except yaml.MarkedYAMLError as error:
-        raise ValueError(f"line {error.problem_mark.line + 1}: {error.problem}") from error
+        line = "" if error.problem_mark is None else f"line {error.problem_mark.line + 1}: "
+        raise ValueError(f"{line}{error.problem}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 

@@ -1,0 +1,56 @@
+"""The benchmark measures what it says; how fast is not asserted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import laissez
+from laissez.bench import cli
+from laissez.bench.crowd import Crowd, tree
+from laissez.bench.market import LOADS, OPERATIONS, Timer
+
+KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "bytes_per_leaf", "times_oracle"}
+
+
+def test_a_tree_has_exactly_as_many_leaves_as_asked() -> None:
+    for leaves in (100, 1_000, 1_001):
+        assert leaves == len(tree(leaves).leaves)
+    assert "h100/zone000/row000/rack0000/host00000" == tree(100).ancestor(tree(100).leaves[0], "host")
+
+
+def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
+    crowd = Crowd(100, 600)
+    for operation in OPERATIONS:
+        timer = Timer()
+        LOADS[operation](crowd, timer)
+        assert timer.nanoseconds
+        assert 600 == len(crowd.market.orders()) == len(crowd.resting)
+        assert 100 == len(crowd.market.leases())
+
+
+def test_json_is_one_array_of_rows() -> None:
+    ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100", "--json"])
+    assert 0 == ran.exit_code, ran.output
+    rows = json.loads(ran.stdout)
+    assert all(row.keys() == KEYS for row in rows)
+    assert {(operation, leaves) for operation in OPERATIONS for leaves in (100, 200)} == {(row["operation"], row["leaves"]) for row in rows}
+    assert {laissez.market_form() == "compiled"} == {row["compiled"] for row in rows}
+    assert all(row["per_second"] > 0 and 0 < row["p50_us"] <= row["p99_us"] for row in rows)
+
+
+def test_the_table_shows_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "times_oracle", lambda: 1_000.0)  # measured for real by the test above
+    ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100"])
+    assert 0 == ran.exit_code, ran.output
+    assert "place + cancel anywhere" in ran.stdout
+    assert "times the naive oracle" in " ".join(ran.stdout.split())
+
+
+def test_nonsense_sizes_are_refused() -> None:
+    for sizes in ("", "ten", "10", "1000,,", "-5", "2000000"):
+        ran = CliRunner().invoke(cli.app, ["market", "--leaves", sizes])
+        assert 2 == ran.exit_code
+        assert "expected numbers of leaves" in " ".join(ran.output.split())

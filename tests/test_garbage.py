@@ -1,0 +1,22 @@
+"""The market leaves nothing to the garbage collector, so whoever runs it may switch the collector off."""
+
+from __future__ import annotations
+
+import gc
+
+from laissez.bench.crowd import Crowd
+from laissez.bench.market import LOADS, OPERATIONS, Timer
+
+
+def test_no_operation_leaves_cyclic_garbage() -> None:
+    crowd = Crowd(100, 600)
+    for operation in OPERATIONS:  # once before, so that what is made on first use is made
+        LOADS[operation](crowd, Timer())
+    gc.collect()
+    gc.disable()
+    try:
+        for operation in OPERATIONS:
+            LOADS[operation](crowd, Timer())
+            assert (operation, 0) == (operation, gc.collect())
+    finally:
+        gc.enable()

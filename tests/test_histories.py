@@ -1,0 +1,40 @@
+"""The market against the oracle, on random histories and on every small one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import laissez
+from laissez.check.campaign import run
+from laissez.check.compare import Options
+from laissez.check.protocol import real_market
+from laissez.check.small_worlds import check_small_worlds
+
+COMPILED = laissez.market_form() == "compiled"
+HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (2_000 if COMPILED else 200))
+CHUNKS = 20  # so that parallel test runners share the work
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_histories_agree_with_the_oracle(chunk: int) -> None:
+    share = -(-HISTORIES // CHUNKS)
+    seeds = range(chunk * share, (chunk + 1) * share)
+    outcome = run(seeds, commands=100, jobs=1, options=Options(snapshot_every=9, invariants=True), make_market=real_market)
+    assert outcome.failure is None, outcome.failure.report
+    assert share == outcome.histories
+
+
+@pytest.mark.slow
+def test_long_histories_agree_with_the_oracle() -> None:
+    outcome = run(range(90_000, 90_003), commands=1_000, jobs=1, options=Options(snapshot_every=50), make_market=real_market)
+    assert outcome.failure is None, outcome.failure.report
+
+
+@pytest.mark.slow
+def test_every_sequence_in_the_smallest_worlds_agrees_with_the_oracle() -> None:
+    finding = check_small_worlds(real_market, depth=4 if COMPILED else 2)
+    assert finding.difference is None, finding.difference
+    assert finding.sequences > (50_000 if COMPILED else 500)
