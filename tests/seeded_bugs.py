@@ -35,8 +35,8 @@ SEEDED_BUGS = (
     SeededBug(
         "the last leaf in path order is taken",
         "node",
-        "for child in node.children:\n                if child.idle_ask <= ask:",
-        "for child in reversed(node.children):\n                if child.idle_ask <= ask:",
+        "            while node.children[which].idle_ask > ask:\n                which += 1\n            node",
+        "            while node.children[which - 1].idle_ask > ask:\n                which -= 1\n            which -= 1\n            node",
     ),
     SeededBug(
         "leased before idle on a tie", "clearing", "surplus == best_surplus and best_leased and _comes_first(scope, best)", "surplus == best_surplus"

@@ -288,7 +288,7 @@ def test_a_broken_market_is_found_and_its_history_made_small(broken: type[Oracle
         if difference is not None:
             small, found = shrink(history, difference, broken)
             assert found.kind == difference.kind
-            assert len(small.steps) <= 8
+            assert len(small.steps) <= 12  # of sixty
             return
     pytest.fail("not found")
 

@@ -249,8 +249,8 @@ def close_books(state: State, command: CloseBooks) -> None:
         _close_fees(tenant, before)
     oldest = before
     for node in state.with_controls:
-        if node.controls is not None:
-            oldest = min(oldest, node.controls.oldest_anchor(state.now))
+        assert node.controls is not None
+        oldest = min(oldest, node.controls.oldest_anchor(state.now))
     for node in state.forest.by_path.values():
         if node.log is not None:
             node.log.forget_before(oldest)

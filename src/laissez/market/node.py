@@ -174,18 +174,18 @@ class Node:
         """The first leaf below, in path order, that is idle with a floor of at most `ask`; there must be one."""
         node = self
         while node.children is not None:
-            for child in node.children:
-                if child.idle_ask <= ask:
-                    node = child
-                    break
+            which = 0
+            while node.children[which].idle_ask > ask:
+                which += 1
+            node = node.children[which]
         return node
 
     def first_leased(self, ask: int, tenant: Tenant | None) -> Node:
         """The first leaf below, in path order, leased at limit `ask` by anyone but `tenant`; there must be one."""
         node = self
         while node.children is not None:
-            for child in node.children:
-                if child.ask_for(tenant) == ask:
-                    node = child
-                    break
+            which = 0
+            while node.children[which].ask_for(tenant) != ask:
+                which += 1
+            node = node.children[which]
         return node
