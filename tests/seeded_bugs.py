@@ -88,6 +88,12 @@ SEEDED_BUGS = (
     ),
     SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area"),
     SeededBug(
+        "a span is closed twice",
+        "pricelog",
+        "            if len(self.spans[level]) == settled // size:\n                return",
+        "            if not self.spans:\n                return",
+    ),
+    SeededBug(
         "no accrual when the rate changes", "node", "self.log.record(now, revision, price, by, other)", "self.log.record(now, 0, price, by, other)"
     ),
     SeededBug("no accrual at transfer", "clearing", "lease.end = state.now", "lease.end = lease.start"),

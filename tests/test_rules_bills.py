@@ -426,6 +426,7 @@ def long_history() -> tuple[bytes, Ledger]:
         tenant = dice.choice(["ann", "bob", "cat", "floor"])
         price = dice.randint(1, 20)
         if tenant == "floor":
+            price = dice.choice([0, 0, price])
             market.apply(SetFloor("h", price), time)
             ledger.floors["h"] = price
         elif tenant in open_orders:
@@ -438,8 +439,9 @@ def long_history() -> tuple[bytes, Ledger]:
             ledger.bids[tenant] = price
         if step % 200 == 0 or step == 333:
             leaf = "h/b" if step % 400 == 0 else "h/a"
-            market.apply(SetFloor(leaf, 8 + step // 100), time)
-            ledger.floors[leaf] = 8 + step // 100
+            price = dice.randint(2, 16)
+            market.apply(SetFloor(leaf, price), time)
+            ledger.floors[leaf] = price
         duration = dice.choice([0, 1, 1, 2, 9])
         ledger.wait(duration)
         time += duration

@@ -584,10 +584,11 @@ def test_m18_a_raised_bid_is_liable_anew() -> None:
     assert [("h", 8, 150)] == fees(story.at(120, CancelOrder("ann", 2)))
 
 
-def test_m18_a_raised_bid_that_adds_nothing_keeps_its_old_liability() -> None:
+@pytest.mark.parametrize("standing", [12, 20])
+def test_m18_a_raised_bid_that_adds_nothing_keeps_its_old_liability(standing: int) -> None:
     story = flashy("h")
     story.at(10, place("ann", "h 10"))
-    story.at(20, place("bob", "h 20"))
+    story.at(20, place("bob", f"h {standing}"))
     assert [] == fees(story.at(50, amend("ann", 2, "h 12")))
     assert [("h", 6, 110)] == fees(story.at(60, CancelOrder("ann", 2)))
 
@@ -678,7 +679,29 @@ def test_m18_closing_the_books_carries_fees_that_ended_and_keeps_the_others_whol
     assert 480 + story.charge("own") == story.market.revenue()
 
 
-# all off
+# what is not set
+
+
+@pytest.mark.parametrize(
+    "controls",
+    [
+        SetControls("h", rise=Band(HALF, 10)),
+        SetControls("h", fall=Band(HALF, 10)),
+        SetControls("h", hold_us=10),
+        SetControls("h", flash_us=10),
+    ],
+    ids=["rise", "fall", "hold", "flash"],
+)
+def test_a_control_alone_does_not_bring_the_others(controls: SetControls) -> None:
+    story = Story("g", "h")
+    story.goes((0, SetFloor("h", 8), "- -"), (0, SetFloor("g", 9), "- -"), (0, controls, "- -"))
+    placed, started = story.at(0, place("own", "h 20"))
+    assert isinstance(placed, OrderPlaced) and isinstance(started, LeaseStarted)
+    assert (controls.rise is not None) == placed.clipped
+    assert controls.hold_us == started.hold_until
+    assert (controls.flash_us is not None) == (1 == len(fees([*story.at(0, place("ann", "h 9")), *story.at(0, CancelOrder("ann", 2))])))
+    floor_set = story.at(0, SetFloor("h", 0))[0]
+    assert isinstance(floor_set, FloorSet) and (controls.fall is not None) == floor_set.clipped
 
 
 def test_controls_that_were_set_and_removed_leave_a_market_without_controls() -> None:

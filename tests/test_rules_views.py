@@ -55,6 +55,21 @@ def test_m11_a_tenants_own_leaves_are_left_out_of_its_quotes() -> None:
     assert story.market.quote("ann", "h/a") is None
 
 
+def test_m11_the_next_lowest_limit_is_found_wherever_the_own_leaf_stands() -> None:
+    story = Story("h/a", "h/r/b", "h/r/c", "h/s")
+    story.goes(
+        (0, place("bob", "h/a 9"), "bob - - -"),
+        (0, place("ann", "h/r/b 1"), "bob ann - -"),
+        (0, place("cat", "h/r/c 4"), "bob ann cat -"),
+        (0, place("dan", "h/s 7"), "bob ann cat dan"),
+    )
+    assert [5, 2, 2, 2] == [story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")]
+    story.goes((1, place("ann", "h 5"), "bob ann ann dan"))
+    assert [8, 2, 2, 2] == [story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")]
+    story.goes((2, TakeOffline("h/s"), "bob ann ann x"))
+    assert 10 == story.market.quote("ann", "h")
+
+
 def test_m11_there_is_no_quote_where_no_price_would_do() -> None:
     story = Story("h")
     story.goes((0, place("own", "h 1"), "own"), (0, SetLimit("own", "h", None), "own"))

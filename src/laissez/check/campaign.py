@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -48,19 +49,33 @@ def run(
 
 
 def differences(seeds: range, play_seed: Callable[[int], tuple[int, Difference | None]], jobs: int) -> Iterator[tuple[int, Difference | None]]:
-    """Each seed with its difference, in the order they are done. Leaving the loop early ends the workers."""
+    """Each seed with its difference, in order, so that the first is the same with any number of workers. Leaving the loop early ends them."""
     if jobs == 1:
         yield from map(play_seed, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(play_seed, seeds, chunksize=max(1, min(20, len(seeds) // (4 * jobs))))
+    with multiprocessing.get_context("spawn").Pool(jobs, leave_interrupts_to_the_parent) as pool:
+        yield from pool.imap(play_seed, seeds, chunksize=max(1, min(20, len(seeds) // (4 * jobs))))
+
+
+def leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent alone ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def way_to_play(seed: int, commands: int, options: Options) -> tuple[History, Options]:
+    """Every fourth history is four times as long and silent: no question, no restart, until its end."""
+    if seed % 4 == 3:
+        return draw_history(seed, 4 * commands), Options(invariants=options.invariants, silent=True)
+    return draw_history(seed, commands), options
 
 
 def play(seed: int, commands: int, options: Options, make_market: MakeMarket) -> tuple[int, Difference | None]:
-    return seed, first_difference(draw_history(seed, commands), make_market, options)
+    history, way = way_to_play(seed, commands, options)
+    return seed, first_difference(history, make_market, way)
 
 
 def small_failure(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket) -> Failure:
-    history, small = shrink(draw_history(seed, commands), difference, make_market, options)
+    drawn, way = way_to_play(seed, commands, options)
+    history, small = shrink(drawn, difference, make_market, way)
     repeat = f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every {options.snapshot_every}"
     return Failure(history, small, report(history, small, repeat))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from laissez.check.protocol import MarketUnderTest
 from laissez.market.answers import LeaseView, OrderView
-from laissez.market.commands import ALTERNATIVES_MAX, PRICE_MAX, Alternative
+from laissez.market.commands import ALTERNATIVES_MAX, PRICE_MAX, TIME_MAX_US, Alternative
 
 
 class View:
@@ -141,11 +141,16 @@ def bills(view: View) -> Iterator[str]:
         lines = sum(line.charge for line in bill.leases) + sum(line.charge for line in bill.fees) + bill.carried
         if bill.total != lines:
             yield f"M14: the bill of {bill.tenant} says {bill.total}, its lines sum to {lines}"
+        for line in bill.leases:
+            pieces = sum(piece.charge for piece in view.market.price_history(line.lease))
+            if line.charge != pieces:
+                yield f"M14: lease {line.lease} is billed {line.charge}, the pieces of its price history sum to {pieces}"
 
 
 def charges(view: View) -> Iterator[str]:
     """M17."""
-    deadlines = [lease.hold_until for lease in view.leases if lease.hold_until is not None and view.is_held(lease)]
+    held = [lease.hold_until for lease in view.leases if lease.hold_until is not None and view.is_held(lease)]
+    deadlines = [end for end in held if end <= TIME_MAX_US]
     if view.market.next_deadline() != min(deadlines, default=None):
         yield f"M17: the next deadline is {view.market.next_deadline()}, the holds end at {deadlines}"
     for lease in view.leases:

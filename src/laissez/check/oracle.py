@@ -9,10 +9,12 @@ from __future__ import annotations
 from laissez.check import oracle_bills as bills
 from laissez.check import oracle_controls as controls
 from laissez.check.oracle_clearing import Clearing
-from laissez.check.oracle_guards import TENANT_COMMANDS, Refusal, refusal, refuse_time
+from laissez.check.oracle_guards import TENANT_COMMANDS, Refusal, is_tenant_name, refusal, refuse_time
 from laissez.check.oracle_state import Fee, Lease, Order
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
 from laissez.market.commands import (
+    SHOWN_MAX,
+    TIME_MAX_US,
     AdvanceTime,
     AmendOrder,
     BringOnline,
@@ -68,7 +70,9 @@ class Oracle(Clearing):
 
     def refused(self, command: Command, why: Refusal) -> Refused:
         tenant = getattr(command, "tenant", None)
-        return Refused(self.now, tenant if isinstance(tenant, str) else None, why.reason, why.subject, why.found, why.bound)
+        sender = tenant if isinstance(tenant, str) and is_tenant_name(tenant) else None
+        subject = "".join("?" if "\ud800" <= character <= "\udfff" else character for character in why.subject[:SHOWN_MAX])
+        return Refused(self.now, sender, why.reason, subject, why.found, why.bound)
 
     def let_time_pass(self, to: int) -> None:
         """M17: holds end at their own time, those of one instant together, and the market clears at that time."""
@@ -167,8 +171,9 @@ class Oracle(Clearing):
         self.offline.add(leaf)
 
     def next_deadline(self) -> int | None:
-        """When the next hold ends."""
-        return min((lease.hold_until for lease in self.live_leases() if lease.hold_until is not None and self.is_held(lease)), default=None)
+        """When the next hold ends, if time can ever get there."""
+        ends = [lease.hold_until for lease in self.live_leases() if lease.hold_until is not None and self.is_held(lease)]
+        return min((end for end in ends if end <= TIME_MAX_US), default=None)
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
         """M11, to those who may ask (M12)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 from laissez.check.oracle_state import State
@@ -9,8 +10,9 @@ from laissez.market.commands import (
     ALTERNATIVES_MAX,
     DURATION_MAX_US,
     FRACTION_MAX_PPM,
-    NAME_MAX,
     PRICE_MAX,
+    TENANT_NAME_MAX,
+    TENANTS_MAX,
     TIME_MAX_US,
     Alternative,
     AmendOrder,
@@ -40,8 +42,8 @@ class Refusal:
 
 
 def is_whole(value: object) -> bool:
-    """A boolean counts as a number in Python, but not here."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """A boolean counts as a number in Python, but not here; nor does a number of more than 62 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62
 
 
 def malformed_field(command: Command) -> str | None:
@@ -112,10 +114,14 @@ def refusal(state: State, command: Command) -> Refusal | None:
     if wrong is not None:
         return Refusal(Reason.MALFORMED, wrong)
     if isinstance(command, TENANT_COMMANDS) and not is_tenant_name(command.tenant):
-        return Refusal(Reason.TENANT_INVALID, command.tenant[:NAME_MAX])
+        return Refusal(Reason.TENANT_INVALID, command.tenant)
     match command:
         case PlaceOrder():
-            return refuse_alternatives(state, command.alternatives) or refuse_one_more_order(state, command.tenant)
+            return (
+                refuse_alternatives(state, command.alternatives)
+                or refuse_one_more_order(state, command.tenant)
+                or refuse_one_more_tenant(state, command.tenant)
+            )
         case AmendOrder():
             return refuse_order(state, command.tenant, command.order) or refuse_alternatives(state, command.alternatives)
         case CancelOrder():
@@ -139,7 +145,8 @@ def refusal(state: State, command: Command) -> Refusal | None:
 
 
 def is_tenant_name(name: str) -> bool:
-    return 0 < len(name) <= NAME_MAX and name != "operator" and name.isprintable()
+    characters_are_fine = all(unicodedata.category(character) not in ("Cc", "Cs") for character in name)
+    return 0 < len(name) <= TENANT_NAME_MAX and name != "operator" and characters_are_fine
 
 
 def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> Refusal | None:
@@ -171,6 +178,13 @@ def refuse_one_more_order(state: State, tenant: str) -> Refusal | None:
     count = sum(order.tenant == tenant for order in state.open_orders.values())
     if count >= state.orders_per_tenant_max:
         return Refusal(Reason.TOO_MANY_ORDERS, tenant, count, state.orders_per_tenant_max)
+    return None
+
+
+def refuse_one_more_tenant(state: State, tenant: str) -> Refusal | None:
+    count = len(state.tenants_seen)
+    if tenant not in state.tenants_seen and count >= TENANTS_MAX:
+        return Refusal(Reason.TOO_MANY_TENANTS, tenant, count, TENANTS_MAX)
     return None
 
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import msgspec
 
-from laissez.market.commands import ALTERNATIVES_MAX, DURATION_MAX_US, FRACTION_MAX_PPM, NAME_MAX, PRICE_MAX, TIME_MAX_US, Alternative, Band, Command
+from laissez.market.commands import (
+    ALTERNATIVES_MAX,
+    DURATION_MAX_US,
+    FRACTION_MAX_PPM,
+    PRICE_MAX,
+    TENANT_NAME_MAX,
+    TIME_MAX_US,
+    Alternative,
+    Band,
+    Command,
+)
 
 UNKNOWN_NODE = "no-such-tree/no-such-node"
 WRONG_NUMBERS: tuple[Any, ...] = (1.0, 2.5, True, "3", b"3")
@@ -35,12 +45,26 @@ def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> A
     """What to put there instead. The longest name and the largest numbers that are still right are among them."""
     if name == "tenant":
         return rng.choice(
-            ("", "operator", "Operator", "x" * NAME_MAX, "x" * (NAME_MAX + 1), "a\nb", "\x7f", "\x85", "a\u200bb", "\ud800", None, 7, b"ann")
+            (
+                "",
+                "operator",
+                "Operator",
+                "x" * TENANT_NAME_MAX,
+                "x" * (TENANT_NAME_MAX + 1),
+                "a\nb",
+                "\x7f",
+                "\x85",
+                "a\u200bb",
+                "\ud800",
+                None,
+                7,
+                b"ann",
+            )
         )
     if name in ("leaf", "node"):
-        return rng.choice((rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", 5, None))
+        return rng.choice((rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None))
     if name == "order":
-        return rng.choice((0, -1, 10**30, None, *WRONG_NUMBERS))
+        return rng.choice((0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS))
     if name == "before":
         return rng.choice((-1, 10**18, None, *WRONG_NUMBERS))
     if name in ("limit", "price"):

@@ -7,9 +7,9 @@ over each piece. A lease remembers how far the last answer went, so asking again
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from laissez.market.node import NEVER
 from laissez.market.pricelog import PriceLog
 
 if TYPE_CHECKING:
@@ -37,33 +37,40 @@ def charge_between(lease: Lease, since: int, until: int) -> int:
 
 def segments(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
     """The pieces `(start, end, rate)` of constant charge within `[since, until)`, neighbours of equal rate joined."""
-    if since >= until:
-        return []
-    busy = BusyLogs(lease.leaf, lease.tenant, since, until)
-    times, rates = busy.pieces(busy.logs)
-    if since < lease.hold_until:
-        times, rates = _capped(lease, times, rates, until)
     joined: list[tuple[int, int, int]] = []
-    for i in range(len(times)):
-        end = times[i + 1] if i + 1 < len(times) else until
-        if joined and joined[-1][2] == rates[i]:
-            joined[-1] = (joined[-1][0], end, rates[i])
-        elif end > times[i]:
-            joined.append((times[i], end, rates[i]))
+    for start, end, cap in _cap_pieces(lease, since, until):
+        busy = BusyLogs(lease.leaf, lease.tenant, start, end)
+        times, rates = busy.pieces(busy.logs)
+        times.append(end)
+        for i in range(len(rates)):
+            rate = min(rates[i], cap)
+            if joined and joined[-1][2] == rate:
+                joined[-1] = (joined[-1][0], times[i + 1], rate)
+            elif times[i + 1] > times[i]:
+                joined.append((times[i], times[i + 1], rate))
     return joined
 
 
 def _integral(lease: Lease, since: int, until: int) -> int:
-    """What a lease was charged within `[since, until)`; a hold, short as it is, is walked piece by piece because of its cap."""
+    """What a lease was charged within `[since, until)`."""
     total = 0
-    if since < lease.hold_until:
-        held_until = min(until, lease.hold_until)
-        for start, end, rate in segments(lease, since, held_until):
-            total += (end - start) * rate
-        since = held_until
-    if since < until:
-        total += BusyLogs(lease.leaf, lease.tenant, since, until).area()
+    for start, end, cap in _cap_pieces(lease, since, until):
+        total += BusyLogs(lease.leaf, lease.tenant, start, end).area(cap)
     return total
+
+
+def _cap_pieces(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
+    """`[since, until)` cut where the cap of a held lease changes and where its hold ends (M17): pieces `(start, end, cap)`, none of them empty."""
+    pieces: list[tuple[int, int, int]] = []
+    if lease.caps is not None and lease.cap_times is not None:
+        for i in range(len(lease.caps)):
+            end = lease.cap_times[i + 1] if i + 1 < len(lease.caps) else lease.hold_until
+            if max(since, lease.cap_times[i]) < min(end, until):
+                pieces.append((max(since, lease.cap_times[i]), min(end, until), lease.caps[i]))
+    free_from = max(since, lease.hold_until)
+    if free_from < until:
+        pieces.append((free_from, until, NEVER))
+    return pieces
 
 
 class BusyLogs:
@@ -88,10 +95,10 @@ class BusyLogs:
                     self.least = max(self.least, log.pressing(index, owner))
             node = node.above
 
-    def area(self) -> int:
-        """The integral of the rate: of the busiest log, over the pieces that the others leave."""
+    def area(self, cap: int) -> int:
+        """The integral of the rate, up to a cap: of the busiest log, over the pieces that the others leave."""
         if not self.logs:
-            return (self.until - self.since) * self.least
+            return (self.until - self.since) * min(self.least, cap)
         busiest = self.logs[0]
         for log in self.logs:
             if len(log.times) > len(busiest.times):
@@ -101,7 +108,7 @@ class BusyLogs:
         for i in range(len(times)):
             end = times[i + 1] if i + 1 < len(times) else self.until
             if end > times[i]:
-                total += busiest.area(times[i], end, self.owner, rates[i])
+                total += busiest.area(times[i], end, self.owner, rates[i], cap)
         return total
 
     def pieces(self, logs: list[PriceLog]) -> tuple[list[int], list[int]]:
@@ -122,20 +129,3 @@ class BusyLogs:
             times.append(time)
             rates.append(max(current))
         return times, [max(rate, self.least) for rate in rates]
-
-
-def _capped(lease: Lease, times: list[int], rates: list[int], until: int) -> tuple[list[int], list[int]]:
-    """Apply the cap of a held lease (M17): the pieces are cut where the cap changes and where the hold ends."""
-    assert lease.caps is not None and lease.cap_times is not None
-    cuts = set(times)
-    cuts.update([cut for cut in lease.cap_times if times[0] < cut < until])
-    if lease.hold_until < until:
-        cuts.add(lease.hold_until)
-    all_times = sorted(cuts)
-    capped: list[int] = []
-    for time in all_times:
-        rate = rates[bisect_right(times, time) - 1]
-        if time < lease.hold_until:
-            rate = min(rate, lease.caps[bisect_right(lease.cap_times, time) - 1])
-        capped.append(rate)
-    return all_times, capped

@@ -21,34 +21,6 @@ if TYPE_CHECKING:
     from laissez.market.node import Node
     from laissez.market.order import Order, Resting
     from laissez.market.state import State
-    from laissez.market.tenant import Tenant
-
-
-def rate_of(leaf: Node, owner: Tenant | None) -> int:
-    """What presses on a leaf held by `owner`: the highest floor or foreign bid on its path (M5)."""
-    rate = 0
-    node: Node | None = leaf
-    while node is not None:
-        pressing = node.pressing(owner)
-        if pressing > rate:
-            rate = pressing
-        node = node.above
-    return rate
-
-
-def floor_of(node: Node | None) -> int:
-    """The highest floor on the path of a node; 0 above a root (M4)."""
-    floor = 0
-    while node is not None:
-        if node.floor > floor:
-            floor = node.floor
-        node = node.above
-    return floor
-
-
-def idle_ask(scope: Node) -> int:
-    """The lowest floor of an idle online leaf below a scope; NEVER if there is none."""
-    return max(scope.idle_ask, floor_of(scope.above))
 
 
 def winner_of(leaf: Node) -> Resting | None:
@@ -58,10 +30,9 @@ def winner_of(leaf: Node) -> Resting | None:
     node: Node | None = leaf
     while node is not None:  # from the leaf up, so that on a tie the deeper scope stays
         floor = max(floor, node.floor)
-        if node.book is not None:
-            first = node.book.first_in_line()
-            if first is not None and (best is None or first.limit > best.limit):
-                best = first
+        first = node.first_in_line()
+        if first is not None and (best is None or first.limit > best.limit):
+            best = first
         node = node.above
     return best if best is not None and best.limit >= floor else None
 
@@ -119,11 +90,12 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     leaf.lease = lease
     tenant.gains(leaf.first_leaf)
     tenant.leases.append(lease)
+    tenant.filled[order.id] = lease
     state.leases[lease.id] = lease
     if hold:
         heappush(state.holds, (hold_until, lease.id, lease))
     until = hold_until if hold else None
-    state.events.append(LeaseStarted(state.now, tenant.name, lease.id, leaf.path, order.id, rate_of(leaf, tenant), won.limit, until))
+    state.events.append(LeaseStarted(state.now, tenant.name, lease.id, leaf.path, order.id, leaf.rate(tenant), won.limit, until))
 
 
 def open_leaf(state: State, leaf: Node) -> None:
@@ -134,12 +106,12 @@ def open_leaf(state: State, leaf: Node) -> None:
     leaf.refresh_leaf()
 
 
-def open_for_price(state: State, leaf: Node) -> None:
-    """End a lease that is pressed beyond its limit, say which price did it (M13), and open the leaf."""
+def change_hands(state: State, leaf: Node) -> None:
+    """Open a leaf; if it is leased, because a price exceeds the owner's limit, the lease ends first and says which price that was (M13)."""
     lease = leaf.lease
     if lease is not None:
-        rate = rate_of(leaf, lease.tenant)
-        reason = EndReason.FLOOR_RAISED if floor_of(leaf) >= rate else EndReason.OUTBID
+        rate = leaf.rate(lease.tenant)
+        reason = EndReason.FLOOR_RAISED if leaf.highest_floor() >= rate else EndReason.OUTBID
         end_lease(state, leaf, reason, rate)
     open_leaf(state, leaf)
 
@@ -152,7 +124,7 @@ def is_unstable(leaf: Node) -> bool:
     lease = leaf.lease
     if lease is None:
         return leaf.online and winner_of(leaf) is not None
-    return not lease.held and rate_of(leaf, lease.tenant) > lease.limit
+    return not lease.held and leaf.rate(lease.tenant) > lease.limit
 
 
 def clear_order(state: State, order: Order) -> None:
@@ -164,7 +136,7 @@ def clear_order(state: State, order: Order) -> None:
             return
         assert steps_left > 0, "clearing must end within as many steps as there are orders and leaves"
         steps_left -= 1
-        open_for_price(state, leaf)
+        change_hands(state, leaf)
 
 
 def _best_deal(order: Order) -> Node | None:
@@ -174,7 +146,7 @@ def _best_deal(order: Order) -> Node | None:
     best_leased = False
     for resting in order.alternatives:
         scope = resting.scope
-        ask = idle_ask(scope)
+        ask = scope.lowest_idle_ask()
         if ask <= resting.limit:
             surplus = resting.limit - ask
             if surplus > best_surplus or (surplus == best_surplus and (best_leased or _comes_first(scope, best))):
@@ -201,14 +173,14 @@ def clear_leaves(state: State, leaves: list[Node]) -> None:
     asks: list[tuple[int, int, int]] = []
     for leaf in leaves:
         if leaf.lease is None:
-            asks.append((floor_of(leaf), 0, leaf.first_leaf))
+            asks.append((leaf.highest_floor(), 0, leaf.first_leaf))
         else:
             asks.append((leaf.lease.limit, 1, leaf.first_leaf))
     asks.sort()
     for _, _, position in asks:
         leaf = state.forest.leaves[position]
         if is_unstable(leaf):
-            open_for_price(state, leaf)
+            change_hands(state, leaf)
 
 
 def leases_below_limit(scope: Node, floor: int) -> list[Node]:
@@ -231,7 +203,7 @@ def idle_within_reach(scope: Node) -> list[Node]:
 
     Walks down with the highest limit and floor met so far, into subtrees only where a limit reaches the lowest ask or where more orders rest.
     """
-    limit, floor = _highest_limit(scope.above), floor_of(scope.above)
+    limit, floor = (-1, 0) if scope.above is None else (scope.above.highest_limit(), scope.above.highest_floor())
     found: list[Node] = []
     waiting = [(scope, limit, floor)]
     while waiting:
@@ -239,10 +211,9 @@ def idle_within_reach(scope: Node) -> list[Node]:
         if node.idle_ask == NEVER:
             continue
         floor = max(floor, node.floor)
-        if node.book is not None:
-            first = node.book.first_in_line()
-            if first is not None:
-                limit = max(limit, first.limit)
+        first = node.first_in_line()
+        if first is not None:
+            limit = max(limit, first.limit)
         if node.children is None:
             if limit >= floor:
                 found.append(node)
@@ -251,18 +222,6 @@ def idle_within_reach(scope: Node) -> list[Node]:
         if reached or node.resting_below > (node.book.count if node.book is not None else 0):
             waiting.extend((child, limit, floor) for child in node.children)
     return found
-
-
-def _highest_limit(node: Node | None) -> int:
-    """The highest limit resting on the path of a node; -1 if nothing rests there."""
-    limit = -1
-    while node is not None:
-        if node.book is not None:
-            first = node.book.first_in_line()
-            if first is not None:
-                limit = max(limit, first.limit)
-        node = node.above
-    return limit
 
 
 def end_holds(state: State, until: int) -> None:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from laissez.market.pricelog import PriceLog
 
 PPM: Final = 1_000_000
+RISE: Final = 0
+FALL: Final = 1
+HOLD: Final = 2
+FLASH: Final = 3
 
 
 class Controls:
@@ -43,64 +47,52 @@ class Controls:
             return log.price_at_revision(self.revision)
         return log.price_before(start)
 
-    def oldest_anchor(self, now: int) -> int:
-        """The earliest time whose prices a band may still ask for."""
-        oldest = now
-        if self.rise_interval:
-            oldest = min(oldest, self.interval_start(self.rise_interval, now))
-        if self.fall_interval:
-            oldest = min(oldest, self.interval_start(self.fall_interval, now))
-        return oldest
+    def sets(self, kind: int) -> bool:
+        if kind == RISE:
+            return self.rise_interval > 0
+        if kind == FALL:
+            return self.fall_interval > 0
+        return self.hold > 0 if kind == HOLD else self.flash > 0
+
+
+def governing(node: Node | None, kind: int) -> Controls | None:
+    """The nearest setting of a kind on the path of a node, from itself up."""
+    while node is not None:
+        if node.controls is not None and node.controls.sets(kind):
+            return node.controls
+        node = node.above
+    return None
 
 
 def clipped_bid(scope: Node, bid: int, now: int) -> int:
     """The bid in force after the rise band that governs the scope (M15)."""
-    node: Node | None = scope
-    while node is not None:
-        controls = node.controls
-        if controls is not None and controls.rise_interval:
-            anchor = _standing_anchor(scope, controls, now)
-            return min(bid, anchor + anchor * controls.rise_ppm // PPM) if anchor else bid
-        node = node.above
-    return bid
-
-
-def _standing_anchor(scope: Node, controls: Controls, now: int) -> int:
+    controls = governing(scope, RISE)
+    if controls is None:
+        return bid
     anchor = 0
     node: Node | None = scope
     while node is not None:
         anchor = max(anchor, controls.anchor(node.log, controls.rise_interval, now))
         node = node.above
-    return anchor
+    return min(bid, anchor + anchor * controls.rise_ppm // PPM) if anchor else bid
 
 
-def clipped_floor(target: Node, price: int, now: int) -> int:
+def clipped_floor(node: Node, price: int, now: int) -> int:
     """The floor in force after the fall band that governs the node (M16)."""
-    node: Node | None = target
-    while node is not None:
-        controls = node.controls
-        if controls is not None and controls.fall_interval:
-            anchor = controls.anchor(target.floor_log, controls.fall_interval, now)
-            return max(price, anchor - anchor * controls.fall_ppm // PPM)
-        node = node.above
-    return price
+    controls = governing(node, FALL)
+    if controls is None:
+        return price
+    anchor = controls.anchor(node.floor_log, controls.fall_interval, now)
+    return max(price, anchor - anchor * controls.fall_ppm // PPM)
 
 
 def hold_of(leaf: Node) -> int:
     """How long a lease that starts at this leaf now is held (M17); 0 if not at all."""
-    node: Node | None = leaf
-    while node is not None:
-        if node.controls is not None and node.controls.hold:
-            return node.controls.hold
-        node = node.above
-    return 0
+    controls = governing(leaf, HOLD)
+    return 0 if controls is None else controls.hold
 
 
 def flash_of(scope: Node) -> int:
     """How long a bid at this scope must stand to be free of a fee (M18); 0 if there is no fee."""
-    node: Node | None = scope
-    while node is not None:
-        if node.controls is not None and node.controls.flash:
-            return node.controls.flash
-        node = node.above
-    return 0
+    controls = governing(scope, FLASH)
+    return 0 if controls is None else controls.flash

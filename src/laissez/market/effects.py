@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from laissez.market.charges import charge_until
 from laissez.market.clearing import (
+    change_hands,
     clear_leaves,
     clear_order,
     end_lease,
     idle_within_reach,
     is_unstable,
     leases_below_limit,
-    open_for_price,
     open_leaf,
-    rate_of,
     rest,
     withdraw,
 )
@@ -23,7 +21,6 @@ from laissez.market.commands import (
     AmendOrder,
     BringOnline,
     CancelOrder,
-    CloseBooks,
     PlaceOrder,
     Relinquish,
     SetControls,
@@ -31,11 +28,9 @@ from laissez.market.commands import (
     SetLimit,
     TakeOffline,
 )
-from laissez.market.controls import Controls, clipped_bid, clipped_floor, flash_of
+from laissez.market.controls import Controls, clipped_bid, clipped_floor
 from laissez.market.events import (
-    BooksClosed,
     ControlsSet,
-    FeeCharged,
     FloorSet,
     LeafBroughtOnline,
     LeafTakenOffline,
@@ -44,14 +39,13 @@ from laissez.market.events import (
     OrderCancelled,
     OrderPlaced,
 )
+from laissez.market.fees import amend_liabilities, become_liable, charge_fee
 from laissez.market.node import NEVER
 from laissez.market.order import Order, Resting
 from laissez.market.pricelog import PriceLog
 from laissez.market.reasons import EndReason
-from laissez.market.tenant import Fee, Tenant
 
 if TYPE_CHECKING:
-    from laissez.market.lease import Lease
     from laissez.market.node import Node
     from laissez.market.state import State
 
@@ -63,7 +57,7 @@ def place(state: State, command: PlaceOrder) -> None:
     alternatives, clipped = _alternatives_in_force(state, order, command.alternatives)
     if state.with_controls:
         for resting in order.alternatives:
-            _become_liable(state, resting)
+            become_liable(state, resting)
     tenant.orders[id] = order
     state.events.append(OrderPlaced(state.now, command.tenant, id, alternatives, clipped))
     rest(state, order)
@@ -77,7 +71,7 @@ def amend(state: State, command: AmendOrder) -> None:
     order.number = state.next_order_number()
     alternatives, clipped = _alternatives_in_force(state, order, command.alternatives)
     state.events.append(OrderAmended(state.now, command.tenant, order.id, alternatives, clipped))
-    _amend_liabilities(state, before, order.alternatives)
+    amend_liabilities(state, before, order.alternatives)
     rest(state, order)
     clear_order(state, order)
 
@@ -87,7 +81,7 @@ def cancel(state: State, command: CancelOrder) -> None:
     withdraw(state, order)
     state.events.append(OrderCancelled(state.now, command.tenant, order.id))
     for resting in order.alternatives:
-        _charge_fee(state, resting, resting.liable)
+        charge_fee(state, resting, resting.liable)
     order.close()
 
 
@@ -108,49 +102,6 @@ def _alternatives_in_force(state: State, order: Order, asked: tuple[Alternative,
     return tuple([Alternative(resting.scope.path, resting.bid, resting.limit) for resting in order.alternatives]), True
 
 
-# -- flash fees (M18)
-
-
-def _become_liable(state: State, resting: Resting) -> None:
-    """A bid that lifts its scope's standing rate must stand for a while, or pay. The order itself must not rest while this is asked."""
-    flash = flash_of(resting.scope)
-    if flash == 0:
-        return
-    made = resting.bid - rate_of(resting.scope, None)
-    if made > 0:
-        resting.liable = made
-        resting.liable_until = state.now + flash
-
-
-def _amend_liabilities(state: State, before: tuple[Resting, ...], after: tuple[Resting, ...]) -> None:
-    if not state.with_controls and not any([old.liable for old in before]):
-        return
-    now_at = {resting.scope.path: resting for resting in after}
-    for old in before:
-        new = now_at.pop(old.scope.path, None)
-        if new is None:
-            _charge_fee(state, old, old.liable)
-            continue
-        if new.bid < old.bid:
-            _charge_fee(state, old, min(old.liable, old.bid - new.bid))
-        new.liable = old.liable
-        new.liable_until = old.liable_until
-        if new.bid > old.bid:
-            _become_liable(state, new)
-    for resting in now_at.values():
-        _become_liable(state, resting)
-
-
-def _charge_fee(state: State, resting: Resting, rate: int) -> None:
-    """Charge part or all of a liability, if it has not run out."""
-    if rate == 0 or state.now >= resting.liable_until:
-        return
-    resting.liable -= rate
-    order = resting.order
-    order.tenant.fees.append(Fee(order.id, resting.scope.path, rate, state.now, resting.liable_until))
-    state.events.append(FeeCharged(state.now, order.tenant.name, order.id, resting.scope.path, rate, resting.liable_until))
-
-
 # -- leases
 
 
@@ -161,7 +112,7 @@ def set_limit(state: State, command: SetLimit) -> None:
     lease.set_limit(NEVER if command.limit is None else command.limit, state.now)
     state.events.append(LimitSet(state.now, command.tenant, lease.id, leaf.path, command.limit))
     if is_unstable(leaf):
-        open_for_price(state, leaf)
+        change_hands(state, leaf)
     else:
         leaf.refresh_leaf()
 
@@ -175,7 +126,7 @@ def relinquish(state: State, command: Relinquish) -> None:
 
 def _end_at_once(state: State, leaf: Node, reason: EndReason) -> None:
     assert leaf.lease is not None
-    end_lease(state, leaf, reason, rate_of(leaf, leaf.lease.tenant))
+    end_lease(state, leaf, reason, leaf.rate(leaf.lease.tenant))
 
 
 # -- the operator's
@@ -239,46 +190,3 @@ def bring_online(state: State, command: BringOnline) -> None:
     leaf.online = True
     state.events.append(LeafBroughtOnline(state.now, leaf.path))
     open_leaf(state, leaf)
-
-
-def close_books(state: State, command: CloseBooks) -> None:
-    """Carry what lies before a time forward as plain amounts, and forget the prices it came from (M14)."""
-    before = command.before
-    for tenant in state.tenants.values():
-        _close_leases(state, tenant, before)
-        _close_fees(tenant, before)
-    oldest = before
-    for node in state.with_controls:
-        assert node.controls is not None
-        oldest = min(oldest, node.controls.oldest_anchor(state.now))
-    for node in state.forest.by_path.values():
-        if node.log is not None:
-            node.log.forget_before(oldest)
-        if node.floor_log is not None:
-            node.floor_log.forget_before(oldest)
-    state.closed_before = before
-    state.events.append(BooksClosed(state.now, before))
-
-
-def _close_leases(state: State, tenant: Tenant, before: int) -> None:
-    kept: list[Lease] = []
-    for lease in tenant.leases:
-        if 0 <= lease.end <= before:
-            tenant.carried += charge_until(lease, lease.end)
-            del state.leases[lease.id]
-            continue
-        kept.append(lease)
-        if lease.start < before:
-            lease.carried = charge_until(lease, before)
-            lease.carried_to = before
-    tenant.leases = kept
-
-
-def _close_fees(tenant: Tenant, before: int) -> None:
-    standing: list[Fee] = []
-    for fee in tenant.fees:
-        if fee.end <= before:
-            tenant.carried += fee.charge(fee.start, fee.end)
-        else:
-            standing.append(fee)
-    tenant.fees = standing

@@ -7,7 +7,7 @@ from laissez.market.money import format_price
 from laissez.market.reasons import Reason
 
 _WORDS: dict[Reason, str] = {
-    Reason.MALFORMED: "{subject} has the wrong type: expected whole numbers for prices, times and ids, and text for names",
+    Reason.MALFORMED: "{subject} has the wrong type: expected whole numbers of at most 62 bits for prices, times and ids, and text for names",
     Reason.TIME_BACKWARDS: "time {found} is before the market's time {bound}: expected that or later",
     Reason.TIME_OUT_OF_RANGE: "time {found} is out of range: expected at most {bound}",
     Reason.TENANT_INVALID: "{subject!r} is no tenant's name: expected 1 to 200 printable characters, and not 'operator'",
@@ -21,6 +21,7 @@ _WORDS: dict[Reason, str] = {
     Reason.PRICE_OUT_OF_RANGE: "{found_price} $/h at {subject} is out of range: expected 0 to {bound_price} $/h",
     Reason.LIMIT_BELOW_BID: "at {subject} the limit, {found_price} $/h, is below the bid, {bound_price} $/h",
     Reason.TOO_MANY_ORDERS: "{subject} has {found} open orders and may have {bound}",
+    Reason.TOO_MANY_TENANTS: "there is no room for {subject}: the market knows {found} tenants and may know {bound}",
     Reason.CONTROLS_INVALID: "{subject} is out of range: found {found}, expected a fraction from 0 or a duration from 1 us, and at most {bound}",
     Reason.ALREADY_OFFLINE: "{subject} is offline already",
     Reason.ALREADY_ONLINE: "{subject} is online already",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from laissez.market.node import NEVER
@@ -60,8 +61,20 @@ class Lease:
     def set_limit(self, limit: int, now: int) -> None:
         self.limit = limit
         if self.held and self.caps is not None and self.cap_times is not None and self.cap() != self.caps[-1]:
+            if self.cap_times[-1] == now:
+                self.cap_times.pop()
+                self.caps.pop()
             self.cap_times.append(now)
             self.caps.append(self.cap())
+
+    def carry_forward(self, charge: int, before: int) -> None:
+        """Its charge until `before` becomes one amount; the caps that led to it are no longer needed."""
+        self.carried = charge
+        self.carried_to = before
+        if self.caps is not None and self.cap_times is not None:
+            past = max(0, bisect_right(self.cap_times, before) - 1)
+            del self.cap_times[:past]
+            del self.caps[:past]
 
     def last_moment(self, now: int) -> int:
         """Its end, or now if it lasts."""

@@ -12,13 +12,15 @@ from typing import Any
 
 from laissez.market import questions, snapshot
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
-from laissez.market.clearing import end_holds, floor_of, rate_of
+from laissez.market.clearing import end_holds
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
 from laissez.market.events import Event, Refused
 from laissez.market.forest import Forest
+from laissez.market.guards import refuse
 from laissez.market.reasons import Reason
 from laissez.market.rules import RULES
-from laissez.market.state import State
+from laissez.market.shapes import is_whole
+from laissez.market.state import State, check_orders_max
 from laissez.market.topology import Topology
 
 
@@ -26,6 +28,8 @@ class Market:
     """One exchange for the leaves of one forest."""
 
     def __init__(self, topology: Topology, orders_per_tenant_max: int = ORDERS_PER_TENANT_MAX, *, _restored: State | None = None) -> None:
+        if _restored is None:
+            check_orders_max(orders_per_tenant_max)
         self._state = State(Forest(topology), orders_per_tenant_max) if _restored is None else _restored
 
     # -- change
@@ -41,8 +45,8 @@ class Market:
         if rule is None:
             raise TypeError(f"expected a command of the market, found {type(command).__name__}")
         misshapen, why_not, carry_out = rule
-        if type(at) is not int:
-            return [_refusal(state, command, Reason.MALFORMED, "at", None, None)]
+        if not is_whole(at):
+            return [refuse(state, _sender(command), Reason.MALFORMED, "at")]
         field = misshapen(command)
         if at < state.now or at > TIME_MAX_US:
             return [_wrong_time(state, command, field, at)]
@@ -51,7 +55,7 @@ class Market:
         if state.holds:
             end_holds(state, at)
         state.now = at
-        refused = why_not(state, command) if not field else _refusal(state, command, Reason.MALFORMED, field, None, None)
+        refused = why_not(state, command) if not field else refuse(state, _sender(command), Reason.MALFORMED, field)
         if refused is not None:
             events.append(refused)
         elif carry_out is not None:
@@ -71,11 +75,11 @@ class Market:
         return self._state.forest.topology
 
     def next_deadline(self) -> int | None:
-        """When the next hold ends and the market may move without a command; `None` if nothing is held (M17)."""
+        """When the next hold ends and the market may move without a command; `None` if none ever will (M17)."""
         holds = self._state.holds
         while holds and holds[0][2].end >= 0:  # ended early
             heappop(holds)
-        return holds[0][0] if holds else None
+        return holds[0][0] if holds and holds[0][0] <= TIME_MAX_US else None
 
     def tenants(self) -> tuple[str, ...]:
         """Every tenant that ever placed an order, by first appearance."""
@@ -92,11 +96,11 @@ class Market:
     def rate(self, leaf: str) -> int:
         """What presses on a leaf now (M5)."""
         node = questions.find_leaf(self._state, leaf)
-        return rate_of(node, None if node.lease is None else node.lease.tenant)
+        return node.rate(None if node.lease is None else node.lease.tenant)
 
     def floor(self, node: str) -> int:
         """The highest floor on the path of a node (M4)."""
-        return floor_of(questions.find_node(self._state, node))
+        return questions.find_node(self._state, node).highest_floor()
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
         """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`); `None` if no price would (M11, M12)."""
@@ -149,13 +153,12 @@ class Market:
 
 def _wrong_time(state: State, command: Command, field: str, at: int) -> Refused:
     if field:
-        return _refusal(state, command, Reason.MALFORMED, field, None, None)
+        return refuse(state, _sender(command), Reason.MALFORMED, field)
     if at < state.now:
-        return _refusal(state, command, Reason.TIME_BACKWARDS, "at", at, state.now)
-    return _refusal(state, command, Reason.TIME_OUT_OF_RANGE, "at", at, TIME_MAX_US)
+        return refuse(state, _sender(command), Reason.TIME_BACKWARDS, "at", at, state.now)
+    return refuse(state, _sender(command), Reason.TIME_OUT_OF_RANGE, "at", at, TIME_MAX_US)
 
 
-def _refusal(state: State, command: Any, reason: Reason, subject: str, found: int | None, bound: int | None) -> Refused:
-    """For what is refused before the command's own guards are asked; its fields may be of any type yet."""
-    name = getattr(command, "tenant", None)
-    return Refused(state.now, name if type(name) is str else None, reason, subject, found, bound)
+def _sender(command: Any) -> Any:
+    """Whoever the command names as its tenant; the operator's name nobody."""
+    return getattr(command, "tenant", None)

@@ -22,6 +22,7 @@ from laissez.market.pricelog import PriceLog
 if TYPE_CHECKING:
     from laissez.market.controls import Controls
     from laissez.market.lease import Lease
+    from laissez.market.order import Resting
     from laissez.market.tenant import Tenant
 
 NEVER: Final = 1 << 60  # an ask no price reaches, a limit no rate exceeds; small enough to stay a machine word when 1 is added
@@ -86,6 +87,44 @@ class Node:
             self.book = Book()
         return self.book
 
+    # -- the walk up
+
+    def rate(self, owner: Tenant | None) -> int:
+        """The highest floor or bid on the path of this node that is not `owner`'s own: what a leaf that `owner` holds is charged (M5)."""
+        rate = 0
+        node: Node | None = self
+        while node is not None:
+            pressing = node.pressing(owner)
+            if pressing > rate:
+                rate = pressing
+            node = node.above
+        return rate
+
+    def highest_floor(self) -> int:
+        """The highest floor on the path of this node (M4)."""
+        floor = self.floor
+        node = self.above
+        while node is not None:
+            if node.floor > floor:
+                floor = node.floor
+            node = node.above
+        return floor
+
+    def highest_limit(self) -> int:
+        """The highest limit that rests on the path of this node; -1 if nothing rests there."""
+        limit = -1
+        node: Node | None = self
+        while node is not None:
+            first = node.first_in_line()
+            if first is not None:
+                limit = max(limit, first.limit)
+            node = node.above
+        return limit
+
+    def first_in_line(self) -> Resting | None:
+        """Who of those that rest here takes a leaf that opens below."""
+        return None if self.book is None else self.book.first_in_line()
+
     def pressing(self, owner: Tenant | None) -> int:
         """The price with which this node presses on a leaf that `owner` holds."""
         return self.price_other if owner is not None and self.price_by is owner else self.price
@@ -113,6 +152,12 @@ class Node:
         if self.log is None:
             self.log = PriceLog()
         self.log.record(now, revision, price, by, other)
+
+    # -- the walk down
+
+    def lowest_idle_ask(self) -> int:
+        """The lowest floor of an idle online leaf below, floors above this node counted; NEVER if there is no such leaf."""
+        return self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())
 
     def refresh_leaf(self) -> None:
         """The lease, the floor or the state of this leaf changed: bring the asks up to date, here and above."""

@@ -109,17 +109,19 @@ class PriceLog:
 
     # -- integrals
 
-    def area(self, since: int, until: int, owner: Tenant, least: int) -> int:
-        """The integral over `[since, until)` of what presses on `owner`, where something else presses with `least` at any rate."""
+    def area(self, since: int, until: int, owner: Tenant, least: int, most: int) -> int:
+        """The integral over `[since, until)` of what presses on `owner`: at least `least` (the rest of the path), at most `most` (a cap)."""
+        if least >= most:
+            return (until - since) * most
         first = self.index_at(since)
         last = self.index_before(until)
         if first >= last:
-            return (until - since) * max(least, self.pressing(first, owner))
-        head = (self.times[first + 1] - since) * max(least, self.pressing(first, owner))
-        tail = (until - self.times[last]) * max(least, self.pressing(last, owner))
-        return head + self._area_of_records(first + 1, last, owner, least) + tail
+            return (until - since) * min(most, max(least, self.pressing(first, owner)))
+        head = (self.times[first + 1] - since) * min(most, max(least, self.pressing(first, owner)))
+        tail = (until - self.times[last]) * min(most, max(least, self.pressing(last, owner)))
+        return head + self._area_of_records(first + 1, last, owner, least, most) + tail
 
-    def _area_of_records(self, start: int, end: int, owner: Tenant, least: int) -> int:
+    def _area_of_records(self, start: int, end: int, owner: Tenant, least: int, most: int) -> int:
         """The same for the whole of records `start <= i < end`: by the largest spans that fit, one after the other."""
         total = 0
         while start < end:
@@ -128,7 +130,7 @@ class PriceLog:
             while start % (size * SPAN) == 0 and start + size * SPAN <= end and self._has_span(level, start // (size * SPAN)):
                 size *= SPAN
                 level += 1
-            total += self._area_of_span(level, start // size, owner, least)
+            total += self._area_of_span(level, start // size, owner, least, most)
             start += size
         return total
 
@@ -136,17 +138,19 @@ class PriceLog:
         """The span that ends at the last record is not closed yet."""
         return level < len(self.spans) and index < len(self.spans[level])
 
-    def _area_of_span(self, level: int, index: int, owner: Tenant, least: int) -> int:
+    def _area_of_span(self, level: int, index: int, owner: Tenant, least: int, most: int) -> int:
         if level == 0:
-            return (self.times[index + 1] - self.times[index]) * max(least, self.pressing(index, owner))
+            return (self.times[index + 1] - self.times[index]) * min(most, max(least, self.pressing(index, owner)))
         span = self.spans[level - 1][index]
         if least >= span.high:
             return least * span.duration
-        if least <= span.low:
+        if most <= span.low:
+            return most * span.duration
+        if least <= span.low and span.high <= most:
             return span.area - span.made_alone.get(owner.number, 0)
         total = 0
         for part in range(index * SPAN, (index + 1) * SPAN):
-            total += self._area_of_span(level - 1, part, owner, least)
+            total += self._area_of_span(level - 1, part, owner, least, most)
         return total
 
     def _sum_up(self, settled: int) -> None:
@@ -156,6 +160,8 @@ class PriceLog:
         while settled > 0 and settled % size == 0:
             if level == len(self.spans):
                 self.spans.append([])
+            if len(self.spans[level]) == settled // size:
+                return  # closed already, when a record that has since been undone followed it
             self.spans[level].append(self._span_of_records(settled - size) if level == 0 else self._span_of_spans(level - 1))
             size *= SPAN
             level += 1
@@ -181,8 +187,10 @@ class PriceLog:
     # -- upkeep
 
     def forget_before(self, time: int) -> None:
-        """Drop what no question about `time` or later needs: all but the last record before it."""
+        """Drop what no question about `time` or later needs: all but the last record before it, and that too if its price is 0."""
         keep = self.index_before(time)
+        if keep >= 0 and self.prices[keep] == 0:
+            keep += 1
         if keep > 0:
             del self.times[:keep]
             del self.revisions[:keep]

@@ -1,4 +1,4 @@
-"""Read-only questions. Nothing here changes what any later question or command answers."""
+"""Read-only questions. They may note how far a charge is worked out, but change nothing that any later question or command answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.charges import charge_between, charge_until, segments
-from laissez.market.clearing import idle_ask, rate_of
 from laissez.market.commands import Alternative
 from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownScope
 from laissez.market.node import NEVER
+from laissez.market.shapes import is_whole
 
 if TYPE_CHECKING:
     from laissez.market.lease import Lease
@@ -41,7 +41,7 @@ def quote(state: State, name: str | None, path: str) -> int | None:
         tenant = state.tenants.get(name)
         if scope.above is not None and (tenant is None or not tenant.owns_between(scope.first_leaf, scope.last_leaf)):
             raise UnknownScope(path)
-    price = min(idle_ask(scope), scope.ask_for(tenant) + 1)
+    price = min(scope.lowest_idle_ask(), scope.ask_for(tenant) + 1)
     return price if price < NEVER else None
 
 
@@ -93,7 +93,7 @@ def _lease_id(lease: Lease) -> int:
 
 
 def lease_view(lease: Lease) -> LeaseView:
-    rate = rate_of(lease.leaf, lease.tenant)
+    rate = lease.leaf.rate(lease.tenant)
     return LeaseView(
         lease.id,
         lease.tenant.name,
@@ -111,6 +111,8 @@ def bill(state: State, name: str, since: int | None, until: int | None) -> Bill:
     """What a tenant owes for a period, or for everything until now."""
     end = state.now if until is None else until
     start = 0 if since is None else since
+    if not is_whole(start) or not is_whole(end):
+        raise TypeError(f"expected whole microseconds for the period of a bill, found {since!r} and {until!r}")
     if end > state.now:
         raise TimeNotReached(end, state.now)
     if start > end:

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     PRICE_OUT_OF_RANGE = "price_out_of_range"
     LIMIT_BELOW_BID = "limit_below_bid"
     TOO_MANY_ORDERS = "too_many_orders"
+    TOO_MANY_TENANTS = "too_many_tenants"
     CONTROLS_INVALID = "controls_invalid"
     ALREADY_OFFLINE = "already_offline"
     ALREADY_ONLINE = "already_online"

@@ -4,6 +4,8 @@ The form holds what commands made and nothing that can be worked out from it: bo
 Everything is written in an order of its own (by id, by name, by path), never in the order of a table, so equal states give equal
 bytes under any hash seed.
 
+The checksum finds damage. It does not keep out who forges a snapshot: that is for whoever stores it.
+
     magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | body (MessagePack)
 
 """
@@ -285,9 +287,15 @@ def _rebuild_tenant(state: State, saved: _Tenant) -> Tenant:
     return tenant
 
 
+def _numbered(tenants: list[Tenant], number: int) -> Tenant:
+    if not 1 <= number <= len(tenants):
+        raise SnapshotError(f"the snapshot names tenant {number} of {len(tenants)}")
+    return tenants[number - 1]
+
+
 def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     leaf = state.forest.by_path[saved.leaf]
-    tenant = tenants[saved.tenant - 1]
+    tenant = _numbered(tenants, saved.tenant)
     lease = Lease(saved.id, leaf, tenant, saved.order, saved.start, saved.limit, saved.hold_until)
     lease.end = saved.end
     lease.start_limit = saved.start_limit
@@ -298,6 +306,7 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     lease.carried_to = lease.settled_to = saved.carried_to
     state.leases[lease.id] = lease
     tenant.leases.append(lease)
+    tenant.filled[lease.order] = lease
     if lease.end < 0:
         leaf.lease = lease
         tenant.gains(leaf.first_leaf)
@@ -319,7 +328,7 @@ def _rebuild_controls(state: State, saved: _Controls) -> None:
 
 
 def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
-    tenant = tenants[saved.tenant - 1]
+    tenant = _numbered(tenants, saved.tenant)
     order = Order(saved.id, saved.number, tenant)
     order.alternatives = tuple([_rebuild_alternative(state, order, one) for one in saved.alternatives])
     tenant.orders[order.id] = order
@@ -345,7 +354,7 @@ def _rebuild_log(saved: _Log | None, tenants: list[Tenant]) -> PriceLog | None:
     log.times = saved.times
     log.revisions = saved.revisions
     log.prices = saved.prices
-    log.by = [None if number == 0 else tenants[number - 1] for number in saved.by]
+    log.by = [None if number == 0 else _numbered(tenants, number) for number in saved.by]
     log.others = saved.others
     log.sum_up_again()
     return log

@@ -6,12 +6,17 @@ that changes something, one per instant at which holds end. It puts changes of t
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from laissez.market.events import Event
 from laissez.market.forest import Forest
 from laissez.market.lease import Lease
 from laissez.market.node import Node
 from laissez.market.order import Order
+from laissez.market.shapes import is_whole
 from laissez.market.tenant import Tenant
+
+ORDERS_MAX: Final = 1_000_000  # open orders that a tenant may be allowed
 
 
 class State:
@@ -63,3 +68,8 @@ class State:
 
 def _order_id(order: Order) -> int:
     return order.id
+
+
+def check_orders_max(most: Any) -> None:
+    if not is_whole(most) or not 1 <= most <= ORDERS_MAX:
+        raise ValueError(f"orders_per_tenant_max: expected a whole number from 1 to {ORDERS_MAX:,}, found {most!r}")

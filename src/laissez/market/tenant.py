@@ -29,7 +29,7 @@ class Fee:
 
 
 class Tenant:
-    __slots__ = ("carried", "fees", "holding", "leases", "name", "number", "orders")
+    __slots__ = ("carried", "fees", "filled", "holding", "leases", "name", "number", "orders")
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -38,6 +38,7 @@ class Tenant:
         # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An array, so that this stays in one place in memory.
         self.holding: array[int] = array("i")
         self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
+        self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
         self.carried = 0
 
