@@ -41,11 +41,12 @@ test-compiled: build ## tests on the compiled market
 		echo "== tests, market compiled"; \
 		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL) -m 'not once'; \
 	else \
-		echo "no C compiler: the compiled run is skipped"; \
+		echo "no C compiler: the compiled run is skipped; the histories it would play are played interpreted"; \
+		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/test_histories.py; \
 	fi
 
 bench: build ## measure how fast the market is here
-	@$(BIN)/laissez bench
+	@$(BIN)/laissez bench market
 
 build: $(BUILT) ## compile the market in place, if there is a C compiler
 

@@ -27,8 +27,8 @@ SEEDED_BUGS = (
     SeededBug(
         "the shallowest scope wins a tie",
         "clearing",
-        "or first.limit > best.limit):\n                best = first",
-        "or first.limit >= best.limit):\n                best = first",
+        "or first.limit > best.limit):\n            best = first",
+        "or first.limit >= best.limit):\n            best = first",
     ),
     SeededBug("a winner must be above the floor", "clearing", "best.limit >= floor else None", "best.limit > floor else None"),
     SeededBug("an amended order keeps its place", "effects", "order.number = state.next_order_number()", "state.next_order_number()"),
@@ -43,10 +43,15 @@ SEEDED_BUGS = (
     ),
     SeededBug("an offline leaf can be won", "node", "self.floor if self.online else NEVER", "self.floor"),
     SeededBug("an idle leaf at the limit is not taken", "clearing", "if ask <= resting.limit:", "if ask < resting.limit:"),
-    SeededBug("a floor above the scope is forgotten", "clearing", "return max(scope.idle_ask, floor_of(scope.above))", "return scope.idle_ask"),
+    SeededBug(
+        "a floor above the scope is forgotten",
+        "node",
+        "return self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())",
+        "return self.idle_ask",
+    ),
     SeededBug("another owner's ask is lost", "node", "other = min(low, child.lease_ask_other)", "other = child.lease_ask_other"),
     # who loses
-    SeededBug(">= for > at the limit", "clearing", "rate_of(leaf, lease.tenant) > lease.limit", "rate_of(leaf, lease.tenant) >= lease.limit"),
+    SeededBug(">= for > at the limit", "clearing", "leaf.rate(lease.tenant) > lease.limit", "leaf.rate(lease.tenant) >= lease.limit"),
     SeededBug("a bid at the limit takes the leaf", "clearing", "if ask < resting.bid:", "if ask <= resting.bid:"),
     SeededBug(
         "a sibling survives a fill",
@@ -57,8 +62,8 @@ SEEDED_BUGS = (
     SeededBug(
         "a cascade stops after one leaf",
         "clearing",
-        "            open_for_price(state, leaf)\n\n\ndef leases",
-        "            open_for_price(state, leaf)\n            return\n\n\ndef leases",
+        "            change_hands(state, leaf)\n\n\ndef leases",
+        "            change_hands(state, leaf)\n            return\n\n\ndef leases",
     ),
     SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below"),
     SeededBug(
@@ -68,10 +73,13 @@ SEEDED_BUGS = (
         "if reached:",
     ),
     SeededBug(
-        "a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        open_for_price(state, leaf)\n    else:\n", "    if True:\n"
+        "a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        change_hands(state, leaf)\n    else:\n", "    if True:\n"
     ),
     SeededBug(
-        "a floor is taken for a bid", "clearing", "floor_of(leaf) >= rate else EndReason.OUTBID", "floor_of(leaf) > rate else EndReason.OUTBID"
+        "a floor is taken for a bid",
+        "clearing",
+        "leaf.highest_floor() >= rate else EndReason.OUTBID",
+        "leaf.highest_floor() > rate else EndReason.OUTBID",
     ),
     # prices and bills
     SeededBug(
@@ -107,7 +115,7 @@ SEEDED_BUGS = (
     SeededBug("a quote is the limit itself", "questions", "scope.ask_for(tenant) + 1", "scope.ask_for(tenant)"),
     SeededBug("revenue forgets fees", "questions", "total += fee.charge(0, state.now)", "total += 0"),
     SeededBug(
-        "closing the books loses ended leases", "effects", "tenant.carried += charge_until(lease, lease.end)", "charge_until(lease, lease.end)"
+        "closing the books loses ended leases", "closing", "tenant.carried += charge_until(lease, lease.end)", "charge_until(lease, lease.end)"
     ),
     SeededBug("closing the books drops a price too many", "pricelog", "keep = self.index_before(time)", "keep = self.index_before(time) + 1"),
     # what others may see
@@ -121,14 +129,14 @@ SEEDED_BUGS = (
     SeededBug(
         "a foreign and an unknown order answer differently",
         "guards",
-        "    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef",
-        '    return _no(state, name, Reason.NOT_YOUR_ORDER, str(id) if id > state.orders_numbered else "")\n\n\ndef',
+        "    return refuse(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef",
+        '    return refuse(state, name, Reason.NOT_YOUR_ORDER, str(id) if id > state.orders_numbered else "")\n\n\ndef',
     ),
     # guards
     SeededBug("time may fall", "market", "if at < state.now or at > TIME_MAX_US:", "if at < 0 or at > TIME_MAX_US:"),
     SeededBug("one order too many", "guards", "if open_orders >= state.orders_per_tenant_max:", "if open_orders > state.orders_per_tenant_max:"),
     SeededBug("a limit below the bid passes", "guards", "if limit < bid:", "if limit < bid - 1:"),
-    SeededBug("a boolean passes for a price", "guards", "if type(alternative.bid) is not int:", "if not isinstance(alternative.bid, int):"),
+    SeededBug("a boolean passes for a price", "shapes", "if not is_whole(alternative.bid):", "if not isinstance(alternative.bid, int):"),
     # controls
     SeededBug("a clip is off by one", "controls", "anchor + anchor * controls.rise_ppm // PPM)", "anchor + anchor * controls.rise_ppm // PPM + 1)"),
     SeededBug(
@@ -145,9 +153,9 @@ SEEDED_BUGS = (
         "return max(self.limit, self.start_limit) if self.held",
         "return self.limit if self.held",
     ),
-    SeededBug("a flash fee is charged twice", "effects", "    resting.liable -= rate\n", ""),
-    SeededBug("a flash fee outlasts its term", "effects", "if rate == 0 or state.now >= resting.liable_until:", "if rate == 0:"),
-    SeededBug("a flash fee counts the whole bid", "effects", "made = resting.bid - rate_of(resting.scope, None)", "made = resting.bid"),
+    SeededBug("a flash fee is charged twice", "fees", "    resting.liable -= rate\n", ""),
+    SeededBug("a flash fee outlasts its term", "fees", "if rate == 0 or state.now >= resting.liable_until:", "if rate == 0:"),
+    SeededBug("a flash fee counts the whole bid", "fees", "made = resting.bid - resting.scope.rate(None)", "made = resting.bid"),
     # snapshots
     SeededBug("a snapshot misses controls", "snapshot", "for saved_controls in saved.controls:", "for saved_controls in saved.controls[1:]:"),
     SeededBug("a snapshot forgets the queue", "snapshot", "key=lambda order: order.number)", "key=lambda order: order.id)"),

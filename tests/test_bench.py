@@ -12,7 +12,7 @@ from laissez.bench import cli
 from laissez.bench.crowd import Crowd, tree
 from laissez.bench.market import LOADS, OPERATIONS, Timer
 
-KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "bytes_per_leaf", "times_oracle"}
+KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "places", "bytes_per_leaf", "crowding", "times_oracle"}
 
 
 def test_a_tree_has_exactly_as_many_leaves_as_asked() -> None:

@@ -398,6 +398,28 @@ def test_m17_the_cap_is_the_larger_of_the_limit_now_and_at_the_start() -> None:
     assert 730 == story.charge("ann") == story.market.revenue()
 
 
+def test_m17_of_several_limits_at_one_instant_the_last_caps() -> None:
+    story = held()
+    story.goes(
+        (10, SetFloor("h", 20), "ann"),
+        (10, SetLimit("ann", "h", 7), "ann"),
+        (10, SetLimit("ann", "h", 6), "ann"),
+        (40, SetLimit("ann", "h", 9), "ann"),
+        (40, SetLimit("ann", "h", 5), "ann"),
+        (50, AdvanceTime(), "ann"),
+    )
+    assert (PriceSegment(10, 40, 6, 180), PriceSegment(40, 50, 5, 50)) == story.market.price_history(1)
+    assert 230 == story.charge("ann")
+
+
+def test_m17_a_floor_above_the_cap_is_charged_at_the_cap_whatever_else_moves() -> None:
+    story = Story("h/a")
+    story.goes((0, SetControls("h", hold_us=100), "-"), (10, place("ann", "h ..5"), "ann"), (10, SetFloor("h/a", 20), "ann"))
+    story.goes((20, SetFloor("h", 3), "ann"), (30, SetFloor("h", 30), "ann"), (40, SetFloor("h", 1), "ann"), (50, AdvanceTime(), "ann"))
+    assert 5 * 40 == story.charge("ann")
+    assert (PriceSegment(10, 50, 5, 200),) == story.market.price_history(1)
+
+
 def test_m17_a_limit_lowered_in_the_hold_counts_when_the_hold_ends() -> None:
     story = held()
     story.goes((20, place("bob", "h 4"), "ann", "4"))
@@ -486,6 +508,30 @@ def test_m17_the_nearest_control_governs() -> None:
 def test_m17_a_hold_of_one_microsecond_ends_one_microsecond_later() -> None:
     story = Story("h")
     story.goes((0, SetControls("h", hold_us=1), "-"), (0, place("ann", "h 1"), "ann"), (0, place("bob", "h 2"), "ann"), (1, AdvanceTime(), "bob"))
+
+
+def test_m17_a_hold_that_time_never_reaches_is_no_deadline() -> None:
+    story = Story("h")
+    story.goes((2**53 - 10, SetControls("h", hold_us=10), "-"), (2**53 - 10, place("ann", "h 1"), "ann"))
+    assert 2**53 == story.market.next_deadline()
+    story.goes((2**53 - 9, Relinquish("ann", "h"), "-"), (2**53 - 9, place("ann", "h 1"), "ann"))
+    assert story.market.next_deadline() is None
+
+
+def test_m17_a_long_hold_of_many_prices_is_charged_exactly() -> None:
+    """More prices than are summed up at once, below, around and above what the owner pays at most."""
+    story = Story("h/a")
+    story.goes((0, SetControls("h", hold_us=5_000), "-"), (0, SetFloor("h/a", 3), "-"), (0, place("ann", "h ..12"), "ann"))
+    prices = [1 + 7 * step % 20 for step in range(300)] + [15 + step % 5 for step in range(100)] + [step % 3 for step in range(100)]
+    for step, price in enumerate(prices):
+        story.at(10 * step, SetFloor("h", price))
+        if step == 400:
+            story.at(10 * step, SetLimit("ann", "h/a", 16))
+    story.at(5_000, AdvanceTime())
+    charges = [10 * min(16 if step >= 400 else 12, max(3, price)) for step, price in enumerate(prices)]
+    assert sum(charges) == story.charge("ann") == story.market.revenue()
+    assert sum(charges[7:450]) == story.market.bill("ann", 70, 4_500).total
+    assert sum(charges) == sum(segment.charge for segment in story.market.price_history(1))
 
 
 def test_m17_books_closed_in_a_hold_leave_its_charge_unchanged() -> None:

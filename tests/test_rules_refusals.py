@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from laissez.market import (
@@ -19,6 +20,7 @@ from laissez.market import (
     LeaseEnded,
     LeaseStarted,
     LimitSet,
+    Market,
     OrderPlaced,
     PlaceOrder,
     Reason,
@@ -28,12 +30,13 @@ from laissez.market import (
     SetFloor,
     SetLimit,
     TakeOffline,
+    Topology,
     at_price,
     explain,
 )
 from stories import Story, Why, amend, place
 
-HUGE = 10**30  # beyond 64 bits
+WIDEST = 2**62 - 1  # the largest number that is looked at as one
 PRICE = 10_000_000_000
 FRACTION = 1_000_000_000
 YEAR = 366 * 24 * 3_600 * 1_000_000
@@ -62,7 +65,7 @@ REFUSALS: list[tuple[Command, Why]] = [
     (place("operator", "h 1"), (Reason.TENANT_INVALID, "operator", None, None)),
     (place("x" * 201, "h 1"), (Reason.TENANT_INVALID, "x" * 200, None, None)),
     (place("new\nline", "h 1"), (Reason.TENANT_INVALID, "new\nline", None, None)),
-    (place("zero\u200bwidth", "h 1"), (Reason.TENANT_INVALID, "zero\u200bwidth", None, None)),
+    (place("next\x85line", "h 1"), (Reason.TENANT_INVALID, "next\x85line", None, None)),
     (amend("", 1, "h 1"), (Reason.TENANT_INVALID, "", None, None)),
     (CancelOrder("", 1), (Reason.TENANT_INVALID, "", None, None)),
     (SetLimit("", "h/a", 1), (Reason.TENANT_INVALID, "", None, None)),
@@ -75,14 +78,14 @@ REFUSALS: list[tuple[Command, Why]] = [
     (place("ann", "h 1", "g 1", "h 2"), (Reason.SCOPE_REPEATED, "h", None, None)),
     (place("ann", "h -1..5"), (Reason.PRICE_OUT_OF_RANGE, "h", -1, PRICE)),
     (place("ann", f"g 1..{PRICE + 1}"), (Reason.PRICE_OUT_OF_RANGE, "g", PRICE + 1, PRICE)),
-    (place("ann", f"g {HUGE}"), (Reason.PRICE_OUT_OF_RANGE, "g", HUGE, PRICE)),
+    (place("ann", f"g {WIDEST}"), (Reason.PRICE_OUT_OF_RANGE, "g", WIDEST, PRICE)),
     (place("ann", "g 0..-1"), (Reason.PRICE_OUT_OF_RANGE, "g", -1, PRICE)),
     (place("ann", "g 5..4"), (Reason.LIMIT_BELOW_BID, "g", 4, 5)),
     (amend("ann", 4, "g 5..4"), (Reason.LIMIT_BELOW_BID, "g", 4, 5)),
     (amend("ann", 5, "g 5"), (Reason.NOT_YOUR_ORDER, "5", None, None)),
     (CancelOrder("ann", 5), (Reason.NOT_YOUR_ORDER, "5", None, None)),
     (CancelOrder("ann", -1), (Reason.NOT_YOUR_ORDER, "-1", None, None)),
-    (CancelOrder("ann", HUGE), (Reason.NOT_YOUR_ORDER, str(HUGE), None, None)),
+    (CancelOrder("ann", WIDEST), (Reason.NOT_YOUR_ORDER, str(WIDEST), None, None)),
     (CancelOrder("newcomer", 5), (Reason.NOT_YOUR_ORDER, "5", None, None)),
     (CancelOrder("ann", 2), (Reason.ALREADY_FILLED, "h/a", None, None)),
     (amend("ann", 2, "g 5"), (Reason.ALREADY_FILLED, "h/a", None, None)),
@@ -107,7 +110,7 @@ REFUSALS: list[tuple[Command, Why]] = [
     (SetControls("h", hold_us=0), (Reason.CONTROLS_INVALID, "hold_us", 0, YEAR)),
     (SetControls("h", hold_us=YEAR + 1), (Reason.CONTROLS_INVALID, "hold_us", YEAR + 1, YEAR)),
     (SetControls("h", flash_us=0), (Reason.CONTROLS_INVALID, "flash_us", 0, YEAR)),
-    (SetControls("h", flash_us=-HUGE), (Reason.CONTROLS_INVALID, "flash_us", -HUGE, YEAR)),
+    (SetControls("h", flash_us=-WIDEST), (Reason.CONTROLS_INVALID, "flash_us", -WIDEST, YEAR)),
     (TakeOffline("h/z"), (Reason.SCOPE_UNKNOWN, "h/z", None, None)),
     (TakeOffline("h"), (Reason.NOT_A_LEAF, "h", None, None)),
     (TakeOffline("h/c"), (Reason.ALREADY_OFFLINE, "h/c", None, None)),
@@ -157,6 +160,18 @@ MALFORMED: list[tuple[Any, str]] = [
     (TakeOffline(ANY), "leaf"),
     (BringOnline(ANY), "leaf"),
     (CloseBooks(ANY), "before"),
+    # Whole numbers, but wider than a computer's word: nothing the market says may be impossible to encode.
+    (place("ann", f"h {WIDEST + 1}"), "bid"),
+    (place("ann", f"h 1..{-WIDEST - 1}"), "limit"),
+    (CancelOrder("ann", WIDEST + 1), "order"),
+    (amend("ann", 10**30, "h 1"), "order"),
+    (SetLimit("ann", "h/a", WIDEST + 1), "limit"),
+    (SetFloor("h", WIDEST + 1), "price"),
+    (SetControls("h", rise=Band(WIDEST + 1, 1)), "fraction_ppm"),
+    (SetControls("h", fall=Band(1, WIDEST + 1)), "interval_us"),
+    (SetControls("h", hold_us=WIDEST + 1), "hold_us"),
+    (SetControls("h", flash_us=-WIDEST - 1), "flash_us"),
+    (CloseBooks(WIDEST + 1), "before"),
 ]
 
 EVERY: list[tuple[Command, Why]] = [*REFUSALS, *[(command, (Reason.MALFORMED, field, None, None)) for command, field in MALFORMED]]
@@ -198,8 +213,24 @@ def test_a_refusal_is_explained_with_its_subject_what_was_found_and_the_bound(co
             assert str(number) in words or f"{dollars} $/h" in words
 
 
+@pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
+def test_a_refusal_can_be_encoded(command: Command, why: Why) -> None:
+    events = crowded().at(NOW, command)
+    assert events == msgspec.msgpack.decode(msgspec.msgpack.encode(events), type=list[Refused])
+
+
+def test_a_refusal_repeats_only_what_can_be_shown_and_not_all_of_it() -> None:
+    story = crowded()
+    assert (Reason.SCOPE_UNKNOWN, "z" * 200, None, None) == story.why(NOW, SetFloor("z" * 100_000, 1))
+    for name in ("lone\ud800surrogate", "\ud800" * 300):
+        refused = story.at(NOW, place(name, "h 1"))[-1]
+        assert isinstance(refused, Refused) and refused.tenant is None
+        assert Reason.TENANT_INVALID == refused.reason
+        assert len(msgspec.json.encode(refused)) < 400
+
+
 def test_every_reason_is_met_on_this_page() -> None:
-    met = {why[0] for _, why in EVERY} | {Reason.TOO_MANY_ORDERS, Reason.TIME_BACKWARDS, Reason.TIME_OUT_OF_RANGE}
+    met = {why[0] for _, why in EVERY} | {Reason.TOO_MANY_ORDERS, Reason.TOO_MANY_TENANTS, Reason.TIME_BACKWARDS, Reason.TIME_OUT_OF_RANGE}
     assert set(Reason) == met
 
 
@@ -213,7 +244,7 @@ def test_a_refusal_names_the_tenant_who_asked_and_the_markets_time() -> None:
 # the time
 
 
-@pytest.mark.parametrize("at", [NOW - 1, 0, -1, -HUGE])
+@pytest.mark.parametrize("at", [NOW - 1, 0, -1, -WIDEST])
 def test_time_never_runs_backwards(at: int) -> None:
     story = crowded()
     before = story.market.digest()
@@ -228,7 +259,7 @@ def test_no_time_is_below_zero() -> None:
     assert [] == story.at(0, AdvanceTime())
 
 
-@pytest.mark.parametrize("at", [None, "51", 51.0, True])
+@pytest.mark.parametrize("at", [None, "51", 51.0, True, WIDEST + 1, -WIDEST - 1])
 def test_a_time_that_is_not_a_whole_number_is_malformed_and_does_not_move_the_market(at: Any) -> None:
     story = crowded()
     before = story.market.digest()
@@ -240,7 +271,7 @@ def test_the_last_time_is_accepted_and_one_past_it_is_refused() -> None:
     story = crowded()
     before = story.market.digest()
     assert (Reason.TIME_OUT_OF_RANGE, "at", TIME + 1, TIME) == story.why(TIME + 1, AdvanceTime())
-    assert (Reason.TIME_OUT_OF_RANGE, "at", HUGE, TIME) == story.why(HUGE, place("ann", "nowhere 1"))
+    assert (Reason.TIME_OUT_OF_RANGE, "at", WIDEST, TIME) == story.why(WIDEST, place("ann", "nowhere 1"))
     assert NOW == story.market.now
     assert before == story.market.digest()
     assert [] == story.at(TIME, AdvanceTime())
@@ -315,13 +346,33 @@ def test_how_many_orders_a_tenant_may_have_is_set_with_the_market() -> None:
     story.goes((1, Relinquish("own", "h"), "ann"), (1, place("ann", "h 1"), "ann"))
 
 
+@pytest.mark.parametrize("most", [0, -1, 1_000_001])
+def test_a_market_needs_a_sensible_bound_on_orders(most: int) -> None:
+    with pytest.raises(ValueError, match="orders_per_tenant_max: expected a whole number from 1 to 1,000,000, found "):
+        Market(Topology.of(["h"]), most)
+
+
+def test_a_hundred_thousand_tenants_are_known_and_one_more_refused() -> None:
+    story = Story("h")
+    market = story.market
+    market.apply(SetFloor("h", 9), 0)
+    for number in range(100_000):
+        market.apply(place(str(number), "h ..1"), 0)
+        market.apply(CancelOrder(str(number), number + 1), 0)
+    refused = market.apply(place("one more", "h 1"), 0)[0]
+    assert Refused(0, "one more", Reason.TOO_MANY_TENANTS, "one more", 100_000, 100_000) == refused
+    assert "there is no room for one more: the market knows 100000 tenants and may know 100000" == explain(refused)
+    assert [OrderPlaced(0, "7", 100_001, (at_price("h", 1),), False)] == market.apply(place("7", "h 1"), 0)
+    assert Reason.SCOPE_UNKNOWN == story.why(0, place("one more", "nowhere 1"))[0]
+
+
 def test_a_name_of_two_hundred_characters_is_accepted_and_one_more_refused() -> None:
     story = Story("h")
     story.goes((0, place("é" * 200, "h 1"), "é" * 200))
     assert (Reason.TENANT_INVALID, "é" * 200, None, None) == story.why(0, place("é" * 201, "h 1"))
 
 
-@pytest.mark.parametrize("name", ["Operator", "a b", "0", "ann/bob", "名前", "'"])
+@pytest.mark.parametrize("name", ["Operator", "a b", "0", "ann/bob", "名前", "'", "zero\u200bwidth", "\xa0"])
 def test_any_other_printable_name_is_accepted(name: str) -> None:
     assert isinstance(Story("h").at(0, place(name, "h 1"))[0], OrderPlaced)
 
@@ -380,9 +431,10 @@ def test_the_first_guard_that_fails_gives_the_reason(at: int, command: Command, 
 
 
 def test_alternatives_are_judged_before_the_number_of_orders() -> None:
-    story = Story("h", orders_per_tenant_max=0)
+    story = Story("h", orders_per_tenant_max=1)
+    story.goes((0, SetFloor("h", 9), "-"), (0, place("ann", "h 1"), "-"))
     assert Reason.LIMIT_BELOW_BID == story.why(0, place("ann", "h 2..1"))[0]
-    assert (Reason.TOO_MANY_ORDERS, "ann", 0, 0) == story.why(0, place("ann", "h 1"))
+    assert (Reason.TOO_MANY_ORDERS, "ann", 1, 1) == story.why(0, place("ann", "h 1"))
 
 
 def test_of_bid_and_limit_the_bid_is_judged_first() -> None:

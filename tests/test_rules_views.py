@@ -15,6 +15,7 @@ from laissez.market import (
     SetFloor,
     SetLimit,
     TakeOffline,
+    UnknownNode,
     UnknownScope,
 )
 from stories import Story, amend, place
@@ -167,12 +168,13 @@ def test_m12_a_hidden_scope_answers_exactly_like_one_that_does_not_exist() -> No
 @pytest.mark.parametrize("question", ["owner", "is_online", "rate", "lease"])
 @pytest.mark.parametrize("path", ["h", "h/z", ""])
 def test_questions_about_a_leaf_are_not_answered_for_anything_else(question: str, path: str) -> None:
-    with pytest.raises(UnknownScope):
+    with pytest.raises(UnknownNode, match=f"there is no leaf '{path}'") as error:
         getattr(zones().market, question)(path)
+    assert path == error.value.path
 
 
 def test_there_is_no_floor_of_a_node_that_does_not_exist() -> None:
-    with pytest.raises(UnknownScope):
+    with pytest.raises(UnknownNode, match="there is no node 'h/z'"):
         zones().market.floor("h/z")
 
 

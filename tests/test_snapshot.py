@@ -259,10 +259,17 @@ SPOILT: dict[str, Callable[[list[Any]], None]] = {
     "a charge that is no number": lambda state: state[8][0].__setitem__(1, "much"),
     "an unknown node": lambda state: state[9][0].__setitem__(0, "nowhere"),
     "an unknown leaf": lambda state: state[12][0].__setitem__(1, "nowhere"),
-    "an unknown tenant": lambda state: state[12][0].__setitem__(2, 99),
     "a field too many": lambda state: state.append(1),
     "a field too few": lambda state: state.__delitem__(12),
 }
+
+
+@pytest.mark.parametrize("number", [99, 0, -1])
+@pytest.mark.parametrize("holder", ["an order", "a lease"])
+def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(holder: str, number: int) -> None:
+    state = msgspec.msgpack.decode(whole().snapshot()[42:])
+    state[11 if holder == "an order" else 12][0][2] = number
+    assert f"the snapshot names tenant {number} of {len(state[8])}" == refusal(signed(msgspec.msgpack.encode(state)))
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -13,7 +15,7 @@ from rich.table import Table
 from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle
 
-app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True)
+app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False)
 
 RESTING = 10_000
 FEW_RESTING = 100
@@ -25,7 +27,7 @@ def bench() -> None:
 
 
 def _sizes(text: str) -> list[int]:
-    sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    sizes = sorted({int(part) if part.strip().isdecimal() else 0 for part in text.split(",")})
     if not all(100 <= size <= 1_000_000 for size in sizes):
         raise typer.BadParameter(f"expected numbers of leaves from 100 to 1,000,000 with commas between, found {text!r}")
     return sizes
@@ -40,49 +42,69 @@ def market(
 ) -> None:
     """Time every operation of the market on a tree full of leases with 10,000 orders waiting at its root."""
     sizes = _sizes(leaves)
+    few_at = 10_000 if 10_000 in sizes else sizes[0]
+    cells = [(size, RESTING) for size in sizes] + [(few_at, FEW_RESTING)]
     rows: list[Row] = []
-    few = 10_000 if 10_000 in sizes else sizes[0]
-    cells = [(size, RESTING) for size in sizes] + [(few, FEW_RESTING)]
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("bench market", total=len(cells) + 1)
+    with progress("bench market", len(cells) + 1) as step:
         for size, resting in cells:
-            progress.update(task, description=f"{size:,} leaves, {resting:,} resting")
+            step(f"{size:,} leaves, {resting:,} resting")
             rows.extend(measure(size, resting, places, calls))
-            progress.advance(task)
-        progress.update(task, description="oracle, 1,000 leaves")
-        ratio = times_oracle()
-        progress.advance(task)
+        step("oracle, 1,000 leaves")
+        ratio = round(times_oracle())
+    few = {row.operation: row.per_second for row in rows if row.resting == FEW_RESTING}
+    rows = [row for row in rows if row.resting == RESTING]
     for row in rows:
+        if row.leaves == few_at:
+            row.crowding = round(few[row.operation] / row.per_second, 2)
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
-            row.times_oracle = round(ratio, 1)
+            row.times_oracle = ratio
     if json:
         print(msgspec.json.encode(rows).decode())
     else:
-        _print_table(rows, sizes, few, ratio)
+        _print_table(rows, sizes, few_at, ratio)
 
 
-def _print_table(rows: list[Row], sizes: list[int], few: int, ratio: float) -> None:
-    cells = {(row.operation, row.leaves, row.resting): row for row in rows}
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error, if somebody is looking at it."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        done = iter(range(total))
+        yield lambda description: bar.update(task, description=description, completed=next(done))
+
+
+def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> None:
+    cells = {(row.operation, row.leaves): row for row in rows}
+    small, large = min(sizes), max(sizes)
     console = Console()
     table = Table(
-        title=f"The market, {'compiled' if rows[0].compiled else 'interpreted'}, {RESTING:,} orders at the root: operations per second (p99 in us)"
+        title=f"The market, {'compiled' if rows[0].compiled else 'interpreted'}, {RESTING:,} orders at the root: per second", title_justify="left"
     )
-    table.add_column("operation")
+    table.add_column("operation", no_wrap=True)
     for size in sizes:
-        table.add_column(f"{size:,} leaves", justify="right")
-    table.add_column(f"time, {min(sizes):,} to {max(sizes):,} leaves", justify="right")
-    table.add_column(f"time, {FEW_RESTING} to {RESTING:,} resting", justify="right")
+        table.add_column(f"{size:,}\nleaves", justify="right", no_wrap=True)
+    table.add_column("p99 us", justify="right", no_wrap=True)
+    table.add_column("growth", justify="right", no_wrap=True)
+    table.add_column("crowding", justify="right", no_wrap=True)
     for operation in OPERATIONS:
-        by_size = [cells[operation, size, RESTING] for size in sizes]
-        growth = cells[operation, min(sizes), RESTING].per_second / cells[operation, max(sizes), RESTING].per_second
-        crowding = cells[operation, few, FEW_RESTING].per_second / cells[operation, few, RESTING].per_second
-        shown = [f"{row.per_second:,.0f} ({row.p99_us:.1f})" for row in by_size]
-        table.add_row(operation + (" (per lease)" if operation == "bill" else ""), *shown, f"x{growth:.2f}", f"x{crowding:.2f}")
+        shown = [f"{cells[operation, size].per_second:,.0f}" for size in sizes]
+        growth = f"x{cells[operation, small].per_second / cells[operation, large].per_second:.2f}" if small < large else "-"
+        last = cells[operation, large]
+        table.add_row(
+            operation + ("*" if operation == "bill" else ""), *shown, f"{last.p99_us:.1f}", growth, f"x{cells[operation, few_at].crowding:.2f}"
+        )
     console.print(table)
+    notes = [
+        f"growth: time at {large:,} over time at {small:,} leaves",
+        f"crowding: time with {RESTING:,} over time with {FEW_RESTING} orders resting, at {few_at:,} leaves",
+        f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves of each tree (--places); * per lease listed",
+    ]
     for size in sizes:
-        place, cancel = cells["place_anywhere", size, RESTING], cells["cancel_anywhere", size, RESTING]
+        place, cancel = cells["place_anywhere", size], cells["cancel_anywhere", size]
         both = 2 / (1 / place.per_second + 1 / cancel.per_second)
-        console.print(f"{size:>9,} leaves: place + cancel anywhere {both:,.0f}/s; {place.bytes_per_leaf:,.0f} bytes per leaf", highlight=False)
-    console.print(f"place + cancel anywhere at 1,000 leaves, 10 resting: {ratio:,.0f} times the naive oracle", highlight=False)
+        notes.append(f"{size:,} leaves: place + cancel anywhere {both:,.0f}/s, {place.bytes_per_leaf:,.0f} bytes per leaf")
+    notes.append(f"place + cancel anywhere at 1,000 leaves, 10 resting: {ratio:,} times the naive oracle")
+    for note in notes:
+        console.print(note, highlight=False)

@@ -18,7 +18,7 @@ from laissez.check.protocol import real_market
 from laissez.check.shrink import report
 from laissez.check.small_worlds import DEPTH, check_small_worlds
 
-app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True)
+app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True, add_completion=False)
 
 
 class Output(StrEnum):
@@ -41,16 +41,20 @@ def market(
     """Play random histories in the market and in the oracle, comparing everything after every command."""
     options = Options(snapshot_every=snapshot_every, invariants=True)
     started = time.monotonic()
-    with progress(quiet=output is Output.JSON) as bar:
+    with progress() as bar:
         task = bar.add_task("histories", total=histories)
-        outcome = run(
-            range(seed, seed + histories),
-            commands,
-            min(jobs or os.cpu_count() or 1, histories),
-            options,
-            real_market,
-            lambda done: bar.update(task, completed=done),
-        )
+        try:
+            outcome = run(
+                range(seed, seed + histories),
+                commands,
+                min(jobs or os.cpu_count() or 1, histories),
+                options,
+                real_market,
+                lambda done: bar.update(task, completed=done),
+            )
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} histories: no difference so far")
+            raise typer.Exit(130) from None
     counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
     conclude(output, counted, time.monotonic() - started, outcome.failure.report if outcome.failure else None)
 
@@ -62,7 +66,7 @@ def small_worlds(
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
     started = time.monotonic()
-    with progress(quiet=output is Output.JSON) as bar:
+    with progress() as bar:
         task = bar.add_task("sequences", total=None)
         finding = check_small_worlds(real_market, depth, lambda done: bar.update(task, completed=done))
     again = f"laissez check small-worlds --depth {depth}"
@@ -70,9 +74,11 @@ def small_worlds(
     conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
 
 
-def progress(quiet: bool) -> Progress:
+def progress() -> Progress:
+    """A bar on standard error, if somebody is looking at it."""
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def conclude(output: Output, counted: dict[str, int], seconds: float, failure: str | None) -> None:

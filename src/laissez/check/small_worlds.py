@@ -1,6 +1,6 @@
-"""Complete checks of the smallest worlds: two leaves, two tenants, three prices, and every sequence of a few commands.
+"""Complete checks of the smallest worlds: two leaves, two tenants, three prices, and every sequence of a few commands of one alphabet.
 
-Random histories reach far but leave gaps; here nothing up to the given depth is left out. Three things keep the number down without losing a
+Random histories reach far but leave gaps; here no sequence of these commands is left out. Three things keep the number down without losing a
 case: the first tenant to act is always the first (they differ in name only), a command that is refused is checked but not built upon (it changes
 nothing but the time), and each sequence is compared with the oracle at its end only (its beginnings are sequences of their own).
 """

@@ -5,6 +5,7 @@ A package with commands of its own is imported only when one of them is called, 
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from laissez.cli.version import show_version
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
 app = typer.Typer(name="laissez", help="LaissezCloud: a market for GPU leases.", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -24,6 +26,7 @@ HANDS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": 
 
 def main() -> None:
     """Run the command line. Our own errors end it with one line; a bug keeps its traceback."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # leave through the front door, so that workers are ended too
     try:
         app(prog_name="laissez")
     except Exception as error:
@@ -72,7 +75,7 @@ def bench_command(context: typer.Context) -> None:
 @app.command("demo", context_settings=HANDS_ON, add_help_option=False)
 def demo_command(context: typer.Context) -> None:
     """Show a small market at work."""
-    demo = typer.Typer()
+    demo = typer.Typer(add_completion=False)
     demo.command()(import_module("laissez.cli.demo").main)
     hand_on(context, demo)
 

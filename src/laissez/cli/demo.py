@@ -56,15 +56,19 @@ STORY: list[tuple[int, str, Command]] = [
 
 def main(plain: Annotated[bool, typer.Option(help="No colours.")] = False) -> None:
     """Play the paper's example of two tenants and one GPU, step by step, with owners, rates and bills."""
-    console = Console(no_color=plain, highlight=False)
+    console = Console(no_color=plain, color_system=None if plain else "auto", highlight=False)
     market = Market(TOPOLOGY)
     for minute, words, command in STORY:
         events = market.apply(command, minute * MINUTE_US)
-        console.print(f"\n[bold]{minute:>3} min[/bold]  {words}")
+        console.print()
+        console.print(_beside(f"[bold]{minute:>3} min[/bold]", words))
         for event in events:
             if (told := _told(event)) is not None:
                 console.print(f"         [cyan]{told}[/cyan]")
         console.print(_table(market))
+        if market.tenants():
+            bills = "   ".join(f"{tenant} {dollars(market.bill(tenant).total)} $" for tenant in market.tenants())
+            console.print(f"         [dim]bills so far[/dim]   {bills}")
     for tenant in market.tenants():
         console.print(f"\n[bold]{tenant}'s bill[/bold]: {dollars(market.bill(tenant).total)} $")
         for line in market.bill(tenant).leases:
@@ -74,6 +78,13 @@ def main(plain: Annotated[bool, typer.Option(help="No colours.")] = False) -> No
                 minutes = f"{piece.start // MINUTE_US:>3} to {piece.end // MINUTE_US:>3} min"
                 console.print(f"    {minutes} at {format_price(piece.rate):>5} $/h: {dollars(piece.charge)} $")
     console.print(f"\nThe operator's revenue is their exact sum, rounded down once: {dollars(market.revenue())} $")
+
+
+def _beside(label: str, words: str) -> Table:
+    """A label, and words that wrap beside it."""
+    row = Table.grid(padding=(0, 2, 0, 0))
+    row.add_row(label, words)
+    return row
 
 
 def _told(event: Event) -> str | None:
@@ -90,7 +101,7 @@ def _told(event: Event) -> str | None:
 
 def _table(market: Market) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for name in ("         GPU", "owner", "rate $/h", "limit $/h", "paid so far $"):
+    for name in ("         GPU", "owner", "rate $/h", "limit $/h", "this lease $"):
         table.add_column(name, justify="left" if name.strip() in ("GPU", "owner") else "right", header_style="dim")
     for leaf in market.topology.leaves:
         lease = market.lease(leaf)

@@ -26,7 +26,7 @@ from laissez.market.commands import (
     at_market,
     at_price,
 )
-from laissez.market.errors import BooksAreClosed, EmptyPeriod, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.errors import BooksAreClosed, EmptyPeriod, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.events import (
     BooksClosed,
     ControlsSet,
@@ -100,6 +100,7 @@ __all__ = [
     "Topology",
     "TopologyError",
     "UnknownLease",
+    "UnknownNode",
     "UnknownScope",
     "at_market",
     "at_price",

@@ -15,6 +15,14 @@ class UnknownScope(MarketError, LookupError):
         self.path = path
 
 
+class UnknownNode(MarketError, LookupError):
+    """No such node, or not of the kind that was asked for. Only the operator's questions are answered like this."""
+
+    def __init__(self, path: str, expected: str) -> None:
+        super().__init__(f"there is no {expected} {path!r}")
+        self.path = path
+
+
 class UnknownLease(MarketError, LookupError):
     """No lease of this id, or none that the books still hold."""
 
@@ -31,10 +39,10 @@ class TimeNotReached(MarketError, ValueError):
 
 
 class EmptyPeriod(MarketError, ValueError):
-    """A bill cannot end before it begins."""
+    """A bill cannot end before it begins, nor begin before time does."""
 
     def __init__(self, since: int, until: int) -> None:
-        super().__init__(f"a bill that begins at {since} cannot end at {until}; expected a later end, or the same")
+        super().__init__(f"no bill begins at {since} and ends at {until}; expected a beginning of 0 or later, and an end not before it")
 
 
 class BooksAreClosed(MarketError, ValueError):

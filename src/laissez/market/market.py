@@ -25,9 +25,13 @@ from laissez.market.topology import Topology
 
 
 class Market:
-    """One exchange for the leaves of one forest."""
+    """One exchange for the leaves of one forest.
 
-    def __init__(self, topology: Topology, orders_per_tenant_max: int = ORDERS_PER_TENANT_MAX, *, _restored: State | None = None) -> None:
+    Numbers that come from outside are declared as `Any` and looked at: declared as `int`, the compiled form would raise on a float, and take a
+    boolean, before they could be refused in our own words.
+    """
+
+    def __init__(self, topology: Topology, orders_per_tenant_max: Any = ORDERS_PER_TENANT_MAX, *, _restored: State | None = None) -> None:
         if _restored is None:
             check_orders_max(orders_per_tenant_max)
         self._state = State(Forest(topology), orders_per_tenant_max) if _restored is None else _restored
@@ -37,8 +41,7 @@ class Market:
     def apply(self, command: Command, at: Any) -> list[Event]:
         """Carry out one command at time `at`, a whole number of microseconds, and say everything that happened.
 
-        If the command may not be carried out, the last event is a `Refused`. `at` is not declared as `int`: compiled code would then raise on a
-        float, and take a boolean, before it could be refused.
+        If the command may not be carried out, the last event is a `Refused`.
         """
         state = self._state
         rule = RULES.get(type(command))
@@ -122,7 +125,7 @@ class Market:
         lease = questions.find_leaf(self._state, leaf).lease
         return None if lease is None else questions.lease_view(lease)
 
-    def bill(self, tenant: str, since: int | None = None, until: int | None = None) -> Bill:
+    def bill(self, tenant: str, since: Any = None, until: Any = None) -> Bill:
         """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
 

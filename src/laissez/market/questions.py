@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.charges import charge_between, charge_until, segments
 from laissez.market.commands import Alternative
-from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownScope
+from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.node import NEVER
 from laissez.market.shapes import is_whole
 
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
 def find_node(state: State, path: str) -> Node:
     node = state.forest.by_path.get(path)
     if node is None:
-        raise UnknownScope(path)
+        raise UnknownNode(path, "node")
     return node
 
 
 def find_leaf(state: State, path: str) -> Node:
-    node = find_node(state, path)
-    if not node.is_leaf():
-        raise UnknownScope(path)
+    node = state.forest.by_path.get(path)
+    if node is None or not node.is_leaf():
+        raise UnknownNode(path, "leaf")
     return node
 
 
 def quote(state: State, name: str | None, path: str) -> int | None:
     """M11, for the operator (`None`) or within a tenant's pricing domain (M12)."""
-    scope = find_node(state, path)
+    scope = state.forest.by_path.get(path)
+    if scope is None:
+        raise UnknownScope(path)
     tenant: Tenant | None = None
     if name is not None:
         tenant = state.tenants.get(name)
@@ -107,12 +109,14 @@ def lease_view(lease: Lease) -> LeaseView:
     )
 
 
-def bill(state: State, name: str, since: int | None, until: int | None) -> Bill:
+def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     """What a tenant owes for a period, or for everything until now."""
-    end = state.now if until is None else until
-    start = 0 if since is None else since
-    if not is_whole(start) or not is_whole(end):
+    if (since is not None and not is_whole(since)) or (until is not None and not is_whole(until)):
         raise TypeError(f"expected whole microseconds for the period of a bill, found {since!r} and {until!r}")
+    start: int = 0 if since is None else since
+    end: int = state.now if until is None else until
+    if start < 0:
+        raise EmptyPeriod(start, end)
     if end > state.now:
         raise TimeNotReached(end, state.now)
     if start > end:
