@@ -117,6 +117,12 @@ def test_an_unknown_form_is_refused(fresh: Checkout) -> None:
     assert "FormError: LAISSEZ_MARKET must be one of auto, compiled, interpreted; it is 'complied'" in done.stderr
 
 
+def test_a_market_without_its_assertions_is_refused(fresh: Checkout) -> None:
+    done = fresh.python("-O", "-c", "import laissez.market")
+    assert 1 == done.returncode
+    assert "the market's assertions must stay on: run Python without -O" in done.stderr
+
+
 def test_what_cannot_be_had_is_refused_by_the_market_and_not_by_the_package_around_it(fresh: Checkout) -> None:
     program = "import laissez\ntry: laissez.market_form()\nexcept ImportError as error: print(error)"
     done = fresh.python("-c", program, LAISSEZ_MARKET="complied")

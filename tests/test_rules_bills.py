@@ -249,9 +249,9 @@ def test_m14_a_bill_cannot_end_in_the_future() -> None:
         market.bill("own", 0, 71)
 
 
-@pytest.mark.parametrize(("since", "until"), [(0.5, None), (None, 3.0), ("0", None), (0, 2**62)])
+@pytest.mark.parametrize(("since", "until"), [(0.5, None), (None, 3.0), (True, 3), ("0", None), (0, 2**62)])
 def test_m14_a_period_is_of_whole_microseconds(since: Any, until: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="expected whole microseconds for the period of a bill, found "):
         fifty_microseconds().market.bill("own", since, until)
 
 

@@ -221,7 +221,10 @@ def test_yaml_words_and_numbers_are_names_and_null_is_a_leaf() -> None:
 @pytest.mark.parametrize(
     ("text", "form", "message"),
     [
-        ('{"t": {"a": null, "a": null}}', "json", "not valid JSON: the name 'a' appears twice in one object"),
+        ('{"t": {"a": null, "a": null}}', "json", "t: the name 'a' appears twice"),
+        ('{"t": {"z": {"a": null, "a": null}}}', "json", "t/z: the name 'a' appears twice"),
+        ('{"t": {"tree": ["a"], "tree": ["b"]}}', "json", "t: the name 'tree' appears twice"),
+        ('{"t": null, "t": null}', "json", "topology: the name 't' appears twice"),
         ("t:\n  a:\n  a:\n", "yaml", "not valid YAML: line 3: the name 'a' appears twice in one mapping"),
         ("t:\n  a:\n  'a':\n", "yaml", "not valid YAML: line 3: the name 'a' appears twice in one mapping"),
         ("t = 'leaf'\nt = 'leaf'\n", "toml", "not valid TOML: Cannot overwrite a value (at line 2, column 11)"),
@@ -243,7 +246,9 @@ def test_name_given_twice_is_refused_in_every_form(text: str, form: Form, messag
         ("t: \x00", "yaml", "not valid YAML: unacceptable character"),
         ("t:\n  - !include x.yaml\n", "yaml", "not valid YAML: line 2: expected no tags, found '!include'"),
         ("t:\n  ? [a]\n  : b\n", "yaml", "not valid YAML: line 2: expected a name as text, found a sequence"),
-        ("u: &u {x: }\nt:\n  <<: *u\n", "yaml", "t: " + BAD_NAME + "'<<'"),
+        ("u: &u {x: }\nt:\n  <<: *u\n", "yaml", "not valid YAML: line 3: expected no merge keys, found '<<'"),
+        (b"t = 1", "toml", "expected text, found "),
+        (None, "json", "expected text, found "),
         ("", "yaml", "topology: expected a mapping from resource types to trees, found nothing"),
         ("", "toml", "topology: expected a mapping from resource types to trees, found nothing"),
         ("t = 0x" + "f" * 10_000, "toml", "t: " + TREE + "int"),

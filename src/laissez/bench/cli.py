@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -79,9 +80,8 @@ def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> 
     cells = {(row.operation, row.leaves): row for row in rows}
     small, large = min(sizes), max(sizes)
     console = Console()
-    table = Table(
-        title=f"The market, {'compiled' if rows[0].compiled else 'interpreted'}, {RESTING:,} orders at the root: per second", title_justify="left"
-    )
+    title = f"The market, {'compiled' if rows[0].compiled else 'interpreted'}, {RESTING:,} orders at the root: per second"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("operation", no_wrap=True)
     for size in sizes:
         table.add_column(f"{size:,}\nleaves", justify="right", no_wrap=True)
@@ -99,12 +99,12 @@ def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> 
     notes = [
         f"growth: time at {large:,} over time at {small:,} leaves",
         f"crowding: time with {RESTING:,} over time with {FEW_RESTING} orders resting, at {few_at:,} leaves",
-        f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves of each tree (--places); * per lease listed",
+        f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves (--places); * per lease",
     ]
     for size in sizes:
         place, cancel = cells["place_anywhere", size], cells["cancel_anywhere", size]
         both = 2 / (1 / place.per_second + 1 / cancel.per_second)
         notes.append(f"{size:,} leaves: place + cancel anywhere {both:,.0f}/s, {place.bytes_per_leaf:,.0f} bytes per leaf")
-    notes.append(f"place + cancel anywhere at 1,000 leaves, 10 resting: {ratio:,} times the naive oracle")
+    notes.append(f"1,000 leaves, 10 resting: place + cancel anywhere {ratio:,} times the naive oracle")
     for note in notes:
         console.print(note, highlight=False)

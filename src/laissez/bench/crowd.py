@@ -11,7 +11,7 @@ TENANTS = 500
 FLOOR = 1_000_000
 BIDS = (1_000_000, 4_900_000)  # of those who wait: below every limit, so that they keep waiting
 LIMITS = (5_000_000, 9_000_000)  # of those who hold, and how far those who wait would follow
-PLACES = 256  # leaves that a load names
+PLACES = 256  # leaves that a load names: 32 hosts
 
 
 def tree(leaves: int) -> Topology:
@@ -29,8 +29,8 @@ def _path(i: int) -> str:
 class Crowd:
     """A filled market, and a seeded source of commands that keep it as it is: as many leases, about as many resting orders.
 
-    The commands name `places` leaves, drawn once from the whole tree: the same number whatever its size, so that what grows with the tree is the
-    work of the market and not the share of it that a processor's cache can hold.
+    The commands name `places` leaves: those of as many whole hosts, drawn once from the whole tree. That is the same number of leaves and of hosts
+    whatever the tree's size, so that what grows with the tree is the work of the market and not the share of it that a processor's cache can hold.
     """
 
     def __init__(self, leaves: int, resting: int, places: int = PLACES, seed: int = 1) -> None:
@@ -39,7 +39,8 @@ class Crowd:
         self.market = Market(tree(leaves), orders_per_tenant_max=max(1_000, leaves))
         self.now = 0
         self.resting: dict[int, str] = {}  # whose every resting order is
-        self.places = self.random.sample(self.market.topology.leaves, min(places, leaves))
+        hosts = self.random.sample(range(leaves // GPUS_PER_HOST), min(places, leaves) // GPUS_PER_HOST)
+        self.places = [_path(host * GPUS_PER_HOST + gpu) for host in hosts for gpu in range(GPUS_PER_HOST)]
         self.do(SetFloor("h100", FLOOR))
         for i in range(leaves):
             self.do(PlaceOrder(self.tenants[i % TENANTS], (at_price("h100", self.random.randint(*LIMITS)),)))

@@ -35,6 +35,7 @@ from laissez.market import (
 )
 
 OPERATIONS = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "transfer", "set_limit", "quote", "rate", "bill")
+MEASURED = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "set_limit", "quote", "rate", "bill", "transfer")  # transfers fill bills
 ROUND = 250  # commands timed between two restorations of the load
 ORACLE_LEAVES = 1_000
 ORACLE_RESTING = 10  # it copies every order to every leaf: ten thousand of them would take it minutes
@@ -94,15 +95,15 @@ def measure(leaves: int, resting: int, places: int, calls: int) -> list[Row]:
 def _measure_here(leaves: int, resting: int, places: int, calls: int, bytes_per_leaf: float) -> list[Row]:
     crowd = Crowd(leaves, resting, places)
     gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
-    rows: list[Row] = []
-    for operation in OPERATIONS:
+    rows: dict[str, Row] = {}
+    for operation in MEASURED:
         timer = Timer()
         while len(timer.nanoseconds) < calls:
             LOADS[operation](crowd, timer)
         rate, p50, p99 = timer.per_second(), timer.percentile_us(50), timer.percentile_us(99)
         compiled = laissez.market_form() == "compiled"
-        rows.append(Row(operation, leaves, resting, round(rate, 1), round(p50, 3), round(p99, 3), compiled, places, round(bytes_per_leaf, 1)))
-    return rows
+        rows[operation] = Row(operation, leaves, resting, round(rate, 1), round(p50, 3), round(p99, 3), compiled, places, round(bytes_per_leaf, 1))
+    return [rows[operation] for operation in OPERATIONS]
 
 
 def memory_per_leaf(leaves: int) -> float:

@@ -30,6 +30,7 @@ def parse_topology(text: str, form: Form) -> Topology:
 
 def read_mapping(mapping: object) -> tuple[list[str], dict[str, Sequence[str]]]:
     """The leaf paths and the level names of a topology written as plain data."""
+    _check_repeated(mapping, "topology")
     if not isinstance(mapping, Mapping) or not mapping:
         raise refused("topology", f"expected a mapping from resource types to trees, found {shown(mapping) if mapping else 'nothing'}")
     paths: list[str] = []
@@ -47,6 +48,7 @@ def read_mapping(mapping: object) -> tuple[list[str], dict[str, Sequence[str]]]:
 
 def _tree_and_levels(value: object, place: str) -> tuple[object, Sequence[str]]:
     """Take the long form `{"levels": [...], "tree": ...}` apart; anything else is the tree itself."""
+    _check_repeated(value, place)
     if not isinstance(value, Mapping) or not ("tree" in value or "levels" in value):
         return value, ()
     if "tree" not in value or not value.keys() <= {"tree", "levels"}:
@@ -61,6 +63,7 @@ def _below(value: object, place: str, depth: int) -> list[str]:
     """For every leaf of a written tree, what follows the tree's own path: nothing if it is a leaf itself, else such as `/host0/gpu0`."""
     if value is None or value == LEAF:
         return [""]
+    _check_repeated(value, place)
     if not isinstance(value, Mapping | list | tuple):
         raise refused(place, f"expected a mapping, a list of leaf names, or null or '{LEAF}' for a leaf, found {shown(value)}")
     if not value:
@@ -133,6 +136,8 @@ def _numbers(low: str, high: str, place: str) -> list[str]:
 
 def _data(text: str, form: Form) -> object:
     """Plain data from text."""
+    if type(text) is not str:
+        raise TopologyError(f"expected text, found {shown(text)}")
     try:
         if form == "toml":
             return tomllib.loads(text)
@@ -147,11 +152,23 @@ def _data(text: str, form: Form) -> object:
     raise TopologyError(f"expected the form toml, yaml or json, found {shown(form)}")
 
 
-def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+class _Repeated:
+    """Stands for a JSON object that gives a name twice: where that is, is known only when the data is read from the top."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _check_repeated(value: object, place: str) -> None:
+    if isinstance(value, _Repeated):
+        raise refused(place, f"the name {shown(value.name)} appears twice")
+
+
+def _json_object(pairs: list[tuple[str, object]]) -> object:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the name {shown(name)} appears twice in one object")
+            return _Repeated(name)
         found[name] = value
     return found
 
@@ -193,6 +210,8 @@ def _yaml_node(node: Any, known: dict[int, object]) -> object:
 def _yaml_pair(key: Any, value: Any, found: dict[str, object], known: dict[int, object]) -> None:
     if key.id != "scalar":
         raise ValueError(f"line {key.start_mark.line + 1}: expected a name as text, found a {key.id}")
+    if key.tag == f"{_STANDARD_TAG}merge":
+        raise ValueError(f"line {key.start_mark.line + 1}: expected no merge keys, found {shown(key.value)}")
     if key.value in found:
         raise ValueError(f"line {key.start_mark.line + 1}: the name {shown(key.value)} appears twice in one mapping")
     found[key.value] = _yaml_node(value, known)
