@@ -12,7 +12,7 @@ few, because its open orders are bounded.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -36,12 +36,16 @@ class Presser:
         self.best = 0
 
     def add(self, bid: int) -> None:
-        insort(self.bids, bid)
-        self.best = self.bids[-1]
+        self.bids.insert(bisect_left(self.bids, bid), bid)
+        if bid > self.best:
+            self.best = bid
 
     def remove(self, bid: int) -> None:
-        del self.bids[bisect_left(self.bids, bid)]
-        self.best = self.bids[-1] if self.bids else 0
+        if bid == self.best:
+            self.bids.pop()
+            self.best = self.bids[-1] if self.bids else 0
+        else:
+            del self.bids[bisect_left(self.bids, bid)]
 
 
 class Book:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,15 +34,14 @@ class Tenant:
         self.name = name
         self.number = number  # by order of first appearance; breaks ties between equal bids inside a book, never between orders
         self.orders: dict[int, Order] = {}  # open ones, by id
-        # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An array, so that this stays in one place in memory.
-        self.holding: array[int] = array("i")
+        self.holding: list[int] = []  # positions of the leaves it owns, sorted: "does it own one below here?" is a bisection
         self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
         self.carried = 0
 
     def gains(self, position: int) -> None:
-        insort(self.holding, position)
+        self.holding.insert(bisect_left(self.holding, position), position)
 
     def loses(self, position: int) -> None:
         del self.holding[bisect_left(self.holding, position)]
