@@ -237,6 +237,15 @@ def test_m9_nested_scopes_that_find_the_same_leaf_take_it_once(alternatives: tup
     leased.goes((0, place("own", "h/a 9"), "own -"), (0, place("own", "h/b 2"), "own own"), (1, place("ann", *alternatives), "own ann"))
 
 
+def test_m9_on_a_tie_between_nested_scopes_the_leaf_decides_and_not_the_scope() -> None:
+    """Both alternatives leave 3; the root comes before h/b, but the leaf it finds comes after."""
+    idle, leased = Story("h/a", "h/b", "h/c"), Story("h/a", "h/b", "h/c")
+    idle.goes((0, place("own", "h/a 9"), "own - -"), (0, SetFloor("h/b", 2), "own - -"), (0, SetFloor("h/c", 1), "own - -"))
+    leased.goes((0, place("own", "h/a 9"), "own - -"), (0, place("own", "h/b 2"), "own own -"), (0, place("own", "h/c 1"), "own own own"))
+    idle.goes((1, place("ann", "h/b 5", "h 4"), "own ann -"))
+    leased.goes((1, place("ann", "h/b 5", "h 4"), "own ann own"))
+
+
 def test_m9_names_are_compared_part_by_part() -> None:
     story = Story("h/a-b/x", "h/a/x", "h/a.b")
     story.at(0, place("ann", "h 5"))
@@ -430,6 +439,12 @@ def test_m9_a_lowered_floor_finds_orders_that_rest_above_at_and_below_it() -> No
         (0, place("cat", "h/r/c ..7"), "- - - own"),
         (1, SetFloor("h/r", 5), "bob ann cat own"),
     )
+
+
+@pytest.mark.parametrize("node", ["h", "h/r", "h/r/a"])
+def test_m9_a_floor_removed_fills_an_order_that_pays_nothing(node: str) -> None:
+    story = Story("h/r/a")
+    story.goes((0, SetFloor(node, 1), "-"), (0, place("ann", "h 0"), "-"), (1, SetFloor(node, None), "ann"))
 
 
 def test_m9_a_lowered_floor_of_a_leaf_fills_that_leaf() -> None:

@@ -112,6 +112,14 @@ def test_m15_intervals_without_a_bid_pass_all_the_same() -> None:
     assert 45 == bid(story, 7 + 3 * 100, "h 99")
 
 
+def test_m15_an_interval_may_be_one_microsecond_long() -> None:
+    story = owned("h")
+    story.goes((0, SetFloor("h", 10), "own"), (0, SetControls("h", rise=Band(HALF, 1), fall=Band(HALF, 1)), "own"))
+    assert [15, 22, 22, 33] == [bid(story, at, "h 99") for at in (0, 1, 1, 2)]
+    assert [FloorSet(2, "h", 5, True)] == story.at(2, SetFloor("h", 1))
+    assert [FloorSet(3, "h", 3, True)] == story.at(3, SetFloor("h", 1))  # 5 - 2.5 rounded down to 2
+
+
 def test_m15_an_anchor_of_zero_clips_nothing() -> None:
     story = owned("h")
     story.goes((0, SetControls("h", rise=Band(0, 100)), "own"))

@@ -11,7 +11,6 @@ few, because its open orders are bounded.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
@@ -32,7 +31,7 @@ class Presser:
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
-        self.bids: array[int] = array("q")
+        self.bids: list[int] = []
         self.best = 0
 
     def add(self, bid: int) -> None:

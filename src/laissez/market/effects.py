@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from laissez.market.clearing import (
     change_hands,
@@ -48,6 +48,9 @@ from laissez.market.reasons import EndReason
 if TYPE_CHECKING:
     from laissez.market.node import Node
     from laissez.market.state import State
+
+RELINQUISHED: Final = EndReason.RELINQUISHED  # looking up a member of an enum costs as much as a walk up the tree
+BUDGET_SPENT: Final = EndReason.BUDGET_SPENT
 
 
 def place(state: State, command: PlaceOrder) -> None:
@@ -119,8 +122,7 @@ def set_limit(state: State, command: SetLimit) -> None:
 
 def relinquish(state: State, command: Relinquish) -> None:
     leaf = state.forest.by_path[command.leaf]
-    reason = EndReason.BUDGET_SPENT if command.budget_spent else EndReason.RELINQUISHED
-    _end_at_once(state, leaf, reason)
+    _end_at_once(state, leaf, BUDGET_SPENT if command.budget_spent else RELINQUISHED)
     open_leaf(state, leaf)
 
 
