@@ -14,7 +14,21 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from laissez.market import Alternative, AmendOrder, Command, Event, Market, OrderView, PlaceOrder, Reason, Refused, Topology
+from laissez.market import (
+    Alternative,
+    AmendOrder,
+    Command,
+    Event,
+    Market,
+    OrderAmended,
+    OrderPlaced,
+    OrderView,
+    PlaceOrder,
+    Reason,
+    Refused,
+    SetLimit,
+    Topology,
+)
 
 Row: TypeAlias = tuple[int, Command, str] | tuple[int, Command, str, str]
 Why: TypeAlias = tuple[Reason, str, int | None, int | None]
@@ -82,3 +96,19 @@ class Story:
             assert held or lease.limit is None or rate <= lease.limit
         elif self.market.is_online(leaf):
             assert all(each.limit < floor for _, each in covering)
+
+
+def in_force(events: list[Event]) -> tuple[list[tuple[int, int]], bool]:
+    """The bids and limits in force after place or amend, and whether a bid was clipped."""
+    event = events[0]
+    assert isinstance(event, OrderPlaced | OrderAmended)
+    return [(each.bid, each.limit) for each in event.alternatives], event.clipped
+
+
+def owned(*leaves: str) -> Story:
+    """Own holds every leaf and gives none up for price."""
+    story = Story(*leaves)
+    for leaf in leaves:
+        story.at(0, place("own", f"{leaf} 0"))
+        story.at(0, SetLimit("own", leaf, None))
+    return story

@@ -72,7 +72,7 @@ class Lease:
         self.carried = charge
         self.carried_to = before
         if self.caps is not None and self.cap_times is not None:
-            past = max(0, bisect_right(self.cap_times, before) - 1)
+            past = bisect_right(self.cap_times, before) - 1
             del self.cap_times[:past]
             del self.caps[:past]
 
