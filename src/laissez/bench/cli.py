@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from laissez.bench.crowd import PLACES
-from laissez.bench.market import OPERATIONS, Row, measure, times_oracle
+from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
 
 app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False)
 
@@ -45,12 +45,9 @@ def market(
     sizes = _sizes(leaves)
     few_at = 10_000 if 10_000 in sizes else sizes[0]
     cells = [(size, RESTING) for size in sizes] + [(few_at, FEW_RESTING)]
-    rows: list[Row] = []
-    with progress("bench market", len(cells) + 1) as step:
-        for size, resting in cells:
-            step(f"{size:,} leaves, {resting:,} resting")
-            rows.extend(measure(size, resting, places, calls))
-        step("oracle, 1,000 leaves")
+    with progress("bench market", len(cells) + turns(calls) + 1) as step:
+        rows = measure(cells, places, calls, step)
+        step("the naive oracle, 1,000 leaves")
         ratio = round(times_oracle())
     few = {row.operation: row.per_second for row in rows if row.resting == FEW_RESTING}
     rows = [row for row in rows if row.resting == RESTING]

@@ -22,6 +22,7 @@ from laissez.check.oracle import Oracle
 from laissez.market import (
     AmendOrder,
     CancelOrder,
+    CloseBooks,
     Command,
     LeaseEnded,
     LeaseStarted,
@@ -35,8 +36,8 @@ from laissez.market import (
 )
 
 OPERATIONS = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "transfer", "set_limit", "quote", "rate", "bill")
-MEASURED = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "set_limit", "quote", "rate", "bill", "transfer")  # transfers fill bills
 ROUND = 250  # commands timed between two restorations of the load
+ROUNDS_PER_TURN = 4
 ORACLE_LEAVES = 1_000
 ORACLE_RESTING = 10  # it copies every order to every leaf: ten thousand of them would take it minutes
 ORACLE_CALLS = {Market: 2_000, Oracle: 5}  # pairs of place and cancel
@@ -63,10 +64,11 @@ class Row(msgspec.Struct):
 
 
 class Timer:
-    """Times calls one by one."""
+    """Times calls one by one, or gathers what was timed in rounds."""
 
     def __init__(self) -> None:
         self.nanoseconds: list[float] = []
+        self.rounds: list[list[float]] = []
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         start = perf_counter_ns()
@@ -76,34 +78,76 @@ class Timer:
 
     def per_second(self) -> float:
         """Of the median round: a round during which the machine did something else does not count for more than one."""
-        rounds = [self.nanoseconds[i : i + ROUND] for i in range(0, len(self.nanoseconds), ROUND)]
-        return median(len(times) / sum(times) for times in rounds) * 1e9
+        return median(len(times) / sum(times) for times in self.rounds or [self.nanoseconds]) * 1e9
 
     def percentile_us(self, percent: int) -> float:
-        ordered = sorted(self.nanoseconds)
+        ordered = sorted(nanoseconds for times in self.rounds for nanoseconds in times)
         return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] / 1_000
 
 
-def measure(leaves: int, resting: int, places: int, calls: int) -> list[Row]:
-    """All operations on one crowd, in a process of its own: memory that another crowd used and left would scatter this one."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measure_here, (leaves, resting, places, calls, bytes_per_leaf))
+class Cell:
+    """One crowd, in a process of its own: memory that another crowd used and left would scatter this one."""
 
+    def __init__(self, leaves: int, resting: int, places: int) -> None:
+        self.leaves, self.resting, self.places = leaves, resting, places
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
+        self.pool = multiprocessing.get_context("spawn").Pool(1, _gather, (leaves, resting, places))
+        self.timers = {operation: Timer() for operation in OPERATIONS}
 
-def _measure_here(leaves: int, resting: int, places: int, calls: int, bytes_per_leaf: float) -> list[Row]:
-    crowd = Crowd(leaves, resting, places)
-    gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
-    rows: dict[str, Row] = {}
-    for operation in MEASURED:
-        timer = Timer()
-        while len(timer.nanoseconds) < calls:
-            LOADS[operation](crowd, timer)
-        rate, p50, p99 = timer.per_second(), timer.percentile_us(50), timer.percentile_us(99)
+    def take_turn(self) -> None:
+        """Some rounds of every operation."""
+        for operation, rounds in self.pool.apply(_take_turn).items():
+            self.timers[operation].rounds.extend(rounds)
+
+    def rows(self) -> list[Row]:
+        self.pool.terminate()
+        return [self._row(operation, self.timers[operation]) for operation in OPERATIONS]
+
+    def _row(self, operation: str, timer: Timer) -> Row:
+        rate, p50, p99 = round(timer.per_second(), 1), round(timer.percentile_us(50), 3), round(timer.percentile_us(99), 3)
         compiled = laissez.market_form() == "compiled"
-        rows[operation] = Row(operation, leaves, resting, round(rate, 1), round(p50, 3), round(p99, 3), compiled, places, round(bytes_per_leaf, 1))
-    return [rows[operation] for operation in OPERATIONS]
+        return Row(operation, self.leaves, self.resting, rate, p50, p99, compiled, self.places, round(self.bytes_per_leaf, 1))
+
+
+def turns(calls: int) -> int:
+    """How many turns it takes to time so many calls."""
+    return -(-calls // (ROUND * ROUNDS_PER_TURN))
+
+
+def measure(sizes: list[tuple[int, int]], places: int, calls: int, tell: Callable[[str], None]) -> list[Row]:
+    """All operations on crowds of these sizes (leaves, resting), turn by turn: when the machine does something else, it hits all of them alike."""
+    cells: list[Cell] = []
+    for leaves, resting in sizes:
+        tell(f"gathering {leaves:,} leaves, {resting:,} resting")
+        cells.append(Cell(leaves, resting, places))
+    for _ in range(turns(calls)):
+        tell("measuring, turn by turn")
+        for cell in cells:
+            cell.take_turn()
+    return [row for cell in cells for row in cell.rows()]
+
+
+_crowds: list[Crowd] = []  # in a worker process: its own one
+
+
+def _gather(leaves: int, resting: int, places: int) -> None:
+    _crowds.append(Crowd(leaves, resting, places))
+    gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
+
+
+def _take_turn() -> dict[str, list[list[float]]]:
+    (crowd,) = _crowds
+    crowd.do(CloseBooks(crowd.now))  # or bills would list more and more leases that ended
+    return {operation: _play_rounds(crowd, operation) for operation in OPERATIONS}
+
+
+def _play_rounds(crowd: Crowd, operation: str) -> list[list[float]]:
+    """The first round warms up what the other crowds' turns have driven out of the caches, and is not counted."""
+    timers = [Timer() for _ in range(1 + ROUNDS_PER_TURN)]
+    for timer in timers:
+        LOADS[operation](crowd, timer)
+    return [timer.nanoseconds for timer in timers[1:]]
 
 
 def memory_per_leaf(leaves: int) -> float:

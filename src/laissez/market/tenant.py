@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,8 @@ class Tenant:
         self.name = name
         self.number = number  # by order of first appearance; breaks ties between equal bids inside a book, never between orders
         self.orders: dict[int, Order] = {}  # open ones, by id
-        self.holding: list[int] = []  # positions of the leaves it owns, sorted: "does it own one below here?" is a bisection
+        # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An array, so that this stays in one place in memory.
+        self.holding: array[int] = array("i")
         self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
