@@ -56,8 +56,8 @@ SEEDED_BUGS = (
     SeededBug(
         "a sibling survives a fill",
         "clearing",
-        "for resting in order.alternatives:\n        resting.scope.own_book().remove",
-        "for resting in order.alternatives[:1]:\n        resting.scope.own_book().remove",
+        "for resting in order.alternatives:\n        scope = resting.scope\n        scope.own_book().remove",
+        "for resting in order.alternatives[:1]:\n        scope = resting.scope\n        scope.own_book().remove",
     ),
     SeededBug(
         "a cascade stops after one leaf",
@@ -108,8 +108,8 @@ SEEDED_BUGS = (
     SeededBug(
         "a cancelled bid goes on pressing",
         "clearing",
-        "_count_below(resting.scope, -1)\n        resting.scope.reprice(state.now, state.revision)",
-        "_count_below(resting.scope, -1)",
+        "        if resting.bid >= scope.price_other:\n",
+        "        if resting.bid > scope.price_other:\n",
     ),
     SeededBug("a new floor does not press", "effects", "    node.reprice(state.now, state.revision)\n", ""),
     SeededBug("a quote is the limit itself", "questions", "scope.ask_for(tenant) + 1", "scope.ask_for(tenant)"),

@@ -43,17 +43,21 @@ def winner_of(leaf: Node) -> Resting | None:
 def rest(state: State, order: Order) -> None:
     """Put every alternative of an order into the book of its scope."""
     for resting in order.alternatives:
-        resting.scope.own_book().add(resting)
-        _count_below(resting.scope, 1)
-        resting.scope.reprice(state.now, state.revision)
+        scope = resting.scope
+        scope.own_book().add(resting)
+        _count_below(scope, 1)
+        if resting.bid > scope.price_other:  # below that a bid makes no price
+            scope.reprice(state.now, state.revision)
 
 
 def withdraw(state: State, order: Order) -> None:
     """Take every alternative of an order out of its book, all at once (M2)."""
     for resting in order.alternatives:
-        resting.scope.own_book().remove(resting)
-        _count_below(resting.scope, -1)
-        resting.scope.reprice(state.now, state.revision)
+        scope = resting.scope
+        scope.own_book().remove(resting)
+        _count_below(scope, -1)
+        if resting.bid >= scope.price_other:
+            scope.reprice(state.now, state.revision)
 
 
 def _count_below(scope: Node, change: int) -> None:
