@@ -93,8 +93,8 @@ def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> 
             operation + ("*" if operation == "bill" else ""), *shown, f"{last.p99_us:.1f}", growth, f"x{cells[operation, few_at].crowding:.2f}"
         )
     console.print(table)
-    notes = [
-        f"growth: time at {large:,} over time at {small:,} leaves",
+    notes = [f"growth: time at {large:,} over time at {small:,} leaves"] if small < large else []
+    notes += [
         f"crowding: time with {RESTING:,} over time with {FEW_RESTING} orders resting, at {few_at:,} leaves",
         f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves (--places); * per lease",
     ]

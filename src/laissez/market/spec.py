@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from laissez.market.topology import DEPTH_MAX, LEAF, NAME_MAX, Topology, TopologyError, check_room, checked_name, refused, shown
+from laissez.market.topology import DEPTH_MAX, LEAF, NODE_NAME_MAX, Topology, TopologyError, check_room, checked_name, refused, shown
 
 Form: TypeAlias = Literal["toml", "yaml", "json"]
 
@@ -100,8 +100,8 @@ def _expanded(pattern: str, place: str) -> list[str]:
     for inside, after in zip(pieces[1::2], pieces[2::2], strict=True):
         choices = _choices(inside, f"{place}/{pattern}")
         longest += max(map(len, choices)) + len(after)
-        if longest > NAME_MAX:
-            raise refused(place, f"{shown(pattern)} makes names longer than {NAME_MAX} characters")
+        if longest > NODE_NAME_MAX:
+            raise refused(place, f"{shown(pattern)} makes names longer than {NODE_NAME_MAX} characters")
         check_room(f"{place}/{pattern}", len(names) * len(choices))
         names = [name + choice + after for name in names for choice in choices]
     return names

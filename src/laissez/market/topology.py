@@ -15,7 +15,7 @@ from typing import Any, Final
 
 DEPTH_MAX: Final = 16  # names in a path, the type included; bounds the work of every command, which climbs a path
 LEAVES_MAX: Final = 1_000_000  # ten times the largest market we measure
-NAME_MAX: Final = 64  # characters; a full path still fits in a URL
+NODE_NAME_MAX: Final = 64  # characters; a full path still fits in a URL
 LEAF: Final = "leaf"  # how a leaf is written where a tree could stand; unlike null, TOML can hold it
 
 # "." and ".." are left out because URL clients remove them from paths.
@@ -205,7 +205,7 @@ class Topology:
 
 def checked_name(name: object, place: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise refused(place, f"expected a name of 1 to {NAME_MAX} letters, digits, '.', '_' or '-', found {shown(name)}")
+        raise refused(place, f"expected a name of 1 to {NODE_NAME_MAX} letters, digits, '.', '_' or '-', found {shown(name)}")
     return name
 
 
