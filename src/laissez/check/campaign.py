@@ -37,12 +37,13 @@ def run(
     options: Options,
     make_market: MakeMarket,
     tell: Callable[[int], None] = lambda histories: None,
+    shrinks: bool = True,
 ) -> Outcome:
-    """Play the history of every seed; stop at the first that fails and make it small. `tell` is told how many are done."""
+    """Play the history of every seed; stop at the first that fails and make it small, unless told not to. `tell` is told how many are done."""
     done = 0
     for seed, difference in differences(seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs):
         if difference is not None:
-            return Outcome(done, small_failure(seed, commands, difference, options, make_market))
+            return Outcome(done, failure_of(seed, commands, difference, options, make_market, shrinks))
         done += 1
         tell(done)
     return Outcome(done, None)
@@ -74,8 +75,8 @@ def play(seed: int, commands: int, options: Options, make_market: MakeMarket) ->
     return seed, first_difference(history, make_market, way)
 
 
-def small_failure(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket) -> Failure:
+def failure_of(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket, shrinks: bool) -> Failure:
     drawn, way = way_to_play(seed, commands, options)
-    history, small = shrink(drawn, difference, make_market, way)
+    history, small = shrink(drawn, difference, make_market, way) if shrinks else (drawn, difference)
     repeat = f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every {options.snapshot_every}"
     return Failure(history, small, report(history, small, repeat))

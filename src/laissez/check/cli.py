@@ -36,6 +36,7 @@ def market(
     commands: Annotated[int, typer.Option(min=1, help="Commands per history.")] = 100,
     jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
     snapshot_every: Annotated[int, typer.Option(min=0, help="Go on in a restored copy of the market every so many commands; 0 means never.")] = 9,
+    shrink: Annotated[bool, typer.Option(help="Make a failing history small before it is shown.")] = True,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Play random histories in the market and in the oracle, comparing everything after every command."""
@@ -51,6 +52,7 @@ def market(
                 options,
                 real_market,
                 lambda done: bar.update(task, completed=done),
+                shrink,
             )
         except KeyboardInterrupt:
             print(f"stopped after {int(bar.tasks[task].completed)} histories: no difference so far")
