@@ -11,6 +11,7 @@ FIRST_IN_RANGE := for python in python3 python3.13 python3.12 python3.11; do \
 PYTHON ?= $(shell $(FIRST_IN_RANGE))
 
 PARALLEL := -n auto --dist loadgroup  # tests that share a costly fixture are a group
+RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
@@ -21,7 +22,7 @@ BUILT := $(VENV)/.built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: build ## show a small market at work
+run: $(RUNTIME) ## show a small market at work
 	@$(BIN)/laissez demo
 
 test: lint test-interpreted test-compiled ## lint, then all tests on both forms of the market
@@ -54,15 +55,24 @@ clean: ## remove everything that make has made
 	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info $(MARKET)/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The virtual environment, with the package in it as an editable install. The market is compiled by the next rule, which is quicker at it.
-$(TOOLS): pyproject.toml setup.py
+# The virtual environment, with the package in it as an editable install and nothing that only developers need. The market is compiled by
+# another rule, so the install needs no compiler of its own (--no-build-isolation), which makes it quick.
+INSTALL := LAISSEZ_BUILD=interpreted $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable
+
+$(RUNTIME): pyproject.toml setup.py
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c "$(IN_RANGE)"; then \
 		echo "LaissezCloud needs Python 3.11, 3.12 or 3.13; $(if $(PYTHON),$(PYTHON) is not one,none was found on PATH)."; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; fi
 	@if [ -e $(VENV) ] && ! $(BIN)/python -c "$(IN_RANGE)" 2>/dev/null; then rm -rf $(VENV); fi
-	@echo "== installing the tools into $(VENV) (a minute or so the first time)"
+	@echo "== installing into $(VENV)"
 	@[ -x $(BIN)/pip ] || "$(PYTHON)" -m venv $(VENV)
-	@LAISSEZ_BUILD=interpreted $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'setuptools>=77.0.3'
+	@$(INSTALL) .
+	@touch $@
+
+$(TOOLS): $(RUNTIME)
+	@echo "== installing the tools for developers (half a minute or so the first time)"
+	@$(INSTALL) '.[test]'
 	@touch $@
 
 # No stamp is left where there is no compiler, so that one installed later is noticed.
