@@ -1,0 +1,207 @@
+"""The journal: one SQLite file to which groups of entries are appended, each durable before `append` returns.
+
+SQLite in WAL mode with `synchronous = FULL` writes a group at the end of the write-ahead log and asks the disk to keep it, once. Torn writes and
+recovery after a crash are SQLite's part; the sequence, the hash chain and the mark are ours.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from laissez.journal import chain
+from laissez.journal.disk import keep, make_folder
+from laissez.journal.entries import Document, Entry, Filed, pack
+from laissez.journal.errors import JournalDamaged, JournalError, JournalExists, JournalFailed, JournalForeign
+from laissez.journal.lock import Lock
+from laissez.journal.mark import MARK, MarkFile
+from laissez.journal.reader import Reader
+from laissez.journal.schema import APPLICATION_ID, DATABASE, FORMAT, SCHEMA, connect
+
+__all__ = ["Journal"]
+
+# Pages of 4 KiB in the write-ahead log before SQLite moves them into the file, within an append. That append waits: 9 ms for 1,000 pages and 35 ms for
+# 4,000 as measured, at the same throughput.
+CHECKPOINT_PAGES = 1_000
+
+
+class Journal:
+    """Made by `create` or `open`. One thread at a time may append; `last`, `head` and `last_at` always describe durable entries."""
+
+    def __init__(self, folder: Path, lock: Lock, reader: Reader) -> None:
+        self.folder = folder
+        self.genesis = reader.genesis
+        self.identity = reader.identity
+        self.last, self.head, self.last_at = reader.tail()
+        self._check_mark(reader)
+        self._lock = lock
+        self._failure: BaseException | None = None
+        self._closed = False
+        self._mark = MarkFile(folder)
+        self._mark.write(self.last, self.head)
+        self._connection = _writing(folder / DATABASE)
+
+    @classmethod
+    def create(cls, folder: Path, genesis: bytes) -> Journal:
+        """A new journal that holds nothing but how the state machine begins."""
+        make_folder(folder)
+        lock = Lock(folder)
+        try:
+            _refuse_remains(folder)
+            _make_database(folder, genesis)
+        finally:
+            lock.release()
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Journal:
+        """The journal in the folder, if it is whole at both ends; `recover` checks everything between."""
+        # Read-only until all is well: SQLite, writing, would first drop from its log what it takes for an unfinished end.
+        with Reader(folder) as reader:
+            lock = Lock(folder)
+            try:
+                return cls(folder, lock, reader)
+            except BaseException as error:
+                lock.release()
+                if isinstance(error, sqlite3.Error | OSError):
+                    raise JournalError(f"{folder / DATABASE} cannot be opened for writing: {error}. Its folder must be writable.") from error
+                raise
+
+    def append(self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
+        """Store the entries as one group, and each document with the entry at its index. All of it is durable on return, or JournalFailed is raised
+        and nothing more is taken: after a failed write nobody knows what the disk holds until the journal is opened anew."""
+        if self._failure or self._closed:
+            raise JournalFailed(self._refusal()) from self._failure
+        self._check_times(entries)
+        first = self.last + 1
+        filed = _filed(first, len(entries), documents)
+        packed = pack(entries)
+        link = chain.link(self.head, first, len(entries), packed, filed)
+        try:
+            self._store((first, len(entries), link, packed), filed)
+        except BaseException as error:
+            self._failure = error
+            if isinstance(error, sqlite3.Error | OSError):
+                raise JournalFailed(self._refusal()) from error
+            raise
+        self.head = link
+        self.last_at = entries[-1].at
+        self.last = first + len(entries) - 1
+        self._mark.write(self.last, link)
+
+    def reader(self) -> Reader:
+        return Reader(self.folder)
+
+    def close(self) -> None:
+        """Release the journal. Without it nothing is lost either: what was appended is durable."""
+        if self._closed:
+            return
+        self._closed = True
+        with ExitStack() as last_first:
+            last_first.callback(self._lock.release)
+            last_first.callback(self._connection.close)
+            last_first.callback(self._mark.close)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _store(self, group: tuple[int, int, bytes, bytes], filed: list[Filed]) -> None:
+        insert = "INSERT INTO groups(first, count, chain, entries) VALUES (?, ?, ?, ?)"
+        if not filed:
+            # A statement by itself is a transaction: one step, and so one wait for the interpreter lock, instead of three.
+            self._connection.execute(insert, group)
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute(insert, group)
+        self._connection.executemany("INSERT INTO documents(seq, name, body) VALUES (?, ?, ?)", [(d.seq, d.name, d.body) for d in filed])
+        self._connection.execute("COMMIT")
+
+    def _check_times(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            raise ValueError("a group holds at least one entry")
+        at = self.last_at
+        for entry in entries:
+            if entry.at < at:
+                raise ValueError(f"time never falls in a journal: an entry at {entry.at} cannot follow one at {at}")
+            at = entry.at
+
+    def _check_mark(self, reader: Reader) -> None:
+        mark = MarkFile.read(self.folder)
+        if mark is None:
+            return
+        advice = "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go on with what is here, remove journal.mark."
+        if mark.seq > self.last:
+            raise JournalDamaged(
+                f"entries {self.last + 1} to {mark.seq} of {self.folder / DATABASE}", f"they were stored and are missing (journal.mark). {advice}"
+            )
+        if reader.chain_at(mark.seq) != mark.link:
+            raise JournalForeign(f"{self.folder / DATABASE} holds another history than journal.mark speaks of, up to entry {mark.seq}. {advice}")
+
+    def _refusal(self) -> str:
+        if not self._failure:
+            return f"the journal in {self.folder} is closed"
+        return (
+            f"the journal in {self.folder} could not be written after entry {self.last}: {self._failure}. Nothing after that entry was acknowledged."
+            " Make room or mend the disk, then open the journal anew."
+        )
+
+
+def _writing(path: Path) -> sqlite3.Connection:
+    connection = connect(path, "rw")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:
+    """In the order in which the chain takes them."""
+    if not documents:
+        return []
+    filed = sorted((Filed(first + index, document.name, document.body) for index, document in documents), key=lambda d: (d.seq, d.name))
+    if not (first <= filed[0].seq and filed[-1].seq < first + count):
+        raise ValueError(f"a document is filed with an entry of its group: an index from 0 to {count - 1} was expected")
+    if len({(d.seq, d.name) for d in filed}) < len(filed):
+        raise ValueError("two documents of one entry have the same name")
+    return filed
+
+
+def _refuse_remains(folder: Path) -> None:
+    """A write-ahead log, a mark or snapshots without their journal mean that a journal was lost, not that there was none."""
+    remains = [folder / DATABASE, folder / f"{DATABASE}-wal", folder / MARK, *sorted(folder.glob("snapshots/*.snapshot"))]
+    for path in remains:
+        if path.exists():
+            raise JournalExists(f"{path} exists: it is or belongs to a journal. Open that journal, or make the new one in another folder.")
+
+
+def _make_database(folder: Path, genesis: bytes) -> None:
+    """Made under another name and renamed when complete: a crash leaves a journal or none."""
+    path = folder / f"{DATABASE}.new"
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    identity, created = secrets.token_bytes(16), str(time.time_ns() // 1000).encode()
+    meta = {"genesis": genesis, "identity": identity, "created": created, "start": chain.start(FORMAT, genesis, identity, created)}
+    connection = connect(path, "rw")
+    try:
+        for statement in (f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {FORMAT}", *SCHEMA.values()):
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+    keep(path)
+    path.rename(folder / DATABASE)
+    keep(folder)

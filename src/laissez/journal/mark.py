@@ -1,0 +1,80 @@
+"""The mark: how far the journal had got when it last said "durable", kept beside it in `journal.mark`.
+
+SQLite takes a damaged or missing write-ahead log for one that ended early, and a history that ends early is a valid chain. The mark is the witness
+against that: the journal must reach at least as far, with the same link there. It is written after each commit through a memory map: no system call,
+so it costs nothing next to the commit, and it survives the end of the process, though not always a power failure; it is then older, and still true.
+
+Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash leaves the one before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from laissez.journal.chain import LINK_BYTES
+from laissez.journal.errors import JournalDamaged
+
+__all__ = ["MARK", "Mark", "MarkFile"]
+
+MARK = "journal.mark"
+_CHECK_BYTES = 24
+_SLOT_BYTES = 8 + LINK_BYTES + _CHECK_BYTES
+_FILE_BYTES = 2 * _SLOT_BYTES
+
+
+class Mark(NamedTuple):
+    seq: int
+    link: bytes
+
+
+class MarkFile:
+    def __init__(self, folder: Path) -> None:
+        """Open the mark for writing; an empty one is made if there is none."""
+        file = os.open(folder / MARK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(file).st_size != _FILE_BYTES:
+                os.pwrite(file, bytes(_FILE_BYTES), 0)
+                os.ftruncate(file, _FILE_BYTES)
+                os.fsync(file)
+            self._map = mmap.mmap(file, _FILE_BYTES)
+        finally:
+            os.close(file)
+        self._turn = 0
+
+    def write(self, seq: int, link: bytes) -> None:
+        begin = self._turn * _SLOT_BYTES
+        self._map[begin : begin + _SLOT_BYTES] = _slot(seq, link)
+        self._turn = 1 - self._turn
+
+    def close(self) -> None:
+        self._map.flush()
+        self._map.close()
+
+    @staticmethod
+    def read(folder: Path) -> Mark | None:
+        """The furthest mark, or None if none was ever made."""
+        path = folder / MARK
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        marks = [mark for begin in (0, _SLOT_BYTES) if (mark := _mark(data[begin : begin + _SLOT_BYTES]))]
+        if marks:
+            return max(marks)
+        if any(data):
+            raise JournalDamaged(str(path), "the mark cannot be read. Verify the journal; if it is complete, remove the mark and start again.")
+        return None
+
+
+def _slot(seq: int, link: bytes) -> bytes:
+    content = seq.to_bytes(8, "big") + link
+    return content + hashlib.sha256(content).digest()[:_CHECK_BYTES]
+
+
+def _mark(slot: bytes) -> Mark | None:
+    mark = Mark(int.from_bytes(slot[:8], "big"), slot[8 : 8 + LINK_BYTES])
+    return mark if slot == _slot(*mark) else None

@@ -1,0 +1,113 @@
+"""Recovery: the state machine as it was after the last durable entry, from the newest usable snapshot and the entries after it.
+
+It reads and checks; it changes nothing on disk, so it may be cut short and repeated at will. The whole chain is checked from the beginning to the
+head; entries after the snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is refused; only a snapshot,
+which is never needed, is passed over with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from laissez.journal import snapshots
+from laissez.journal.entries import Document, Filed, Group
+from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
+from laissez.journal.file import Journal
+from laissez.journal.reader import SEQ_MAX, Reader
+from laissez.journal.snapshots import Snapshot
+
+__all__ = ["Machine", "Recovered", "recover", "replay"]
+
+
+class Machine(Protocol):
+    """What the journal remembers: a state that changes only by requests, always in the same way."""
+
+    def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]: ...
+
+
+M = TypeVar("M", bound=Machine)
+Progress = Callable[[int, int], None]  # entries done, entries in all
+
+
+@dataclass(frozen=True)
+class Recovered(Generic[M]):
+    machine: M
+    snapshot_seq: int  # 0: from the beginning
+    replayed: int
+    warnings: list[str] = field(default_factory=list)
+
+
+def recover(journal: Journal, *, begin: Callable[[bytes], M], restore: Callable[[bytes], M], on_progress: Progress | None = None) -> Recovered[M]:
+    """`begin` makes the machine from the genesis, `restore` from a snapshot's body; it raises SnapshotUnusable for one it no longer reads."""
+    warnings: list[str] = []
+    with journal.reader() as reader:
+        reader.check_file()
+        machine, seq = _from_snapshot(journal, reader, restore, warnings) or (begin(journal.genesis), 0)
+        for group in _up_to(journal, reader):
+            if group.last > seq:
+                replay(machine, group, after=seq)
+            if on_progress:
+                on_progress(group.last, journal.last)
+    return Recovered(machine, seq, journal.last - seq, warnings)
+
+
+def replay(machine: Machine, group: Group, after: int = 0, until: int = SEQ_MAX) -> None:
+    """Apply the group's entries after `after`, up to `until`, and compare what comes out with what is stored."""
+    documents: dict[int, list[Filed]] = {}
+    for filed in group.documents:
+        documents.setdefault(filed.seq, []).append(filed)
+    for seq, entry in enumerate(group.entries, group.first):
+        if not after < seq <= until:
+            continue
+        outcome, made = machine.apply(entry.at, entry.request)
+        if outcome != entry.outcome:
+            raise Diverged(seq, entry.at, "outcome", entry.outcome, outcome)
+        stored = documents.get(seq, [])
+        if made or stored:
+            _compare(seq, entry.at, stored, made)
+
+
+def _compare(seq: int, at: int, stored: list[Filed], made: tuple[Document, ...]) -> None:
+    there = {filed.name: filed.body for filed in stored}
+    replayed = {document.name: document.body for document in made}
+    for name in sorted(there.keys() | replayed.keys()):
+        if there.get(name) != replayed.get(name):
+            raise Diverged(seq, at, f"document {name!r}", there.get(name, b"(none)"), replayed.get(name, b"(none)"))
+
+
+def _up_to(journal: Journal, reader: Reader) -> Iterator[Group]:
+    """All groups, and that they end where the journal said that it ends."""
+    last, head = 0, reader.start
+    for group in reader.groups(1, journal.last):
+        last, head = group.last, group.chain
+        yield group
+    if (last, head) != (journal.last, journal.head):
+        raise JournalDamaged(f"entries {last + 1} to {journal.last}", "they were there when the journal was opened and are not found now.")
+
+
+def _from_snapshot(journal: Journal, reader: Reader, restore: Callable[[bytes], M], warnings: list[str]) -> tuple[M, int] | None:
+    for file in snapshots.newest_first(journal.folder):
+        if file.seq > journal.last:
+            raise JournalDamaged(
+                f"entries {journal.last + 1} to {file.seq} of {journal.folder}",
+                f"{file.path} was taken after entry {file.seq} and the journal ends at {journal.last}: entries are missing."
+                " Was an older copy put back? Put back a complete backup; to go on without those entries, move the snapshot away.",
+            )
+        try:
+            snapshot = file.read()
+            _check_origin(file.path.name, snapshot, reader)
+            return restore(snapshot.body), snapshot.seq
+        except SnapshotUnusable as error:
+            warnings.append(f"{error}. Recovery went on without it; move it away.")
+    return None
+
+
+def _check_origin(name: str, snapshot: Snapshot, reader: Reader) -> None:
+    if reader.chain_at(snapshot.seq) == snapshot.head:
+        return
+    raise JournalForeign(
+        f"snapshot {name} belongs to another journal than the one in {reader.folder}: their checksums at entry {snapshot.seq} differ."
+        " Move it away, or put back the journal it belongs to."
+    )

@@ -1,0 +1,92 @@
+"""Snapshots: the state after some entry, so that a start need not replay everything before it. They save time and are never needed.
+
+A file `snapshots/<seq, 16 digits>.snapshot` holds a magic word, a version, the SHA-256 of all that follows, the sequence number, the journal's
+link there (`Reader.chain_at(seq)`) and the state. It must be written only once the entry is durable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from laissez.journal.disk import make_folder, write_whole
+from laissez.journal.errors import SnapshotUnusable
+
+__all__ = ["Snapshot", "SnapshotFile", "newest_first", "prune", "write"]
+
+FOLDER = "snapshots"
+VERSION = 1
+_MAGIC = b"LZSNAP\r\n"  # the line end shows a copy that was taken for text
+_OPENING = struct.Struct(">8sI32s")
+_PLACE = struct.Struct(">Q32s")
+_NAME = re.compile(r"([0-9]{16})\.snapshot")
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    seq: int
+    head: bytes
+    body: bytes
+
+
+class SnapshotFile(msgspec.Struct, frozen=True):
+    """A snapshot by its name; `read` it to know whether it is whole."""
+
+    seq: int
+    path: Path
+
+    def read(self) -> Snapshot:
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise SnapshotUnusable(f"{self.path} cannot be read: {error.strerror}") from error
+        return _decoded(self, data)
+
+
+def write(folder: Path, seq: int, head: bytes, body: bytes) -> Path:
+    """Write a snapshot, completely or not at all."""
+    path = folder / FOLDER / f"{seq:016}.snapshot"
+    make_folder(path.parent)
+    place = _PLACE.pack(seq, head)
+    check = hashlib.sha256(place)
+    check.update(body)
+    write_whole(path, _OPENING.pack(_MAGIC, VERSION, check.digest()), place, body)
+    return path
+
+
+def newest_first(folder: Path) -> Iterator[SnapshotFile]:
+    """Files with other names, such as one whose writing was cut short, are passed over."""
+    names = [(match, path) for path in (folder / FOLDER).glob("*.snapshot") if (match := _NAME.fullmatch(path.name))]
+    for match, path in sorted(names, key=lambda pair: pair[1].name, reverse=True):
+        yield SnapshotFile(int(match[1]), path)
+
+
+def prune(folder: Path, keep: int = 2) -> list[Path]:
+    """Delete all but the newest `keep` snapshots; says which."""
+    if keep < 1:
+        raise ValueError(f"at least one snapshot is kept, not {keep}")
+    old = [file.path for file in newest_first(folder)][keep:]
+    for path in old:
+        path.unlink()
+    return old
+
+
+def _decoded(file: SnapshotFile, data: bytes) -> Snapshot:
+    if len(data) < _OPENING.size + _PLACE.size:
+        raise SnapshotUnusable(f"{file.path} is cut short: it has {len(data)} bytes")
+    magic, version, check = _OPENING.unpack_from(data)
+    if magic != _MAGIC:
+        raise SnapshotUnusable(f"{file.path} is not a snapshot: it begins with {magic!r}, {_MAGIC!r} was expected")
+    if version != VERSION:
+        raise SnapshotUnusable(f"{file.path} is in format {version}, this version reads format {VERSION}")
+    rest = memoryview(data)[_OPENING.size :]
+    if hashlib.sha256(rest).digest() != check:
+        raise SnapshotUnusable(f"{file.path} is damaged: its checksum differs")
+    seq, head = _PLACE.unpack_from(rest)
+    if seq != file.seq:
+        raise SnapshotUnusable(f"{file.path} is misnamed: it was taken after entry {seq}")
+    return Snapshot(seq, head, bytes(rest[_PLACE.size :]))

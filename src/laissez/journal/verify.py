@@ -1,0 +1,124 @@
+"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome replayed from the beginning, and every snapshot
+compared with the state that the replay reaches.
+
+It takes no lock and changes nothing, so it may run beside a server. Where recovery stops at the first doubt, verification reports it; entries after a
+damaged one cannot be judged and are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from laissez.journal import snapshots
+from laissez.journal.entries import Document, Group
+from laissez.journal.errors import Diverged, JournalDamaged, SnapshotUnusable
+from laissez.journal.reader import Reader
+from laissez.journal.recovery import Progress, replay
+
+__all__ = ["Report", "SnapshotMachine", "verify"]
+
+
+class SnapshotMachine(Protocol):
+    """A machine that can say what its snapshot would be."""
+
+    def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]: ...
+
+    def snapshot(self) -> bytes: ...
+
+
+@dataclass
+class Report:
+    """What was found. `problems` is empty if all is well."""
+
+    folder: Path
+    identity: bytes
+    entries: int = 0
+    groups: int = 0
+    documents: int = 0
+    first_at: int | None = None
+    last_at: int | None = None
+    head: bytes = b""
+    snapshots: list[int] = field(default_factory=list)  # the sequence numbers of those that are right
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def verify(folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progress: Progress | None = None) -> Report:
+    """Raises what opening raises (none there, foreign, another format, damaged header); anything later is a problem in the report."""
+    # The snapshots are listed before the end of the journal is read: each was durable when it was written, so it must lie before that end.
+    files = {file.seq: file for file in snapshots.newest_first(folder)}
+    with Reader.of(folder) as reader:
+        report = Report(folder, reader.identity, head=reader.start)
+        try:
+            reader.check_file()
+            _Replay(report, begin(reader.genesis), files, reader).run(on_progress)
+        except (JournalDamaged, Diverged) as error:
+            report.problems.append(str(error))
+    return report
+
+
+class _Replay:
+    def __init__(self, report: Report, machine: SnapshotMachine, files: dict[int, snapshots.SnapshotFile], reader: Reader) -> None:
+        self._report = report
+        self._machine = machine
+        self._files = files
+        self._reader = reader
+
+    def run(self, on_progress: Progress | None) -> None:
+        last = self._reader.tail().last
+        if 0 in self._files:
+            self._compare(0, self._reader.start)
+        for group in self._reader.groups(1, last):
+            self._check_times(group)
+            self._replay(group)
+            self._count(group)
+            if on_progress:
+                on_progress(group.last, last)
+        for seq in sorted(seq for seq in self._files if seq > last):
+            self._report.problems.append(f"{self._files[seq].path} was taken after entry {seq}, and the journal ends at {last}: entries are missing")
+
+    def _replay(self, group: Group) -> None:
+        """In pieces, stopping wherever a snapshot was taken."""
+        done = group.first - 1
+        for seq in sorted(seq for seq in self._files if group.first <= seq <= group.last):
+            replay(self._machine, group, after=done, until=seq)
+            self._compare(seq, group.chain)
+            done = seq
+        replay(self._machine, group, after=done)
+
+    def _compare(self, seq: int, link: bytes) -> None:
+        file = self._files[seq]
+        try:
+            snapshot = file.read()
+        except SnapshotUnusable as error:
+            if file.path.exists():  # a running server may have pruned it meanwhile
+                self._report.problems.append(str(error))
+            return
+        if snapshot.head != link:
+            self._report.problems.append(f"{file.path} belongs to another journal: the checksums at entry {seq} differ")
+        elif snapshot.body != self._machine.snapshot():
+            self._report.problems.append(f"{file.path} is not the state after entry {seq} that replaying gives")
+        else:
+            self._report.snapshots.append(seq)
+
+    def _check_times(self, group: Group) -> None:
+        at = self._report.last_at
+        for seq, entry in enumerate(group.entries, group.first):
+            if at is not None and entry.at < at:
+                raise JournalDamaged(f"entry {seq}", f"its time {entry.at} lies before that of the entry before it, {at}")
+            at = entry.at
+
+    def _count(self, group: Group) -> None:
+        report = self._report
+        report.groups += 1
+        report.entries = group.last
+        report.documents += len(group.documents)
+        report.first_at = group.entries[0].at if report.first_at is None else report.first_at
+        report.last_at = group.entries[-1].at
+        report.head = group.chain

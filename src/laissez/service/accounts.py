@@ -1,0 +1,136 @@
+"""What the service knows of a tenant beside the market: its caps, its keys, and its own ids for orders and leases.
+
+Ids are kept while the market can still answer for them: those of an open order, and of a lease until the books are closed over its end.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from laissez.wire.ids import lease_id, order_id, tag_of
+from laissez.wire.requests import Caps
+
+
+class KeyRecord(msgspec.Struct):
+    id: str
+    holder: str
+    name: str
+    scopes: tuple[str, ...]
+    digest: bytes
+    issued_at: int
+    revoked_at: int | None = None
+
+
+class OrderRecord(msgspec.Struct, gc=False):
+    number: int  # the market's id
+    placed_at: int
+
+
+class LeaseRecord(msgspec.Struct, gc=False):
+    number: int  # the market's id
+    leaf: str
+    order: str
+    started_at: int
+    ended_at: int | None = None
+
+
+class Account:
+    """One tenant."""
+
+    __slots__ = (
+        "billed",
+        "caps",
+        "created_at",
+        "ended",
+        "events",
+        "fees",
+        "lease_names",
+        "leases",
+        "leases_numbered",
+        "name",
+        "open_orders",
+        "order_names",
+        "orders",
+        "orders_numbered",
+        "tag",
+    )
+
+    def __init__(self, name: str, created_at: int, caps: Caps) -> None:
+        self.name = name
+        self.tag = tag_of(name)
+        self.created_at = created_at
+        self.caps = caps
+        self.events = 0  # the number of its latest event
+        self.open_orders = 0
+        self.orders_numbered = 0
+        self.leases_numbered = 0
+        self.orders: dict[str, OrderRecord] = {}  # open, or filled and its lease still on the books
+        self.order_names: dict[int, str] = {}
+        self.leases: dict[str, LeaseRecord] = {}  # lasting, or ended and still on the books
+        self.lease_names: dict[int, str] = {}
+        self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
+        self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
+        self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
+
+    def order_placed(self, number: int, at: int) -> str:
+        self.orders_numbered += 1
+        self.open_orders += 1
+        name = order_id(self.tag, self.orders_numbered)
+        self.orders[name] = OrderRecord(number, at)
+        self.order_names[number] = name
+        return name
+
+    def order_cancelled(self, number: int) -> str:
+        """Its name is kept until `forget_order`: a fee for cancelling it may still come."""
+        self.open_orders -= 1
+        name = self.order_names[number]
+        del self.orders[name]
+        return name
+
+    def forget_order(self, number: int) -> None:
+        if number not in self.fees:
+            self.order_names.pop(number, None)
+
+    def fee_charged(self, number: int, until: int) -> str:
+        self.fees[number] = max(until, self.fees.get(number, 0))
+        return self.order_names[number]
+
+    def lease_started(self, number: int, leaf: str, order: int, at: int) -> str:
+        self.open_orders -= 1
+        self.leases_numbered += 1
+        name = lease_id(self.tag, self.leases_numbered)
+        self.leases[name] = LeaseRecord(number, leaf, self.order_names[order], at)
+        self.lease_names[number] = name
+        return name
+
+    def lease_ended(self, number: int, at: int) -> str:
+        name = self.lease_names[number]
+        self.leases[name].ended_at = at
+        self.ended.append(name)
+        return name
+
+    def books_closed(self, before: int) -> None:
+        """Forget the leases that the market has forgotten, and the orders that won them."""
+        closed = 0
+        for name in self.ended:
+            record = self.leases[name]
+            assert record.ended_at is not None
+            if record.ended_at > before:
+                break
+            closed += 1
+            del self.leases[name]
+            del self.lease_names[record.number]
+            self.forget_order(self.orders.pop(record.order).number)
+            self.billed.pop(name, None)
+        del self.ended[:closed]
+        for number in [number for number, until in self.fees.items() if until <= before]:
+            del self.fees[number]
+            name = self.order_names[number]
+            for line in [line for line in self.billed if line.startswith(f"{name} ")]:
+                del self.billed[line]
+            if name not in self.orders:
+                del self.order_names[number]
+
+    def live_lease(self, name: str) -> LeaseRecord | None:
+        record = self.leases.get(name)
+        return record if record is not None and record.ended_at is None else None

@@ -1,0 +1,41 @@
+"""How many commands a tenant may send: so many per second on average, so many at once."""
+
+from __future__ import annotations
+
+from laissez.wire.problems import Code, ProblemError
+
+SECOND_US = 1_000_000
+
+
+class Allowance:
+    """A token bucket in whole numbers: one command costs a second's worth of microseconds divided by the rate."""
+
+    __slots__ = ("_at", "_left", "burst", "per_second")
+
+    def __init__(self, per_second: int, burst: int, now: int) -> None:
+        self.per_second = per_second
+        self.burst = burst
+        self._left = burst * SECOND_US
+        self._at = now
+
+    def take(self, count: int, now: int) -> None:
+        """Use `count` commands up, or say when there will be enough."""
+        left = min(self.burst * SECOND_US, self._left + (now - self._at) * self.per_second)
+        self._at = now
+        missing = count * SECOND_US - left
+        if missing > 0:
+            self._left = left
+            raise ProblemError(Code.RATE_LIMITED, self._words(count), self._wait_s(count, missing))
+        self._left = left - count * SECOND_US
+
+    @property
+    def remaining(self) -> int:
+        return self._left // SECOND_US
+
+    def _wait_s(self, count: int, missing: int) -> float | None:
+        if count > self.burst or self.per_second == 0:
+            return None
+        return missing / self.per_second / SECOND_US
+
+    def _words(self, count: int) -> str:
+        return f"you may send {self.per_second} commands per second and {self.burst} at once; {count} more now are too many"

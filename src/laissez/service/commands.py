@@ -1,0 +1,77 @@
+"""What the journal keeps: a request with who made it, and the command itself, with prices as whole numbers and ids as the sender wrote them.
+
+The operator's commands are the market's own. A tenant's are not: they name orders and leases by the tenant's own ids, which the exchange looks up.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.market.commands import AdvanceTime, Alternative, BringOnline, CloseBooks, SetControls, SetFloor, TakeOffline
+from laissez.wire.requests import Caps
+
+OPERATOR = "operator"  # the one holder of keys that is no tenant; the market lets no tenant have this name
+
+
+class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order"):
+    alternatives: tuple[Alternative, ...]
+
+
+class AmendOrder(msgspec.Struct, frozen=True, gc=False, tag="amend_order"):
+    order: str
+    alternatives: tuple[Alternative, ...]
+
+
+class CancelOrder(msgspec.Struct, frozen=True, gc=False, tag="cancel_order"):
+    order: str
+
+
+class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
+    lease: str
+    limit: int | None
+
+
+class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
+    lease: str
+
+
+class CreateTenant(msgspec.Struct, frozen=True, gc=False, tag="create_tenant"):
+    name: str
+    caps: Caps
+
+
+class SetCaps(msgspec.Struct, frozen=True, gc=False, tag="set_caps"):
+    tenant: str
+    caps: Caps
+
+
+class IssueKey(msgspec.Struct, frozen=True, gc=False, tag="issue_key"):
+    """`digest` is the hash of a secret that was made elsewhere and is stored nowhere."""
+
+    holder: str
+    key: str
+    digest: bytes
+    scopes: tuple[str, ...]
+    name: str
+
+
+class RevokeKey(msgspec.Struct, frozen=True, gc=False, tag="revoke_key"):
+    key: str
+
+
+TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish
+AccountCommand: TypeAlias = CreateTenant | SetCaps | IssueKey | RevokeKey
+MarketCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+Command: TypeAlias = TenantCommand | AccountCommand | MarketCommand
+
+
+class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`who` holds the key `by`; `id` is the client's own for this request, and `body` a digest of all it asked for under that id."""
+
+    who: str
+    by: str
+    id: str
+    body: bytes
+    command: Command

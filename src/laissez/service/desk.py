@@ -1,0 +1,251 @@
+"""The one way into the exchange: admit a command, apply it, hand it to the journal, and let nothing out before it is durable.
+
+Commands are applied at once, one after the other, in the event loop; the journal stores them in groups in a thread of its own. Whatever
+reflects an applied command (a reply, an event, a quote, a list, a metric) waits in the outbox until the journal says that the command is
+stored. If the journal fails, nothing that waits is ever sent, and everything from then on is turned away: the state in memory is ahead of
+the disk, and only a restart, which recovers what the disk holds, can tell what is true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from laissez.journal import Entry, GroupCommit, Journal, JournalFailed
+from laissez.service.accounts import Account
+from laissez.service.allowance import Allowance
+from laissez.service.clock import Clock
+from laissez.service.commands import OPERATOR, Command, Request
+from laissez.service.exchange import Exchange, read_request
+from laissez.service.history import History
+from laissez.service.keyring import Principal
+from laissez.service.outcomes import Applied, Outcome, pack, read_event, read_outcome
+from laissez.service.remembered import Remembered
+from laissez.service.settings import Limits
+from laissez.wire.problems import Code, ProblemError
+
+
+class Follower(Protocol):
+    """A session or stream that follows a holder's events."""
+
+    def told(self, applied: Applied, index: int) -> Any:
+        """The message for one event, in this follower's form."""
+
+    def deliver(self, message: Any) -> None:
+        """Send a message: what it reflects is durable."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a command; `replayed` says that it was carried out before, under the same id."""
+
+    applied: Applied
+    replayed: bool
+
+
+class Desk:
+    """Belongs to one event loop; every method is called there."""
+
+    def __init__(self, exchange: Exchange, journal: Journal, clock: Clock, limits: Limits, history: History, remembered: Remembered) -> None:
+        self.exchange = exchange
+        self.clock = clock
+        self.limits = limits
+        self.history = history
+        self.remembered = remembered
+        self.stopping = False
+        self.failure: str | None = None  # why nothing is taken any more
+        self.on_failure: Callable[[str], None] = lambda reason: None
+        self.commands = 0  # applied since the start
+        self._loop = asyncio.get_running_loop()
+        self._reader = journal.reader()
+        self._journal = journal
+        self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
+        self._unstored: dict[int, tuple[bytes, Applied]] = {}  # requests with an id that are not durable yet, in their order
+        self._followers: dict[str, list[Follower]] = {}
+        self._allowances: dict[str, Allowance] = {}
+        self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
+        self.position = journal.last  # the last entry applied
+        self.durable = journal.last  # the last entry known to be stored
+
+    # -- in
+
+    def admit(self, principal: Principal, commands: int = 1) -> None:
+        """May this holder send so many commands now? Raises a `ProblemError` if not."""
+        self.check_open()
+        if self.position - self.durable + commands > self.limits.pending_commands_max:
+            raise ProblemError(Code.OVERLOADED, "more commands wait to be stored than are allowed to; nothing was done: try again in a moment", 0.1)
+        if not principal.is_operator:
+            self.allowance(principal.holder).take(commands, self.clock.now())
+
+    def check_open(self) -> None:
+        if self.failure is not None:
+            raise ProblemError(Code.JOURNAL_FAILED, self.failure)
+        if self.stopping:
+            raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
+
+    def allowance(self, holder: str) -> Allowance:
+        """A tenant's own, by its caps where they are set."""
+        caps = self.exchange.accounts[holder].caps
+        per_second = self.limits.commands_per_second if caps.commands_per_second is None else caps.commands_per_second
+        burst = self.limits.commands_burst if caps.commands_burst is None else caps.commands_burst
+        kept = self._allowances.get(holder)
+        if kept is None or kept.per_second != per_second or kept.burst != burst:
+            kept = self._allowances[holder] = Allowance(per_second, burst, self.clock.now())
+        return kept
+
+    def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"") -> Result:
+        """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
+
+        `origin` is told of its own events in its reply, so they are not sent to it again.
+        """
+        if id:
+            body = body or digest([command])
+            seq = self.remembered.find(who, id)
+            if seq is not None:
+                return Result(self._first_time(seq, id, body), True)
+        return Result(self._apply(Request(who, by, id, body, command), origin), False)
+
+    def _apply(self, request: Request, origin: Follower | None) -> Applied:
+        at = self.clock.now()
+        try:
+            applied = self.exchange.apply(at, request)
+            entry = Entry(at, pack(request), pack(applied.outcome))
+        except BaseException as error:  # a bug: what is in memory may be half done, and must not go on
+            self._fail(f"the service met a bug and stopped: {error!r}")
+            raise
+        try:
+            seq = self._commit.put(entry, applied.documents)
+        except JournalFailed as error:
+            self._fail(str(error))
+            raise ProblemError(Code.JOURNAL_FAILED, str(error)) from error
+        self.position = seq
+        self.commands += 1
+        if request.id:
+            self.remembered.add(at, request.who, request.id, seq)
+            self._unstored[seq] = request.body, applied
+        self.history.add(at, applied.outcome)
+        if self._followers:
+            self._tell_followers(applied, origin)
+        return applied
+
+    def _first_time(self, seq: int, id: str, body: bytes) -> Applied:
+        """What was answered when this id was first used: from memory while it is on its way to the disk, from the journal after that."""
+        on_its_way = self._unstored.get(seq)
+        if on_its_way is not None:
+            first, applied = on_its_way
+        else:
+            entry = self._reader.entry(seq)
+            assert entry is not None
+            first, applied = read_request(entry.request).body, applied_of(read_outcome(entry.outcome))
+        if first != body:
+            raise ProblemError(Code.IDEMPOTENCY_CONFLICT, f"the id {id!r} was used for another request: use a new id for a new request")
+        return applied
+
+    # -- out
+
+    def when_durable(self, deliver: Callable[[Any], None], message: Any) -> None:
+        """Call `deliver(message)` once everything applied so far is durable; at once if it is."""
+        if self.failure is not None:
+            return
+        if self.durable >= self.position:
+            deliver(message)
+        else:
+            self._outbox.append((self.position, deliver, message))
+
+    async def all_durable(self) -> None:
+        """Wait until everything applied so far is durable. For whoever has read the state and is about to answer."""
+        self.check_journal()
+        if self.durable < self.position:
+            future = self._loop.create_future()
+            self._outbox.append((self.position, _resolve, future))
+            await future
+
+    def check_journal(self) -> None:
+        if self.failure is not None:
+            raise ProblemError(Code.JOURNAL_FAILED, self.failure)
+
+    def follow(self, holder: str, follower: Follower) -> None:
+        self._followers.setdefault(holder, []).append(follower)
+
+    def unfollow(self, holder: str, follower: Follower) -> None:
+        followers = self._followers[holder]
+        followers.remove(follower)
+        if not followers:
+            del self._followers[holder]
+
+    def followers(self, holder: str) -> Sequence[Follower]:
+        return self._followers.get(holder, ())
+
+    def following(self) -> list[str]:
+        """Holders whose events somebody follows."""
+        return list(self._followers)
+
+    def latest(self, holder: str) -> int:
+        """The number of a holder's latest event."""
+        return self.exchange.events if holder == OPERATOR else self.exchange.accounts[holder].events
+
+    def account(self, principal: Principal) -> Account:
+        return self.exchange.accounts[principal.holder]
+
+    def _tell_followers(self, applied: Applied, origin: Follower | None) -> None:
+        for index, told in enumerate(applied.outcome.told):
+            for holder in (OPERATOR,) if told.tenant is None else (told.tenant, OPERATOR):
+                for follower in self._followers.get(holder, ()):
+                    if follower is not origin:
+                        self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
+
+    def _stored(self, seq: int) -> None:
+        """In the journal's thread."""
+        self._loop.call_soon_threadsafe(self._release, seq)
+
+    def _release(self, seq: int) -> None:
+        self.durable = seq
+        unstored = self._unstored
+        while unstored and (first := next(iter(unstored))) <= seq:
+            del unstored[first]
+        outbox = self._outbox
+        while outbox and outbox[0][0] <= seq:
+            _, deliver, message = outbox.popleft()
+            deliver(message)
+
+    # -- the end
+
+    def _not_stored(self, failure: JournalFailed) -> None:
+        """In the journal's thread."""
+        self._loop.call_soon_threadsafe(self._fail, str(failure))
+
+    def _fail(self, reason: str) -> None:
+        """From here on nothing is taken and nothing that waits is sent."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        waiting, self._outbox = self._outbox, deque()
+        for _, deliver, message in waiting:
+            if deliver is _resolve:
+                message.set_exception(ProblemError(Code.JOURNAL_FAILED, reason))
+        self.on_failure(reason)
+
+    def close(self) -> None:
+        """Store what waits and stop. What waits in the outbox is sent by the loop's next turn."""
+        self.stopping = True
+        self._commit.close()
+        self._release(self._commit.durable)
+        self._reader.close()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def digest(commands: Sequence[Command]) -> bytes:
+    """Tells two requests under one id apart."""
+    return hashlib.blake2b(pack(commands), digest_size=8).digest()
+
+
+def applied_of(outcome: Outcome) -> Applied:
+    return Applied(outcome, tuple(read_event(told.event) for told in outcome.told))

@@ -1,0 +1,217 @@
+"""The state that is journaled: the market, the tenants' accounts and their keys. Requests in, outcomes out.
+
+Deterministic: the same requests at the same times give the same outcomes to the byte, so the journal can be replayed and compared. Nothing
+here reads a clock, a file or a setting; what a setting decides is either part of the first state (the topology, how many orders a tenant may
+have open) or comes in a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laissez.journal import Document
+from laissez.market import Market
+from laissez.market import commands as to_market
+from laissez.market import events as happened
+from laissez.market.explanations import explain
+from laissez.market.reasons import Reason
+from laissez.service import commands, keyring, state
+from laissez.service.accounts import Account, KeyRecord
+from laissez.service.commands import Request
+from laissez.service.outcomes import Applied, Outcome, Refusal, Told, pack
+from laissez.service.statements import statements
+from laissez.service.telling import TO_OPERATOR, TO_TENANT
+from laissez.service.turned import Turned
+from laissez.wire import events as wire
+from laissez.wire.problems import Code
+from laissez.wire.times import format_time
+
+read_request = msgspec.msgpack.Decoder(Request).decode
+
+UNKNOWN = 0  # no order of the market has this number
+
+
+class Exchange:
+    def __init__(self, market: Market) -> None:
+        self.market = market
+        self.accounts: dict[str, Account] = {}
+        self.keys: dict[str, KeyRecord] = {}
+        self.events = 0  # the operator's number of the latest event
+        self.closed_before = 0  # until when statements have been made
+        self._rules: dict[type, Callable[[int, Request, Any], Applied]] = {
+            commands.PlaceOrder: self._place,
+            commands.AmendOrder: self._amend,
+            commands.CancelOrder: self._cancel,
+            commands.SetLimit: self._set_limit,
+            commands.Relinquish: self._relinquish,
+            commands.CreateTenant: self._create_tenant,
+            commands.SetCaps: self._set_caps,
+            commands.IssueKey: self._issue_key,
+            commands.RevokeKey: self._revoke_key,
+            to_market.SetFloor: self._ask_market,
+            to_market.SetControls: self._ask_market,
+            to_market.TakeOffline: self._ask_market,
+            to_market.BringOnline: self._ask_market,
+            to_market.AdvanceTime: self._ask_market,
+            to_market.CloseBooks: self._close_books,
+        }
+
+    def apply(self, at: int, request: Request) -> Applied:
+        """Carry out one request. A request that is turned away changes nothing, and its outcome says why."""
+        try:
+            return self._rules[type(request.command)](at, request, request.command)
+        except Turned as turned:
+            return self._refused(turned.refusal)
+
+    def replay(self, at: int, packed: bytes) -> tuple[bytes, tuple[Document, ...]]:
+        """The same from the journal's bytes."""
+        applied = self.apply(at, read_request(packed))
+        return pack(applied.outcome), applied.documents
+
+    # -- a tenant's commands, with its own ids for orders and leases
+
+    def _place(self, at: int, request: Request, command: commands.PlaceOrder) -> Applied:
+        account = self.accounts[request.who]
+        cap = account.caps.open_orders
+        if cap is not None and account.open_orders >= cap:
+            raise Turned(Reason.TOO_MANY_ORDERS, f"you have {account.open_orders} open orders and may have {cap}")
+        return self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
+
+    def _amend(self, at: int, request: Request, command: commands.AmendOrder) -> Applied:
+        number = self._order(request, command.order)
+        return self._tell(self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at), command.order)
+
+    def _cancel(self, at: int, request: Request, command: commands.CancelOrder) -> Applied:
+        number = self._order(request, command.order)
+        applied = self._tell(self.market.apply(to_market.CancelOrder(request.who, number), at), command.order)
+        if applied.outcome.refused is None:
+            self.accounts[request.who].forget_order(number)
+        return applied
+
+    def _set_limit(self, at: int, request: Request, command: commands.SetLimit) -> Applied:
+        leaf = self._leaf(request, command.lease)
+        return self._tell(self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at), command.lease)
+
+    def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:
+        leaf = self._leaf(request, command.lease)
+        return self._tell(self.market.apply(to_market.Relinquish(request.who, leaf), at), command.lease)
+
+    def _order(self, request: Request, name: str) -> int:
+        record = self.accounts[request.who].orders.get(name)
+        if record is None:
+            raise Turned(Reason.NOT_YOUR_ORDER, f"you have no open order {name!r}")
+        return record.number
+
+    def _leaf(self, request: Request, name: str) -> str:
+        record = self.accounts[request.who].live_lease(name)
+        if record is None:
+            raise Turned(Reason.NOT_YOUR_LEASE, f"you hold no lease {name!r}")
+        return record.leaf
+
+    # -- accounts and keys
+
+    def _create_tenant(self, at: int, request: Request, command: commands.CreateTenant) -> Applied:
+        keyring.check_new_tenant(self.accounts, command)
+        self.accounts[command.name] = Account(command.name, at, command.caps)
+        return self._to_operator(wire.TenantCreated(format_time(at), command.name, command.caps))
+
+    def _set_caps(self, at: int, request: Request, command: commands.SetCaps) -> Applied:
+        account = self.accounts.get(command.tenant)
+        if account is None:
+            raise Turned(Code.NOT_FOUND, f"there is no tenant {command.tenant!r}")
+        keyring.check_caps(command.caps)
+        account.caps = command.caps
+        return self._to_operator(wire.CapsSet(format_time(at), command.tenant, command.caps))
+
+    def _issue_key(self, at: int, request: Request, command: commands.IssueKey) -> Applied:
+        keyring.check_new_key(self.accounts, self.keys, command)
+        self.keys[command.key] = KeyRecord(command.key, command.holder, command.name, command.scopes, command.digest, at)
+        return self._to_operator(wire.KeyIssued(format_time(at), command.key, command.holder, command.name, command.scopes))
+
+    def _revoke_key(self, at: int, request: Request, command: commands.RevokeKey) -> Applied:
+        record = keyring.key_to_revoke(self.keys, command)
+        record.revoked_at = at
+        return self._to_operator(wire.KeyRevoked(format_time(at), record.id, record.holder))
+
+    # -- the operator's commands
+
+    def _ask_market(self, at: int, request: Request, command: to_market.OperatorCommand) -> Applied:
+        return self._tell(self.market.apply(command, at))
+
+    def _close_books(self, at: int, request: Request, command: to_market.CloseBooks) -> Applied:
+        if not self.closed_before <= command.before <= at:
+            raise Turned(
+                Reason.BOOKS_CLOSED, f"expected a time from {format_time(self.closed_before)} until now, found {format_time(command.before)}"
+            )
+        self.market.apply(to_market.AdvanceTime(), at)
+        documents = statements(self.market, self.accounts, self.closed_before, command.before)
+        applied = self._tell(self.market.apply(command, at))
+        assert applied.outcome.refused is None
+        self.closed_before = command.before
+        for account in self.accounts.values():
+            account.books_closed(command.before)
+        return Applied(applied.outcome, applied.events, documents)
+
+    # -- telling
+
+    def _tell(self, events: list[happened.Event], subject: str = "") -> Applied:
+        """Number what happened and put it into words. `subject` is the sender's own id of what the command was about."""
+        first = self.events + 1
+        told: list[Told] = []
+        worded: list[wire.Event] = []
+        refused: Refusal | None = None
+        for event in events:
+            if type(event) is happened.Refused:
+                refused = Refusal(event.reason, _why(event, subject))
+                continue
+            tell = TO_TENANT.get(type(event))
+            if tell is None:
+                word = TO_OPERATOR[type(event)](event)
+                told.append(Told(None, 0, msgspec.Raw(pack(word))))
+            else:
+                account = self.accounts[event.tenant]  # type: ignore[union-attr, index]
+                word = tell(account, event)
+                account.events += 1
+                told.append(Told(account.name, account.events, msgspec.Raw(pack(word))))
+            self.events += 1
+            worded.append(word)
+        return Applied(Outcome(first, tuple(told), refused), tuple(worded))
+
+    def _to_operator(self, word: wire.Event) -> Applied:
+        self.events += 1
+        return Applied(Outcome(self.events, (Told(None, 0, msgspec.Raw(pack(word))),), None), (word,))
+
+    def _refused(self, refusal: Refusal) -> Applied:
+        return Applied(Outcome(self.events + 1, (), refusal), ())
+
+    # -- the whole of it
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes; equal states give equal bytes."""
+        return state.dump(self)
+
+    @staticmethod
+    def restore(data: bytes) -> Exchange:
+        market, saved = state.load(data)
+        exchange = Exchange(market)
+        exchange.accounts = saved.accounts
+        exchange.keys = saved.keys
+        exchange.events = saved.events
+        exchange.closed_before = saved.closed_before
+        return exchange
+
+    @staticmethod
+    def begin(genesis: bytes) -> Exchange:
+        """The first state of a journal: an empty market."""
+        return Exchange(Market.restore(genesis))
+
+
+def _why(refused: happened.Refused, subject: str) -> str:
+    if refused.reason is Reason.NOT_YOUR_ORDER:
+        return f"you have no open order {subject!r}"
+    if refused.reason is Reason.NOT_YOUR_LEASE:
+        return f"you hold no lease {subject!r}"
+    return explain(refused)

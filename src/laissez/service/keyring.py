@@ -1,0 +1,115 @@
+"""Keys and who may have them. A key is made of 32 random bytes and shown once; only its hash is kept.
+
+    lz_<id>_<secret>        the id finds the record, the secret is hashed and compared in constant time
+
+A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate` (the operator's). Two keys of one name may live at
+once, so that a new one can replace the old without a gap; a revoked key is worthless from that instant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+import msgspec
+
+from laissez.market.commands import TENANT_NAME_MAX
+from laissez.service.accounts import Account, KeyRecord
+from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey
+from laissez.service.turned import Turned
+from laissez.wire.ids import KEY
+from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
+from laissez.wire.problems import Code
+from laissez.wire.requests import Caps
+
+SCOPES = ("read", "trade", "operate")
+TENANT_SCOPES = ("read", "trade")
+OPERATOR_SCOPES = ("read", "operate")
+NAME_MAX = 64
+CAP_MAX = 1_000_000
+_PREFIX = "lz_"
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """Whoever holds the key that a request came with."""
+
+    holder: str
+    key: str
+    scopes: frozenset[str]
+
+    @property
+    def is_operator(self) -> bool:
+        return self.holder == OPERATOR
+
+
+class NewKey(msgspec.Struct, frozen=True):
+    id: str
+    secret: str
+    digest: bytes
+
+
+def new_key() -> NewKey:
+    name = secrets.token_hex(8)
+    secret = f"{_PREFIX}{name}_{secrets.token_urlsafe(32)}"
+    return NewKey(KEY + name, secret, digest_of(secret))
+
+
+def digest_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
+    """Whose key this is; None for one that is malformed, unknown or revoked, all alike."""
+    name = secret.removeprefix(_PREFIX).partition("_")[0]
+    record = keys.get(KEY + name)
+    digest = digest_of(secret)
+    if record is None or record.revoked_at is not None or not hmac.compare_digest(record.digest, digest):
+        return None
+    return Principal(record.holder, record.id, frozenset(record.scopes))
+
+
+# -- what may speak against a change
+
+
+def check_new_tenant(accounts: dict[str, Account], command: CreateTenant) -> None:
+    name = command.name
+    if not 1 <= len(name) <= TENANT_NAME_MAX or not name.isprintable() or name != name.strip() or name == OPERATOR or "/" in name:
+        raise Turned(
+            "tenant_invalid",
+            f"{name[:TENANT_NAME_MAX]!r} is no tenant's name: expected 1 to 200 printable characters without '/', and not 'operator'",
+        )
+    if name in accounts:
+        raise Turned(Code.CONFLICT, f"there is a tenant {name!r} already")
+    check_caps(command.caps)
+
+
+def check_caps(caps: Caps) -> None:
+    for field in Caps.__struct_fields__:
+        value = getattr(caps, field)
+        most = OPEN_ORDERS_MAX if field == "open_orders" else CAP_MAX
+        if value is not None and not 0 <= value <= most:
+            raise Turned(Code.BAD_REQUEST, f"caps.{field}: expected 0 to {most}, found {value}")
+
+
+def check_new_key(accounts: dict[str, Account], keys: dict[str, KeyRecord], command: IssueKey) -> None:
+    if command.holder != OPERATOR and command.holder not in accounts:
+        raise Turned(Code.NOT_FOUND, f"there is no tenant {command.holder!r}")
+    allowed = OPERATOR_SCOPES if command.holder == OPERATOR else TENANT_SCOPES
+    if not command.scopes or not set(command.scopes) <= set(allowed):
+        raise Turned(Code.BAD_REQUEST, f"scopes: expected one or more of {', '.join(allowed)}, found {list(command.scopes)}")
+    if not 1 <= len(command.name) <= NAME_MAX or not command.name.isprintable():
+        raise Turned(Code.BAD_REQUEST, f"name: expected 1 to {NAME_MAX} printable characters, found {command.name[:NAME_MAX]!r}")
+    live = [key for key in keys.values() if key.holder == command.holder and key.revoked_at is None]
+    if sum(key.name == command.name for key in live) >= KEYS_LIVE_MAX:
+        raise Turned(Code.TOO_MANY_KEYS, f"{command.holder} has {KEYS_LIVE_MAX} live keys named {command.name!r}: revoke one first")
+    names = {key.name for key in live}
+    if command.name not in names and len(names) >= KEY_NAMES_MAX:
+        raise Turned(Code.TOO_MANY_KEYS, f"{command.holder} has keys of {KEY_NAMES_MAX} names, and may not have more")
+
+
+def key_to_revoke(keys: dict[str, KeyRecord], command: RevokeKey) -> KeyRecord:
+    record = keys.get(command.key)
+    if record is None or record.revoked_at is not None:
+        raise Turned(Code.NOT_FOUND, f"there is no live key {command.key!r}")
+    return record

@@ -1,0 +1,97 @@
+"""From what a caller sent to the command that the journal keeps: price texts become whole numbers, or a clear refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from laissez.market import commands as to_market
+from laissez.market.money import MoneyError, parse_price
+from laissez.service import commands
+from laissez.wire import requests as wire
+from laissez.wire.limits import CLIENT_ID_MAX
+from laissez.wire.problems import Code, ProblemError
+
+SECOND_US = 1_000_000
+
+price = lru_cache(65_536)(parse_price)
+
+
+def read_price(text: str, field: str) -> int:
+    try:
+        return price(text)
+    except MoneyError as error:
+        raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
+
+
+def read_alternatives(asked: tuple[wire.Alternative, ...]) -> tuple[to_market.Alternative, ...]:
+    alternatives = []
+    for index, one in enumerate(asked):
+        try:
+            limit = price(one.limit)
+            alternatives.append(to_market.Alternative(one.scope, limit if one.bid is None else price(one.bid), limit))
+        except MoneyError as error:
+            raise ProblemError(Code.BAD_REQUEST, f"alternatives[{index}]: {error}") from None
+    return tuple(alternatives)
+
+
+def read_duration(value: float | None, field: str) -> int | None:
+    """Microseconds from seconds."""
+    if value is None:
+        return None
+    if not 0 < value * SECOND_US <= to_market.DURATION_MAX_US:
+        raise ProblemError(
+            Code.BAD_REQUEST, f"{field}: expected more than 0 and at most {to_market.DURATION_MAX_US // SECOND_US} seconds, found {value}"
+        )
+    return round(value * SECOND_US)
+
+
+def read_band(band: wire.BandSetting | None, field: str) -> to_market.Band | None:
+    """A fraction is written like a price: digits with at most six decimals."""
+    if band is None:
+        return None
+    interval = read_duration(band.seconds, f"{field}.seconds")
+    assert interval is not None
+    try:
+        return to_market.Band(parse_price(band.fraction), interval)
+    except MoneyError:
+        raise ProblemError(
+            Code.BAD_REQUEST, f'{field}.fraction: expected digits with at most six decimals such as "0.1", found {band.fraction[:40]!r}'
+        ) from None
+
+
+def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_market.SetControls:
+    return to_market.SetControls(
+        node,
+        read_band(asked.rise, "rise"),
+        read_band(asked.fall, "fall"),
+        read_duration(asked.hold_s, "hold_s"),
+        read_duration(asked.flash_s, "flash_s"),
+    )
+
+
+COMMANDS: dict[type, Callable[[Any], commands.Command]] = {
+    wire.PlaceOrder: lambda asked: commands.PlaceOrder(read_alternatives(asked.alternatives)),
+    wire.AmendOrder: lambda asked: commands.AmendOrder(asked.order, read_alternatives(asked.alternatives)),
+    wire.CancelOrder: lambda asked: commands.CancelOrder(asked.order),
+    wire.SetLimit: lambda asked: commands.SetLimit(asked.lease, None if asked.limit is None else read_price(asked.limit, "limit")),
+    wire.Relinquish: lambda asked: commands.Relinquish(asked.lease),
+    wire.SetFloor: lambda asked: to_market.SetFloor(asked.node, None if asked.price is None else read_price(asked.price, "price")),
+    wire.SetControls: lambda asked: read_controls(asked, asked.node),
+    wire.TakeOffline: lambda asked: to_market.TakeOffline(asked.leaf),
+    wire.BringOnline: lambda asked: to_market.BringOnline(asked.leaf),
+}
+
+TENANT_COMMANDS = frozenset({wire.PlaceOrder, wire.AmendOrder, wire.CancelOrder, wire.SetLimit, wire.Relinquish})
+SCOPE_OF = {kind: "trade" if kind in TENANT_COMMANDS else "operate" for kind in COMMANDS}
+
+
+def read_command(asked: wire.TenantCommand | wire.OperatorCommand) -> commands.Command:
+    return COMMANDS[type(asked)](asked)
+
+
+def check_id(id: str) -> str:
+    if not 1 <= len(id) <= CLIENT_ID_MAX or not id.isascii() or not id.isprintable():
+        raise ProblemError(Code.BAD_REQUEST, f"id: expected 1 to {CLIENT_ID_MAX} printable ASCII characters, found {id[:CLIENT_ID_MAX]!r}")
+    return id

@@ -1,0 +1,92 @@
+"""The exchange as bytes, and back. The market has a form of its own; accounts and keys stand beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from laissez.market import Market
+from laissez.service.accounts import Account, KeyRecord, LeaseRecord, OrderRecord
+from laissez.wire.requests import Caps
+
+if TYPE_CHECKING:
+    from laissez.service.exchange import Exchange
+
+
+class _Account(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    name: str
+    created_at: int
+    caps: Caps
+    events: int
+    open_orders: int
+    orders_numbered: int
+    leases_numbered: int
+    orders: list[tuple[str, OrderRecord]]
+    order_names: list[tuple[int, str]]
+    leases: list[tuple[str, LeaseRecord]]
+    ended: list[str]
+    fees: list[tuple[int, int]]
+    billed: list[tuple[str, str]]
+
+
+class _Exchange(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    market: bytes
+    events: int
+    closed_before: int
+    accounts: list[_Account]
+    keys: list[KeyRecord]
+
+
+class Loaded(msgspec.Struct):
+    accounts: dict[str, Account]
+    keys: dict[str, KeyRecord]
+    events: int
+    closed_before: int
+
+
+def dump(exchange: Exchange) -> bytes:
+    accounts = [_describe(account) for account in exchange.accounts.values()]  # by age, and so are the keys
+    return msgspec.msgpack.encode(
+        _Exchange(exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))
+    )
+
+
+def _describe(account: Account) -> _Account:
+    return _Account(
+        account.name,
+        account.created_at,
+        account.caps,
+        account.events,
+        account.open_orders,
+        account.orders_numbered,
+        account.leases_numbered,
+        sorted(account.orders.items()),
+        sorted(account.order_names.items()),
+        sorted(account.leases.items()),
+        account.ended,
+        sorted(account.fees.items()),
+        sorted((line, str(charge)) for line, charge in account.billed.items()),
+    )
+
+
+def load(data: bytes) -> tuple[Market, Loaded]:
+    saved = msgspec.msgpack.decode(data, type=_Exchange)
+    accounts = {account.name: _rebuild(account) for account in saved.accounts}
+    return Market.restore(saved.market), Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before)
+
+
+def _rebuild(saved: _Account) -> Account:
+    account = Account(saved.name, saved.created_at, saved.caps)
+    account.events = saved.events
+    account.open_orders = saved.open_orders
+    account.orders_numbered = saved.orders_numbered
+    account.leases_numbered = saved.leases_numbered
+    account.orders = dict(saved.orders)
+    account.order_names = dict(saved.order_names)
+    account.leases = dict(saved.leases)
+    account.lease_names = {record.number: name for name, record in saved.leases}
+    account.ended = saved.ended
+    account.fees = dict(saved.fees)
+    account.billed = {line: int(charge) for line, charge in saved.billed}
+    return account

@@ -1,0 +1,164 @@
+"""What happened, as a tenant or the operator is told.
+
+Numbered events form a dense stream per tenant; notices are levels, not events, and have no number. An event is sent as
+`{"n": 17, "event": {"type": "lease.started", ...}}`. The operator's own numbering counts all events, and names the `tenant` of each.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.wire.requests import Caps
+
+
+class InForce(msgspec.Struct, frozen=True, gc=False):
+    """An alternative as the market keeps it: the bid may be lower than asked for if a rise band clipped it."""
+
+    scope: str
+    bid: str
+    limit: str
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
+    at: str
+
+
+class OrderPlaced(_Event, frozen=True, tag="order.placed"):
+    order: str
+    alternatives: tuple[InForce, ...]
+    clipped: bool
+
+
+class OrderAmended(_Event, frozen=True, tag="order.amended"):
+    order: str
+    alternatives: tuple[InForce, ...]
+    clipped: bool
+
+
+class OrderCancelled(_Event, frozen=True, tag="order.cancelled"):
+    order: str
+
+
+class LeaseStarted(_Event, frozen=True, tag="lease.started"):
+    """`order` is filled: the leaf is yours from this instant, at `rate`."""
+
+    lease: str
+    leaf: str
+    order: str
+    rate: str
+    limit: str
+    hold_until: str | None
+
+
+class LeaseEnded(_Event, frozen=True, tag="lease.ended"):
+    """Why it ended, and the two prices that explain it: the rate that pressed and the limit it exceeded."""
+
+    lease: str
+    leaf: str
+    reason: str
+    rate: str
+    limit: str | None
+
+
+class LimitSet(_Event, frozen=True, tag="lease.limit_set"):
+    lease: str
+    leaf: str
+    limit: str | None
+
+
+class FeeCharged(_Event, frozen=True, tag="fee.charged"):
+    order: str
+    scope: str
+    rate: str
+    until: str
+
+
+class FloorSet(_Event, frozen=True, tag="floor.set"):
+    node: str
+    price: str
+    clipped: bool
+
+
+class Band(msgspec.Struct, frozen=True, gc=False):
+    fraction: str
+    seconds: float
+
+
+class ControlsSet(_Event, frozen=True, tag="controls.set"):
+    node: str
+    rise: Band | None
+    fall: Band | None
+    hold_s: float | None
+    flash_s: float | None
+
+
+class ResourceOffline(_Event, frozen=True, tag="resource.offline"):
+    leaf: str
+
+
+class ResourceOnline(_Event, frozen=True, tag="resource.online"):
+    leaf: str
+
+
+class BooksClosed(_Event, frozen=True, tag="books.closed"):
+    before: str
+
+
+class TenantCreated(_Event, frozen=True, tag="tenant.created"):
+    name: str
+    caps: Caps
+
+
+class CapsSet(_Event, frozen=True, tag="tenant.caps_set"):
+    name: str
+    caps: Caps
+
+
+class KeyIssued(_Event, frozen=True, tag="key.issued"):
+    """`holder` is a tenant's name, or "operator". The secret is never part of an event."""
+
+    key: str
+    holder: str
+    name: str
+    scopes: tuple[str, ...]
+
+
+class KeyRevoked(_Event, frozen=True, tag="key.revoked"):
+    key: str
+    holder: str
+
+
+TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged
+OperatorEvent: TypeAlias = FloorSet | ControlsSet | ResourceOffline | ResourceOnline | BooksClosed | TenantCreated | CapsSet | KeyIssued | KeyRevoked
+Event: TypeAlias = TenantEvent | OperatorEvent
+
+
+class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """An event with its place in the stream of whoever reads it."""
+
+    n: int
+    event: Event
+    tenant: str | None = None
+
+
+class RateChanged(_Event, frozen=True, tag="rate.changed"):
+    """What a lease is charged now; sent at most once per second and lease."""
+
+    lease: str
+    leaf: str
+    rate: str
+    limit: str | None
+
+
+class LimitNear(_Event, frozen=True, tag="limit.near"):
+    """The rate has come within the session's `warn_within` of the limit: one more bid may end the lease."""
+
+    lease: str
+    leaf: str
+    rate: str
+    limit: str
+
+
+Notice: TypeAlias = RateChanged | LimitNear

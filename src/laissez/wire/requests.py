@@ -1,0 +1,188 @@
+"""What can be asked for. Each struct is the body of a REST request and, with `type` and `id`, a message of a session.
+
+Prices are text. `None` for a bid means "as the limit": where a caller names one number, it is both (M3).
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True):
+    """Any leaf below `scope`, pressing with `bid` now, following up to `limit`, in dollars per hour."""
+
+    scope: str
+    limit: str
+    bid: str | None = None
+
+
+class BandSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `fraction` (decimal text, "0.1" is ten percent) within `seconds`."""
+
+    fraction: str
+    seconds: float
+
+
+class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True, gc=False, omit_defaults=True):
+    id: str = ""
+
+
+class PlaceOrder(_Message, frozen=True, tag="place_order"):
+    alternatives: tuple[Alternative, ...]
+
+
+class AmendOrder(_Message, frozen=True, tag="amend_order"):
+    order: str
+    alternatives: tuple[Alternative, ...]
+
+
+class CancelOrder(_Message, frozen=True, tag="cancel_order"):
+    order: str
+
+
+class SetLimit(_Message, frozen=True, tag="set_limit"):
+    """`limit: null` keeps the lease whatever the price."""
+
+    lease: str
+    limit: str | None
+
+
+class Relinquish(_Message, frozen=True, tag="relinquish"):
+    lease: str
+
+
+class SetFloor(_Message, frozen=True, tag="set_floor"):
+    """`price: null` removes the floor."""
+
+    node: str
+    price: str | None
+
+
+class SetControls(_Message, frozen=True, tag="set_controls"):
+    """Replaces all controls set at the node; what is left out is left to the nearest ancestor that sets it."""
+
+    node: str
+    rise: BandSetting | None = None
+    fall: BandSetting | None = None
+    hold_s: float | None = None
+    flash_s: float | None = None
+
+
+class TakeOffline(_Message, frozen=True, tag="take_offline"):
+    leaf: str
+
+
+class BringOnline(_Message, frozen=True, tag="bring_online"):
+    leaf: str
+
+
+class AskQuote(_Message, frozen=True, tag="quote"):
+    scope: str
+
+
+class AskOrders(_Message, frozen=True, tag="orders"):
+    pass
+
+
+class AskLeases(_Message, frozen=True, tag="leases"):
+    pass
+
+
+class Ping(_Message, frozen=True, tag="ping"):
+    pass
+
+
+class Hello(_Message, frozen=True, tag="hello"):
+    """The first message of a session. `resume_after` is the last event number seen; without it, events from now on are sent.
+
+    `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent of it. `key` is for callers that cannot
+    set a header.
+    """
+
+    resume_after: int | None = None
+    cancel_on_disconnect: bool = False
+    warn_within: str = "0.1"
+    key: str | None = None
+
+
+TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish
+OperatorCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline
+Question: TypeAlias = AskQuote | AskOrders | AskLeases | Ping
+SessionMessage: TypeAlias = TenantCommand | OperatorCommand | Question | Hello
+
+
+class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a lease of yours: below the node above it at `level`.
+
+    `level` is a level's name from the topology ("rack") or the number of steps up from the leaf. `max_price` is the most you will pay per
+    hour for each.
+    """
+
+    count: int = 1
+    type: str | None = None
+    scope: str | None = None
+    near: str | None = None
+    level: str | int | None = None
+    max_price: str
+
+
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Commands carried out in this order; each succeeds or is refused by itself."""
+
+    commands: tuple[TenantCommand | OperatorCommand, ...]
+
+
+class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Per-tenant bounds; `null` leaves the server's default in force."""
+
+    open_orders: int | None = None
+    commands_per_second: int | None = None
+    commands_burst: int | None = None
+    sessions: int | None = None
+
+
+class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    caps: Caps = Caps()
+
+
+class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A key for the tenant. Two keys of one `name` may live at once, so that one can replace the other without a gap."""
+
+    scopes: tuple[str, ...] = ("read", "trade")
+    name: str = "default"
+
+
+class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that places or amends an order."""
+
+    alternatives: tuple[Alternative, ...]
+
+
+class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`null` keeps the lease whatever the price."""
+
+    limit: str | None
+
+
+class FloorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    price: str
+
+
+class ControlsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Replaces all controls set at the node."""
+
+    rise: BandSetting | None = None
+    fall: BandSetting | None = None
+    hold_s: float | None = None
+    flash_s: float | None = None
+
+
+class ResourceBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    online: bool
+
+
+class CapsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    caps: Caps

@@ -1,0 +1,40 @@
+"""Times as people and JSON write them: RFC 3339 in UTC with microseconds. Inside, time is whole microseconds since 1970."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = 1_000_000
+_FORM = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})")
+
+
+class TimeError(ValueError):
+    """A text is not a time; the message says what was expected and what was found."""
+
+
+class _Seconds:
+    """The text of the latest second asked for: thousands of times in a row share one."""
+
+    second = -1
+    text = ""
+
+
+def format_time(us: int) -> str:
+    second, rest = divmod(us, _SECOND)
+    if second != _Seconds.second:
+        _Seconds.text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+        _Seconds.second = second
+    return f"{_Seconds.text}.{rest:06d}Z"
+
+
+def parse_time(text: str) -> int:
+    """Microseconds since 1970 from text such as "2026-11-15T08:30:00Z" or "2026-11-15T09:30:00.25+01:00"."""
+    try:
+        if _FORM.fullmatch(text) is None:
+            raise ValueError
+        moment = datetime.fromisoformat(text.upper().replace(" ", "T"))
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        raise TimeError(f'expected a time such as "2026-11-15T08:30:00Z", found {text[:40]!r}') from None
