@@ -32,7 +32,7 @@ def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
 
 
 def test_json_is_one_array_of_rows() -> None:
-    ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100", "--json"])
+    ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100", "-o", "json"])
     assert 0 == ran.exit_code, ran.output
     rows = json.loads(ran.stdout)
     assert all(row.keys() == KEYS for row in rows)

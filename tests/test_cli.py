@@ -14,7 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 import laissez
-from laissez.cli.app import app, is_ours, main
+from laissez.cli.app import COMMANDS, app, main
+from laissez.cli.exits import exit_code, is_ours
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -49,8 +50,8 @@ def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
 def test_help_names_every_command_and_imports_none() -> None:
     done = CliRunner().invoke(app, ["--help"])
     assert 0 == done.exit_code
-    for command in ("version", "check", "bench", "demo"):
-        assert command in done.stdout
+    for command in ("version", *(name for members in COMMANDS.values() for name, _, _ in members)):
+        assert f" {command} " in done.stdout
 
 
 def test_an_error_of_ours_ends_with_one_line_and_no_traceback() -> None:
@@ -73,6 +74,10 @@ def test_only_exceptions_that_we_defined_are_ours() -> None:
     assert is_ours(laissez.FormError("no"))
     assert not is_ours(ImportError("no"))
     assert not is_ours(type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no"))
+
+
+def test_an_error_that_is_not_about_a_server_is_about_usage() -> None:
+    assert 2 == exit_code(laissez.FormError("no"))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
+from laissez.cli.output import Format, FormatOption
 
 app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False)
 
@@ -39,7 +40,7 @@ def market(
     leaves: Annotated[str, typer.Option(help="Sizes of the tree to measure, with commas between.")] = "1000,10000,100000",
     calls: Annotated[int, typer.Option(min=100, help="Calls to time per operation and size.")] = 20_000,
     places: Annotated[int, typer.Option(min=100, help="Leaves that the load names; as many as the tree has shows what cold caches cost.")] = PLACES,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows instead of a table.")] = False,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Time every operation of the market on a tree full of leases with 10,000 orders waiting at its root."""
     sizes = _sizes(leaves)
@@ -56,7 +57,7 @@ def market(
             row.crowding = round(few[row.operation] / row.per_second, 2)
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
             row.times_oracle = ratio
-    if json:
+    if output is Format.JSON:
         print(msgspec.json.encode(rows).decode())
     else:
         _print_table(rows, sizes, few_at, ratio)

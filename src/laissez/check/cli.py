@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -17,16 +16,9 @@ from laissez.check.compare import Options
 from laissez.check.protocol import real_market
 from laissez.check.shrink import report
 from laissez.check.small_worlds import DEPTH, check_small_worlds
+from laissez.cli.output import Format, FormatOption
 
 app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True, add_completion=False)
-
-
-class Output(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-
-
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the outcome.")]
 
 
 @app.command()
@@ -37,7 +29,7 @@ def market(
     jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
     snapshot_every: Annotated[int, typer.Option(min=0, help="Go on in a restored copy of the market every so many commands; 0 means never.")] = 9,
     shrink: Annotated[bool, typer.Option(help="Make a failing history small before it is shown.")] = True,
-    output: OutputOption = Output.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Play random histories in the market and in the oracle, comparing everything after every command."""
     options = Options(snapshot_every=snapshot_every, invariants=True)
@@ -64,7 +56,7 @@ def market(
 @app.command()
 def small_worlds(
     depth: Annotated[int, typer.Option(min=1, max=6, help="The most commands in a sequence.")] = DEPTH,
-    output: OutputOption = Output.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
     started = time.monotonic()
@@ -83,9 +75,9 @@ def progress() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def conclude(output: Output, counted: dict[str, int], seconds: float, failure: str | None) -> None:
+def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None) -> None:
     """Print the outcome, and leave with 1 if something failed."""
-    if output is Output.JSON:
+    if output is Format.JSON:
         summary: dict[str, Any] = {**counted, "seconds": round(seconds, 3), "failure": failure}
         print(json.dumps(summary))
     elif failure is not None:

@@ -1,6 +1,6 @@
 """The commands of `laissez`, and how it ends.
 
-A package with commands of its own is imported only when one of them is called, so that every other command starts fast.
+What a command does is in the module named beside it, which is imported only when the command is called: every command starts fast.
 """
 
 from __future__ import annotations
@@ -12,16 +12,48 @@ from typing import Annotated, Any
 
 import typer
 
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.exits import EXIT_TERMINATED, exit_code, is_ours
+from laissez.cli.output import Format, FormatOption, with_seconds
 from laissez.cli.version import show_version
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
 app = typer.Typer(name="laissez", help="LaissezCloud: a market for GPU leases.", no_args_is_help=True, pretty_exceptions_enable=False)
 
-HANDS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}  # the called package reads its own options
+HANDS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}  # the called module reads its own options
+
+# panel of the help: (command, where it is, what it does)
+COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "For tenants": (
+        ("quote", "laissez.cli.prices:quote", "Show the least price that wins a resource now."),
+        ("run", "laissez.cli.instances:run", "Ask for instances, up to a price."),
+        ("instances", "laissez.cli.instances:instances", "List your instances."),
+        ("leases", "laissez.cli.leases:app", "List or show your leases."),
+        ("limit", "laissez.cli.leases:limit", "Set the most you will pay for a lease."),
+        ("release", "laissez.cli.leases:release", "Give up a lease, or stop an instance."),
+        ("orders", "laissez.cli.orders:app", "List, place, amend or cancel orders."),
+        ("bill", "laissez.cli.bills:bill", "Show what is owed."),
+        ("price-history", "laissez.cli.prices:price_history", "Show what a lease was charged, and when."),
+        ("events", "laissez.cli.events:events", "Show what happened, or follow it."),
+    ),
+    "For the operator": (
+        ("market", "laissez.cli.resources:market", "Show the whole market in figures."),
+        ("topology", "laissez.cli.resources:topology", "Show the tree of resources."),
+        ("resources", "laissez.cli.resources:app", "List leaves, take them offline or online."),
+        ("floor", "laissez.cli.pricing:floors", "List, set or remove floors."),
+        ("controls", "laissez.cli.pricing:controls", "List, set or remove bands, holds and fees."),
+        ("tenants", "laissez.cli.tenants:app", "Tenants, their caps and their keys."),
+    ),
+    "The server": (
+        ("up", "laissez.cli.serve:up", "Start a small market to try things out."),
+        ("serve", "laissez.cli.serve:serve", "Run the service."),
+        ("journal", "laissez.cli.journal:app", "Look into a journal, and check it."),
+        ("doctor", "laissez.cli.doctor:doctor", "Check that everything is in place, and say what to do."),
+    ),
+    "The market itself": (
+        ("demo", "laissez.cli.demo:main", "Show a small market at work."),
+        ("check", "laissez.check.cli:app", "Check the market against an independent one."),
+        ("bench", "laissez.bench.cli:app", "Measure how fast the market is here."),
+    ),
+}
 
 
 def main() -> None:
@@ -33,17 +65,12 @@ def main() -> None:
         if not is_ours(error):
             raise
         typer.echo(f"laissez: {error}", err=True)
-        sys.exit(EXIT_USAGE)
-
-
-def is_ours(error: Exception) -> bool:
-    """An operating error is an exception class that we defined; everything else that gets this far is a bug."""
-    return type(error).__module__.partition(".")[0] == "laissez" and not isinstance(error, AssertionError)
+        sys.exit(exit_code(error))
 
 
 def version_and_exit(asked: bool) -> None:
     if asked:
-        show_version(Format.TEXT)
+        show_version(Format.TABLE)
         raise typer.Exit
 
 
@@ -54,32 +81,30 @@ def options(
     pass
 
 
-@app.command("version")
-def version_command(output: FormatOption = Format.TEXT) -> None:
+def add(name: str, place: str, about: str, panel: str) -> None:
+    """A command that hands the rest of its line on to the module where it is."""
+
+    @app.command(name, help=about, rich_help_panel=panel, context_settings=HANDS_ON, add_help_option=False)
+    def command(context: typer.Context) -> None:
+        module, _, attribute = place.partition(":")
+        hand_on(context, getattr(import_module(module), attribute))
+
+
+def hand_on(context: typer.Context, commands: Any) -> None:
+    """Give the rest of the line to `commands`, a function or a group of them, which ends the process itself."""
+    if not isinstance(commands, typer.Typer):
+        alone = typer.Typer(add_completion=False)
+        alone.command()(commands)
+        commands = alone
+    typer.main.get_command(commands)(args=with_seconds(context.args), prog_name=context.command_path)
+
+
+for panel, members in COMMANDS.items():
+    for name, place, about in members:
+        add(name, place, about, panel)
+
+
+@app.command("version", rich_help_panel="The market itself")
+def version_command(output: FormatOption = Format.TABLE) -> None:
     """Show the version, the Python it runs on, and which form of the market is in use."""
     show_version(output)
-
-
-@app.command("check", context_settings=HANDS_ON, add_help_option=False)
-def check_command(context: typer.Context) -> None:
-    """Check the market against an independent one."""
-    hand_on(context, import_module("laissez.check.cli").app)
-
-
-@app.command("bench", context_settings=HANDS_ON, add_help_option=False)
-def bench_command(context: typer.Context) -> None:
-    """Measure how fast the market is here."""
-    hand_on(context, import_module("laissez.bench.cli").app)
-
-
-@app.command("demo", context_settings=HANDS_ON, add_help_option=False)
-def demo_command(context: typer.Context) -> None:
-    """Show a small market at work."""
-    demo = typer.Typer(add_completion=False)
-    demo.command()(import_module("laissez.cli.demo").main)
-    hand_on(context, demo)
-
-
-def hand_on(context: typer.Context, commands: typer.Typer) -> None:
-    """Give the rest of the line to `commands`, which ends the process itself."""
-    typer.main.get_command(commands)(args=context.args, prog_name=context.command_path)

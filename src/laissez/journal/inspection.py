@@ -1,7 +1,7 @@
 """Looking into a journal: a summary, entries of a range, and the whole as JSON lines. Takes no lock.
 
-Requests and outcomes are opaque here. `describe` turns an entry into something to show; by default they are shown as the MessagePack values they hold,
-or as hexadecimal digits if they hold none.
+Requests and outcomes are opaque here. `describe` turns an entry into something to show; by default they are shown as the MessagePack values they
+hold, or as hexadecimal digits if they hold none.
 """
 
 from __future__ import annotations

@@ -146,11 +146,12 @@ class Reader:
             raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} belongs to entry {seq}, which the journal does not hold")
 
     def copy_to(self, path: Path) -> None:
-        """A complete copy of the file, as of now, by SQLite's own means."""
+        """A complete copy of the file, as of now, by SQLite's own means; one file without a log, which can be read where nothing can be written."""
         target = sqlite3.connect(path, isolation_level=None)
         try:
             with self._damage_named():
                 self._connection.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")
         finally:
             target.close()
 
@@ -196,9 +197,11 @@ class Reader:
         return group if group and group.first <= seq <= group.last else None
 
     def _before(self, seq: int) -> Group | None:
-        """The group before the one that holds the entry."""
+        """The group before the one that holds the entry; the last group for an entry still to come."""
         group = self._newest(seq)
-        return self._newest(group.first - 1) if group else None
+        if group is None or group.last < seq:
+            return group
+        return self._newest(group.first - 1)
 
     def _newest(self, seq: int) -> Group | None:
         """The newest group that begins at the entry or before it, unchecked."""
@@ -237,7 +240,7 @@ class Reader:
     def _damage_named(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # damaged text fails to decode even inside SQLite's own message
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
                 raise JournalError(f"{self._path} could not be read: {error}. Its folder must be readable and writable.") from error
             raise JournalDamaged(str(self._path), f"SQLite cannot read it ({error}). Put back a backup, keeping this file.") from error

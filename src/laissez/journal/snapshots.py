@@ -66,10 +66,10 @@ def newest_first(folder: Path) -> Iterator[SnapshotFile]:
 
 
 def prune(folder: Path, keep: int = 2) -> list[Path]:
-    """Delete all but the newest `keep` snapshots; says which."""
+    """Delete all but the newest `keep` snapshots, and what was left of writing one that was cut short; says which. Not while one is being written."""
     if keep < 1:
         raise ValueError(f"at least one snapshot is kept, not {keep}")
-    old = [file.path for file in newest_first(folder)][keep:]
+    old = [file.path for file in newest_first(folder)][keep:] + sorted((folder / FOLDER).glob("*.snapshot.new"))
     for path in old:
         path.unlink()
     return old

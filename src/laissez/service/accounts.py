@@ -24,6 +24,7 @@ class KeyRecord(msgspec.Struct):
 class OrderRecord(msgspec.Struct, gc=False):
     number: int  # the market's id
     placed_at: int
+    of_session: bool = False  # waits, and is to be cancelled when the session that placed it ends
 
 
 class LeaseRecord(msgspec.Struct, gc=False):
@@ -99,7 +100,9 @@ class Account:
         self.open_orders -= 1
         self.leases_numbered += 1
         name = lease_id(self.tag, self.leases_numbered)
-        self.leases[name] = LeaseRecord(number, leaf, self.order_names[order], at)
+        order_name = self.order_names[order]
+        self.orders[order_name].of_session = False
+        self.leases[name] = LeaseRecord(number, leaf, order_name, at)
         self.lease_names[number] = name
         return name
 

@@ -15,8 +15,11 @@ from laissez.wire.requests import Caps
 OPERATOR = "operator"  # the one holder of keys that is no tenant; the market lets no tenant have this name
 
 
-class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order"):
+class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order", omit_defaults=True):
+    """`of_session`: it is cancelled when the session that placed it ends."""
+
     alternatives: tuple[Alternative, ...]
+    of_session: bool = False
 
 
 class AmendOrder(msgspec.Struct, frozen=True, gc=False, tag="amend_order"):

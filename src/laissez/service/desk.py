@@ -16,28 +16,40 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laissez.journal import Entry, GroupCommit, Journal, JournalFailed
+from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed
 from laissez.service.accounts import Account
 from laissez.service.allowance import Allowance
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, Command, Request
+from laissez.service.commands import OPERATOR, Command, Request, RevokeKey
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
-from laissez.service.outcomes import Applied, Outcome, pack, read_event, read_outcome
+from laissez.service.outcomes import Applied, Outcome, pack, read_outcome
+from laissez.service.rates import RateWatch
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
+from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
 
 class Follower(Protocol):
     """A session or stream that follows a holder's events."""
 
+    key: str  # the id of the key that it was opened with
+    watch: RateWatch
+
     def told(self, applied: Applied, index: int) -> Any:
         """The message for one event, in this follower's form."""
 
+    def noticed(self, notice: Notice) -> Any:
+        """The message for a notice."""
+
     def deliver(self, message: Any) -> None:
         """Send a message: what it reflects is durable."""
+
+    def end(self, code: int, reason: str) -> None:
+        """End it; `code` is a close code of a session."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -59,12 +71,14 @@ class Desk:
         self.stopping = False
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
+        self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
+        self.on_durable: Callable[[int], None] = lambda commands: None  # how many more commands are durable
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
-        self._unstored: dict[int, tuple[bytes, Applied]] = {}  # requests with an id that are not durable yet, in their order
+        self._unstored: dict[int, tuple[Request, Applied]] = {}  # requests with an id that are not durable yet, in their order
         self._followers: dict[str, list[Follower]] = {}
         self._allowances: dict[str, Allowance] = {}
         self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
@@ -102,12 +116,12 @@ class Desk:
 
         `origin` is told of its own events in its reply, so they are not sent to it again.
         """
+        request = Request(who, by, id, body, command)
         if id:
-            body = body or digest([command])
             seq = self.remembered.find(who, id)
             if seq is not None:
-                return Result(self._first_time(seq, id, body), True)
-        return Result(self._apply(Request(who, by, id, body, command), origin), False)
+                return Result(self._first_time(seq, request), True)
+        return Result(self._apply(request, origin), False)
 
     def _apply(self, request: Request, origin: Follower | None) -> Applied:
         at = self.clock.now()
@@ -126,13 +140,17 @@ class Desk:
         self.commands += 1
         if request.id:
             self.remembered.add(at, request.who, request.id, seq)
-            self._unstored[seq] = request.body, applied
-        self.history.add(at, applied.outcome)
+            self._unstored[seq] = request, applied
+        if applied.outcome.told:
+            self.history.add(at, seq, applied.outcome)
         if self._followers:
             self._tell_followers(applied, origin)
+            if type(request.command) is RevokeKey and applied.outcome.refused is None:
+                self._cut_off(request.command.key)
+        self.on_applied(request, applied)
         return applied
 
-    def _first_time(self, seq: int, id: str, body: bytes) -> Applied:
+    def _first_time(self, seq: int, request: Request) -> Applied:
         """What was answered when this id was first used: from memory while it is on its way to the disk, from the journal after that."""
         on_its_way = self._unstored.get(seq)
         if on_its_way is not None:
@@ -140,9 +158,11 @@ class Desk:
         else:
             entry = self._reader.entry(seq)
             assert entry is not None
-            first, applied = read_request(entry.request).body, applied_of(read_outcome(entry.outcome))
-        if first != body:
-            raise ProblemError(Code.IDEMPOTENCY_CONFLICT, f"the id {id!r} was used for another request: use a new id for a new request")
+            first, applied = read_request(entry.request), Applied(read_outcome(entry.outcome))
+        # Where a digest of the whole request is given, it alone counts: the same request may come to another command the second time.
+        if first.body != request.body or (not request.body and first.command != request.command):
+            why = f"the id {request.id!r} was used for another request: use a new id for a new request"
+            raise ProblemError(Code.IDEMPOTENCY_CONFLICT, why)
         return applied
 
     # -- out
@@ -167,6 +187,21 @@ class Desk:
     def check_journal(self) -> None:
         if self.failure is not None:
             raise ProblemError(Code.JOURNAL_FAILED, self.failure)
+
+    async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
+        """A holder's events after number `n`, as far as they have happened when this is called, and at most `most` of them."""
+        latest = self.latest(holder)
+        entries = self.history.entries_after(holder, n, latest)[:most]
+        await self.all_durable()
+        found: list[Numbered] = []
+        group: Group | None = None
+        for seq in entries:
+            if group is None or seq > group.last:
+                await asyncio.sleep(0)  # others have their turn between two groups
+                group = next(self._reader.groups(seq, seq))
+            outcome = read_outcome(group.entries[seq - group.first].outcome)
+            found += [one for one in numbered(outcome, holder) if n < one.n <= latest]
+        return found[:most]
 
     def follow(self, holder: str, follower: Follower) -> None:
         self._followers.setdefault(holder, []).append(follower)
@@ -198,11 +233,23 @@ class Desk:
                     if follower is not origin:
                         self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
 
+    def end_streams(self, code: int, reason: str) -> None:
+        for followers in list(self._followers.values()):
+            for follower in list(followers):
+                follower.end(code, reason)
+
+    def _cut_off(self, key: str) -> None:
+        for followers in list(self._followers.values()):
+            for follower in list(followers):
+                if follower.key == key:
+                    follower.end(CLOSE_UNAUTHENTICATED, "key_revoked")
+
     def _stored(self, seq: int) -> None:
         """In the journal's thread."""
         self._loop.call_soon_threadsafe(self._release, seq)
 
     def _release(self, seq: int) -> None:
+        self.on_durable(seq - self.durable)
         self.durable = seq
         unstored = self._unstored
         while unstored and (first := next(iter(unstored))) <= seq:
@@ -225,7 +272,7 @@ class Desk:
         self.failure = reason
         waiting, self._outbox = self._outbox, deque()
         for _, deliver, message in waiting:
-            if deliver is _resolve:
+            if deliver is _resolve and not message.done():
                 message.set_exception(ProblemError(Code.JOURNAL_FAILED, reason))
         self.on_failure(reason)
 
@@ -243,9 +290,12 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 def digest(commands: Sequence[Command]) -> bytes:
-    """Tells two requests under one id apart."""
+    """Tells two requests of several commands under one id apart."""
     return hashlib.blake2b(pack(commands), digest_size=8).digest()
 
 
-def applied_of(outcome: Outcome) -> Applied:
-    return Applied(outcome, tuple(read_event(told.event) for told in outcome.told))
+def numbered(outcome: Outcome, holder: str) -> list[Numbered]:
+    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
+    if holder == OPERATOR:
+        return [Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)]
+    return [Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder]

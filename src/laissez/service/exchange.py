@@ -78,7 +78,14 @@ class Exchange:
         cap = account.caps.open_orders
         if cap is not None and account.open_orders >= cap:
             raise Turned(Reason.TOO_MANY_ORDERS, f"you have {account.open_orders} open orders and may have {cap}")
-        return self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
+        applied = self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
+        if command.of_session and applied.outcome.refused is None:
+            events = [told.event for told in applied.outcome.told]
+            filled = {event.order for event in events if type(event) is wire.LeaseStarted}
+            for event in events:
+                if type(event) is wire.OrderPlaced and event.order not in filled:
+                    account.orders[event.order].of_session = True
+        return applied
 
     def _amend(self, at: int, request: Request, command: commands.AmendOrder) -> Applied:
         number = self._order(request, command.order)
@@ -153,7 +160,7 @@ class Exchange:
         self.closed_before = command.before
         for account in self.accounts.values():
             account.books_closed(command.before)
-        return Applied(applied.outcome, applied.events, documents)
+        return Applied(applied.outcome, documents)
 
     # -- telling
 
@@ -161,31 +168,28 @@ class Exchange:
         """Number what happened and put it into words. `subject` is the sender's own id of what the command was about."""
         first = self.events + 1
         told: list[Told] = []
-        worded: list[wire.Event] = []
         refused: Refusal | None = None
         for event in events:
-            if type(event) is happened.Refused:
-                refused = Refusal(event.reason, _why(event, subject))
-                continue
-            tell = TO_TENANT.get(type(event))
-            if tell is None:
-                word = TO_OPERATOR[type(event)](event)
-                told.append(Told(None, 0, msgspec.Raw(pack(word))))
-            else:
+            kind = type(event)
+            tell = TO_TENANT.get(kind)
+            if tell is not None:
                 account = self.accounts[event.tenant]  # type: ignore[union-attr, index]
                 word = tell(account, event)
                 account.events += 1
-                told.append(Told(account.name, account.events, msgspec.Raw(pack(word))))
-            self.events += 1
-            worded.append(word)
-        return Applied(Outcome(first, tuple(told), refused), tuple(worded))
+                told.append(Told(account.name, account.events, word))
+            elif kind is happened.Refused:
+                refused = Refusal(event.reason, _why(event, subject))  # type: ignore[union-attr, arg-type]
+            else:
+                told.append(Told(None, 0, TO_OPERATOR[kind](event)))
+        self.events += len(told)
+        return Applied(Outcome(first, tuple(told), refused))
 
     def _to_operator(self, word: wire.Event) -> Applied:
         self.events += 1
-        return Applied(Outcome(self.events, (Told(None, 0, msgspec.Raw(pack(word))),), None), (word,))
+        return Applied(Outcome(self.events, (Told(None, 0, word),), None))
 
     def _refused(self, refusal: Refusal) -> Applied:
-        return Applied(Outcome(self.events + 1, (), refusal), ())
+        return Applied(Outcome(self.events + 1, (), refusal))
 
     # -- the whole of it
 

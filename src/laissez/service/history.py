@@ -1,84 +1,94 @@
-"""What happened lately, for streams that resume: each tenant's events by their dense numbers, and the operator's, which are all of them.
+"""Where in the journal the latest events are, for streams that resume: each tenant's by their dense numbers, and the operator's, which are all.
 
-Bounded by age and by count over all tenants; the oldest go first. An event is kept as the bytes that the journal holds.
+Only places are kept; the events are read from the journal when somebody asks. Bounded by age and by count over all tenants; the oldest go first.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
 import msgspec
 
 from laissez.service.commands import OPERATOR
-from laissez.service.outcomes import Outcome
+from laissez.service.outcomes import Addressees, Outcome
 from laissez.wire.problems import Code, ProblemError
 
 
-class Kept(msgspec.Struct, frozen=True, gc=False):
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """An entry of the journal with events: whose they are, in their order."""
+
     at: int
-    tenant: str | None
-    event: bytes
+    seq: int
+    first: int  # the operator's number of the first
+    tenants: tuple[str | None, ...]
 
 
 class History:
-    def __init__(self, events: int, events_max: int, age_max_us: int) -> None:
-        """`events` is the operator's number of the latest event so far."""
+    def __init__(self, events_max: int, age_max_us: int) -> None:
         self._events_max = events_max
         self._age_max_us = age_max_us
-        self._all: deque[Kept] = deque()
-        self._next = events + 1  # the operator's number of the next event
-        self._by_tenant: dict[str, deque[Kept]] = {}
+        self._count = 0
+        self._places: deque[Place] = deque()
+        self._by_tenant: dict[str, deque[int]] = {}  # for every event of a tenant, the sequence number of its entry
 
-    def add(self, at: int, outcome: Outcome) -> None:
-        for told in outcome.told:
-            kept = Kept(at, told.tenant, bytes(told.event))
-            self._all.append(kept)
-            if told.tenant is not None:
-                self._of(told.tenant).append(kept)
-        self._next = outcome.first + len(outcome.told)
-        self._forget(at)
+    def add(self, at: int, seq: int, outcome: Outcome) -> None:
+        tenants = tuple([told.tenant for told in outcome.told])
+        self._places.append(Place(at, seq, outcome.first, tenants))
+        self._count += len(tenants)
+        for tenant in tenants:
+            if tenant is not None:
+                kept = self._by_tenant.get(tenant)
+                if kept is None:
+                    kept = self._by_tenant[tenant] = deque()
+                kept.append(seq)
+        oldest = at - self._age_max_us
+        while self._count > self._events_max or self._places[0].at < oldest:
+            self._forget()
 
-    def add_older(self, at: int, outcome: Outcome) -> bool:
-        """Put an outcome before all others, as when the journal is read backwards; False once nothing older would be kept."""
-        for told in reversed(outcome.told):
-            if len(self._all) >= self._events_max:
-                return False
-            kept = Kept(at, told.tenant, bytes(told.event))
-            self._all.appendleft(kept)
-            if told.tenant is not None:
-                self._of(told.tenant).appendleft(kept)
+    def add_older(self, at: int, seq: int, outcome: Addressees) -> bool:
+        """Put an entry before all others, as when the journal is read backwards; False once there is no room."""
+        if self._count + len(outcome.told) > self._events_max:
+            return False
+        tenants = tuple([told.tenant for told in outcome.told])
+        self._places.appendleft(Place(at, seq, outcome.first, tenants))
+        self._count += len(tenants)
+        for tenant in tenants:
+            if tenant is not None:
+                self._by_tenant.setdefault(tenant, deque()).appendleft(seq)
         return True
 
-    def after(self, holder: str, n: int, latest: int) -> Iterator[tuple[int, Kept]]:
-        """The events of a holder after number `n` up to `latest`, its newest, with their numbers."""
-        kept = self._all if holder == OPERATOR else self._by_tenant.get(holder, deque())
-        oldest = latest - len(kept) + 1
-        if n > latest:
-            raise ProblemError(Code.BAD_REQUEST, f"after: expected at most {latest}, the number of your latest event, found {n}")
-        if n + 1 < oldest:
-            raise ProblemError(
-                Code.HISTORY_GONE,
-                f"events up to {oldest - 1} are no longer kept; you asked for those after {n}: list what you hold and go on from {latest}",
-            )
-        # A copy: the history goes on while the reader reads.
-        wanted = list(kept) if n + 1 == oldest else [kept[index] for index in range(n + 1 - oldest, len(kept))]
-        return iter([(n + 1 + index, one) for index, one in enumerate(wanted)])
+    def entries_after(self, holder: str, n: int, latest: int) -> list[int]:
+        """The entries that hold a holder's events after number `n`; `latest` is the number of its newest event."""
+        gone_until = self.gone_until(holder, latest)
+        if not 0 <= n <= latest:
+            raise ProblemError(Code.BAD_REQUEST, f"expected the number of an event from 0 to {latest}, your latest, found {n}")
+        if n < gone_until:
+            gone = f"events up to {gone_until} are no longer kept, and those after {n} were asked for: list what you hold, then follow from now on"
+            raise ProblemError(Code.HISTORY_GONE, gone)
+        if holder != OPERATOR:
+            newest_first = reversed(self._by_tenant.get(holder, ()))
+            entries = {seq: None for _, seq in zip(range(latest - n), newest_first, strict=False)}
+            return list(reversed(entries))
+        wanted: list[int] = []
+        for place in reversed(self._places):
+            if place.first + len(place.tenants) <= n + 1:
+                break
+            wanted.append(place.seq)
+        return wanted[::-1]
+
+    def gone_until(self, holder: str, latest: int) -> int:
+        """The number of a holder's last event that is no longer kept; 0 if all are."""
+        return latest - (self._count if holder == OPERATOR else len(self._by_tenant.get(holder, ())))
 
     def __len__(self) -> int:
-        return len(self._all)
+        return self._count
 
-    def _of(self, tenant: str) -> deque[Kept]:
-        kept = self._by_tenant.get(tenant)
-        if kept is None:
-            kept = self._by_tenant[tenant] = deque()
-        return kept
-
-    def _forget(self, now: int) -> None:
-        while self._all and (len(self._all) > self._events_max or self._all[0].at < now - self._age_max_us):
-            oldest = self._all.popleft()
-            if oldest.tenant is not None:
-                of_tenant = self._by_tenant[oldest.tenant]
-                of_tenant.popleft()
-                if not of_tenant:
-                    del self._by_tenant[oldest.tenant]
+    def _forget(self) -> None:
+        place = self._places.popleft()
+        self._count -= len(place.tenants)
+        for tenant in place.tenants:
+            if tenant is not None:
+                kept = self._by_tenant[tenant]
+                kept.popleft()
+                if not kept:
+                    del self._by_tenant[tenant]

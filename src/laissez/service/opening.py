@@ -12,7 +12,7 @@ from laissez.market import Market, SnapshotError, Topology
 from laissez.service.clock import Clock
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
-from laissez.service.outcomes import read_outcome
+from laissez.service.outcomes import read_addressees
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
 
@@ -65,7 +65,7 @@ def open_folder(folder: Path, limits: Limits, on_progress: Callable[[int, int], 
         recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress)
         exchange = recovered.machine.exchange
         clock = Clock(max(journal.last_at, exchange.market.now))
-        history = History(exchange.events, limits.history_events_max, round(limits.history_hours * HOUR_US))
+        history = History(limits.history_events_max, round(limits.history_hours * HOUR_US))
         remembered = Remembered(limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US))
         _refill(journal, history, remembered, clock.now(), limits)
     except BaseException:
@@ -83,7 +83,8 @@ def _refill(journal: Journal, history: History, remembered: Remembered, now: int
         for group in reader.groups_backwards(journal.last + 1):
             for seq in range(group.last, group.first - 1, -1):
                 entry = group.entries[seq - group.first]
-                room_in_history = room_in_history and entry.at >= history_from and history.add_older(entry.at, read_outcome(entry.outcome))
+                if room_in_history:
+                    room_in_history = entry.at >= history_from and history.add_older(entry.at, seq, read_addressees(entry.outcome))
                 if room_in_remembered and entry.at >= remembered_from:
                     request = read_request(entry.request)
                     if request.id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from laissez.journal import Document
-from laissez.wire import events as wire
+from laissez.wire.events import Event
 
 
 class Told(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -13,7 +13,7 @@ class Told(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     tenant: str | None
     n: int
-    event: msgspec.Raw
+    event: Event
 
 
 class Refusal(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -30,13 +30,23 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
-    """An outcome with its events still in their own form, beside their bytes."""
+    """An outcome, and the documents that are filed with it."""
 
     outcome: Outcome
-    events: tuple[wire.Event, ...]
     documents: tuple[Document, ...] = ()
+
+
+class _Addressed(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    tenant: str | None
+
+
+class Addressees(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An outcome of which only matters how many events it has and whose they are: the rest of its bytes is skipped, not read."""
+
+    first: int
+    told: tuple[_Addressed, ...]
 
 
 pack = msgspec.msgpack.Encoder().encode
 read_outcome = msgspec.msgpack.Decoder(Outcome).decode
-read_event = msgspec.msgpack.Decoder(wire.Event).decode
+read_addressees = msgspec.msgpack.Decoder(Addressees).decode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from laissez.market import commands as to_market
@@ -15,7 +14,7 @@ from laissez.wire.problems import Code, ProblemError
 
 SECOND_US = 1_000_000
 
-price = lru_cache(65_536)(parse_price)
+price = parse_price
 
 
 def read_price(text: str, field: str) -> int:

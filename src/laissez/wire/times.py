@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = 1_000_000
@@ -14,19 +15,14 @@ class TimeError(ValueError):
     """A text is not a time; the message says what was expected and what was found."""
 
 
-class _Seconds:
-    """The text of the latest second asked for: thousands of times in a row share one."""
-
-    second = -1
-    text = ""
+@lru_cache(16)  # thousands of times in a row share a second
+def _format_second(second: int) -> str:
+    return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+@lru_cache(64)  # all that one command causes happens at one time
 def format_time(us: int) -> str:
-    second, rest = divmod(us, _SECOND)
-    if second != _Seconds.second:
-        _Seconds.text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
-        _Seconds.second = second
-    return f"{_Seconds.text}.{rest:06d}Z"
+    return f"{_format_second(us // _SECOND)}.{us % _SECOND:06d}Z"
 
 
 def parse_time(text: str) -> int:

@@ -89,11 +89,14 @@ class BatchDone(msgspec.Struct, frozen=True):
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An instance from request to end: pending (its order waits), running (it holds a leaf) or stopped."""
+    """An instance from request to end: pending (its order waits), running (it holds a leaf) or stopped.
+
+    `scope` is where it was asked for while it is pending, and the leaf once it has run; `null` if it was stopped before.
+    """
 
     id: str
     state: str
-    scope: str
+    scope: str | None
     leaf: str | None
     lease: str | None
     rate: str | None

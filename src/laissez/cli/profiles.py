@@ -1,0 +1,132 @@
+"""Which server the command line speaks to, and with which key.
+
+Flags come first, then a profile named with `--profile`, then the environment, then the profile of `LAISSEZ_PROFILE` or the file's `default`:
+
+    # ~/.config/laissez/config.toml
+    default = "lab"
+
+    [profiles.lab]
+    url = "https://market.example.org"
+    key_file = "~/.config/laissez/lab.key"
+
+A key is never an argument, because every user of the machine can read those, and never in this file, so that the file can be shown around.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+DEFAULT_URL = "http://127.0.0.1:8340"
+
+
+class ConfigError(Exception):
+    """The configuration of the command line, or a key file, cannot be used."""
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`insecure` lets the key travel over http to another machine, for networks that are trusted."""
+
+    url: str | None = None
+    key_file: str | None = None
+    insecure: bool = False
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    default: str | None = None
+    profiles: dict[str, Profile] = {}
+
+
+class Target(msgspec.Struct, frozen=True):
+    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The key itself is not shown anywhere."""
+
+    url: str
+    insecure: bool = False
+    key: str | None = None
+    key_from: str | None = None
+    key_file: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Target(url={self.url!r}, key_from={self.key_from!r})"
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    folder = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(folder).expanduser() / "laissez" / "config.toml"
+
+
+def read_config(path: Path) -> Config:
+    """The configuration, empty if there is no such file."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Config)
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        hint = '; a key belongs into a file of its own: key_file = "..."' if "unknown field `key`" in str(error) else ""
+        raise ConfigError(f"{path}: {error}{hint}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: expected TOML: {error}") from None
+
+
+def target(
+    url: str | None = None,
+    profile: str | None = None,
+    key_file: Path | None = None,
+    insecure: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Target:
+    """What the flags, the environment and the configuration file come to."""
+    environment = os.environ if environment is None else environment
+    path = config_path(environment)
+    config = read_config(path)
+    named = _profile(config, profile, path, "--profile")
+    usual = (
+        named or _profile(config, environment.get("LAISSEZ_PROFILE"), path, "LAISSEZ_PROFILE") or _profile(config, config.default, path, "default")
+    )
+    usual = usual or Profile()
+    address = url or (named and named.url) or environment.get("LAISSEZ_URL") or usual.url or DEFAULT_URL
+    place = Target(address, insecure or usual.insecure)
+    if key_file is not None:
+        return _with_key_file(place, key_file, "--key-file")
+    if named is not None and named.key_file:
+        return _with_key_file(place, Path(named.key_file), f"profile {profile} in {path}")
+    if key := environment.get("LAISSEZ_KEY"):
+        return msgspec.structs.replace(place, key=_checked(key.strip(), "LAISSEZ_KEY"), key_from="LAISSEZ_KEY")
+    if variable := environment.get("LAISSEZ_KEY_FILE"):
+        return _with_key_file(place, Path(variable), "LAISSEZ_KEY_FILE")
+    if usual.key_file:
+        return _with_key_file(place, Path(usual.key_file), str(path))
+    return place
+
+
+def _profile(config: Config, name: str | None, path: Path, asked_by: str) -> Profile | None:
+    if not name:
+        return None
+    if name not in config.profiles:
+        known = ", ".join(sorted(config.profiles)) or "none"
+        raise ConfigError(f"{asked_by}: expected a profile of {path} ({known}), found {name!r}")
+    return config.profiles[name]
+
+
+def _with_key_file(place: Target, path: Path, named_by: str) -> Target:
+    path = path.expanduser()
+    try:
+        key = path.read_text(encoding="ascii")
+    except OSError as error:
+        raise ConfigError(f"the key file {path}, named by {named_by}, cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        key = ""
+    key = _checked(key.strip(), f"the key file {path}")
+    return msgspec.structs.replace(place, key=key, key_from=named_by, key_file=path)
+
+
+def _checked(key: str, place: str) -> str:
+    """The form of a key alone; the message must not show what was found."""
+    if not key.startswith("lz_") or not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(f"{place}: expected one key, starting with lz_, found something else")
+    return key

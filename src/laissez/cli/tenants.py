@@ -1,0 +1,182 @@
+"""`laissez tenants`: who may trade, within which caps, and with which keys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+
+from laissez.cli.arguments import AgainOption
+from laissez.cli.connection import connected
+from laissez.cli.listing import listing, noun
+from laissez.cli.output import Format, FormatOption, WatchOption
+from laissez.cli.profiles import ConfigError
+from laissez.cli.tables import Column, moment, show_one
+from laissez.client import Client
+from laissez.wire.requests import Caps
+from laissez.wire.views import Key, Tenant
+
+app = noun("Tenants, their caps and their keys (operator).")
+
+NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's name.")]
+HolderArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TENANT]", help="The tenant's name; the operator unless given.")]
+
+
+def cap(text: str) -> int:
+    """A number, or 0 for the word `default`."""
+    if text != "default" and (not text.isascii() or not text.isdecimal() or int(text) < 1):
+        raise typer.BadParameter(f"expected a number from 1 on, or default, found {text!r}")
+    return 0 if text == "default" else int(text)
+
+
+def _cap_option(about: str) -> Any:
+    return typer.Option(parser=cap, metavar="N|default", help=about)
+
+
+OrdersOption: TypeAlias = Annotated[int | None, _cap_option("Open orders at a time.")]
+RateOption: TypeAlias = Annotated[int | None, _cap_option("Commands per second, on average.")]
+BurstOption: TypeAlias = Annotated[int | None, _cap_option("Commands at once.")]
+SessionsOption: TypeAlias = Annotated[int | None, _cap_option("Sessions and event streams at a time.")]
+
+
+def _cap_column(title: str, name: str) -> Column[Tenant]:
+    return Column(title, lambda tenant: getattr(tenant.caps, name) or "default", right=True)
+
+
+TENANTS: list[Column[Tenant]] = [
+    Column("TENANT", lambda tenant: tenant.name),
+    Column("SINCE", lambda tenant: moment(tenant.created_at)),
+    Column("LEASES", lambda tenant: f"{tenant.leases:,}", right=True),
+    Column("OPEN ORDERS", lambda tenant: f"{tenant.open_orders:,}", right=True),
+    Column("KEYS", lambda tenant: tenant.keys, right=True),
+]
+CAPS = [
+    _cap_column("ORDERS MAX", "open_orders"),
+    _cap_column("COMMANDS/s", "commands_per_second"),
+    _cap_column("BURST", "commands_burst"),
+    _cap_column("SESSIONS", "sessions"),
+]
+KEYS: list[Column[Key]] = [
+    Column("KEY", lambda key: key.id),
+    Column("HOLDER", lambda key: key.holder),
+    Column("NAME", lambda key: key.name),
+    Column("SCOPES", lambda key: ",".join(key.scopes)),
+    Column("ISSUED", lambda key: moment(key.issued_at)),
+    Column("REVOKED", lambda key: moment(key.revoked_at), optional=True),
+    Column("SECRET", lambda key: key.secret, optional=True),
+]
+
+
+@app.command("list")
+@connected
+def list_tenants(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+    """List all tenants."""
+    listing(client.tenants, TENANTS, output, watch, "no tenants")
+
+
+@app.command("show")
+@connected
+def show_tenant(client: Client, name: NameArgument, output: FormatOption = Format.TABLE) -> None:
+    """Show one tenant with its caps."""
+    show_one(client.tenant(name), TENANTS + CAPS, output)
+
+
+@app.command()
+@connected
+def create(
+    client: Client,
+    name: NameArgument,
+    open_orders: OrdersOption = None,
+    commands_per_second: RateOption = None,
+    commands_burst: BurstOption = None,
+    sessions: SessionsOption = None,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Create a tenant. It can do nothing before it has a key: `laissez tenants issue-key`."""
+    caps = changed(Caps(), open_orders, commands_per_second, commands_burst, sessions)
+    show_one(client.create_tenant(name, caps, idempotency_key=idempotency_key), TENANTS + CAPS, output)
+
+
+@app.command()
+@connected
+def caps(
+    client: Client,
+    name: NameArgument,
+    open_orders: OrdersOption = None,
+    commands_per_second: RateOption = None,
+    commands_burst: BurstOption = None,
+    sessions: SessionsOption = None,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show the caps of a tenant, after changing those that are given."""
+    tenant = client.tenant(name)
+    wanted = changed(tenant.caps, open_orders, commands_per_second, commands_burst, sessions)
+    if wanted != tenant.caps:
+        tenant = client.set_caps(name, wanted, idempotency_key=idempotency_key)
+    show_one(tenant, TENANTS[:1] + CAPS, output)
+
+
+@app.command()
+@connected
+def keys(client: Client, name: HolderArgument = None, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+    """List the keys of a tenant, or the operator's own. Secrets are never shown again."""
+    listing(lambda: client.keys(name), KEYS, output, watch, "no keys")
+
+
+@app.command("issue-key")
+@connected
+def issue_key(
+    client: Client,
+    name: HolderArgument = None,
+    scopes: Annotated[
+        list[str] | None, typer.Option("--scope", help="read, trade or operate; give it again for more than one. Default: all that fit.")
+    ] = None,
+    key_name: Annotated[str, typer.Option("--name", help="Two keys of one name may live at once, so that one can replace the other.")] = "default",
+    save: Annotated[Path | None, typer.Option("--save", help="Write the key to this new file, for you alone, and do not show it.")] = None,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Issue a key. Its secret is shown now and never again."""
+    issue = partial(client.issue_key, name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
+    show_one(issue() if save is None else saved(issue, save), KEYS, output)
+
+
+@app.command("revoke-key")
+@connected
+def revoke_key(
+    client: Client,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")],
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Revoke a key, at once and for good."""
+    show_one(client.revoke_key(key, idempotency_key=idempotency_key), KEYS, output)
+
+
+def changed(now: Caps, open_orders: int | None, commands_per_second: int | None, commands_burst: int | None, sessions: int | None) -> Caps:
+    """Caps with those replaced that are given; 0 stands for the server's default."""
+    given = {"open_orders": open_orders, "commands_per_second": commands_per_second, "commands_burst": commands_burst, "sessions": sessions}
+    return msgspec.structs.replace(now, **{name: number or None for name, number in given.items() if number is not None})
+
+
+def saved(issue: Callable[[], Key], path: Path) -> Key:
+    """A key whose secret went to a file that nobody else can read. The file is made first: a secret that cannot be kept is lost."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise ConfigError(f"--save: expected the name of a new file, found {path}: {error.strerror}") from None
+    try:
+        with open(descriptor, "w") as file:
+            key = issue()
+            file.write(f"{key.secret}\n")
+    except BaseException:
+        path.unlink()
+        raise
+    return msgspec.structs.replace(key, secret=None)

@@ -1,0 +1,67 @@
+"""The two forms of a session's messages, JSON text and MessagePack bytes: how frames are read and how messages are joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from laissez.wire import session
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import SessionMessage
+
+Frame: TypeAlias = SessionMessage | list[SessionMessage]
+
+
+class Form:
+    """One way to write a session's messages."""
+
+    name: str
+    encode: Callable[[Any], bytes]
+    _decode: Callable[[bytes], Any]
+
+    def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
+        """The messages of a frame; all of it is refused if any of it cannot be read."""
+        try:
+            read = self._decode(frame.encode() if isinstance(frame, str) else frame)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            why = f"expected a message or a list of messages as {self.name}; nothing in the frame was done: {error}"
+            raise ProblemError(Code.BAD_REQUEST, why) from None
+        messages: list[SessionMessage] = read if type(read) is list else [read]
+        if len(messages) > messages_max:
+            raise ProblemError(
+                Code.BAD_REQUEST, f"expected at most {messages_max} messages in a frame, found {len(messages)}; nothing in it was done"
+            )
+        return messages
+
+    def join(self, messages: list[bytes]) -> dict[str, Any]:
+        """The messages as what ASGI sends in one frame."""
+        raise NotImplementedError
+
+
+class JsonForm(Form):
+    name = "JSON"
+
+    def __init__(self) -> None:
+        self.encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(Frame).decode
+
+    def join(self, messages: list[bytes]) -> dict[str, Any]:
+        joined = messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
+        return {"type": "websocket.send", "text": joined.decode()}
+
+
+class MsgpackForm(Form):
+    name = "MessagePack"
+
+    def __init__(self) -> None:
+        self.encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(Frame).decode
+
+    def join(self, messages: list[bytes]) -> dict[str, Any]:
+        joined = messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
+        return {"type": "websocket.send", "bytes": joined}
+
+
+FORMS: dict[str, Form] = {session.JSON: JsonForm(), session.MSGPACK: MsgpackForm()}

@@ -1,0 +1,94 @@
+"""One request, read and checked, on its way through an operation; and what the operation answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from laissez.service.accounts import Account
+from laissez.service.commands import Command
+from laissez.service.desk import Desk
+from laissez.service.keyring import Principal
+from laissez.service.outcomes import Applied
+from laissez.wire.problems import Code, ProblemError
+
+if TYPE_CHECKING:
+    from laissez.service.http.site import Site
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Scope: TypeAlias = MutableMapping[str, Any]
+
+NOBODY = Principal("", "", frozenset())
+
+
+class Refusal(ProblemError):
+    """The exchange carried the command out by refusing it; `replayed` if it did so before, under the same id."""
+
+    def __init__(self, code: str, detail: str, replayed: bool) -> None:
+        super().__init__(code, detail)
+        self.replayed = replayed
+
+
+class Answer(msgspec.Struct, gc=False):
+    """`content` is encoded as JSON, unless `media` says what it is; then it is bytes. `status` is the operation's unless given."""
+
+    content: Any
+    media: bytes = b""
+    status: int = 0
+    streams: Callable[[Receive, Send], Awaitable[None]] | None = None  # sends its body itself, for as long as it lasts
+
+
+class Call:
+    """What an operation gets to see."""
+
+    __slots__ = ("accept", "body", "desk", "key", "last_event_id", "path", "principal", "query", "replayed", "site")
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.desk: Desk = site.desk
+        self.principal = NOBODY
+        self.path: dict[str, str] = {}
+        self.query: dict[str, str] = {}
+        self.body: Any = None
+        self.key = ""  # the Idempotency-Key, if there is one
+        self.accept = ""
+        self.last_event_id: str | None = None
+        self.replayed = False
+
+    def enter(self, command: Command, body: bytes = b"") -> Applied:
+        """Have a command carried out, or find what came of it the first time. A refusal is raised."""
+        self.desk.admit(self.principal)
+        result = self.desk.enter(self.principal.holder, self.principal.key, self.key, command, None, body)
+        self.replayed = result.replayed
+        refused = result.applied.outcome.refused
+        if refused is not None:
+            raise Refusal(refused.code, refused.detail, result.replayed)
+        return result.applied
+
+    @property
+    def is_repeat(self) -> bool:
+        """Was this Idempotency-Key used before?"""
+        return bool(self.key) and self.desk.remembered.find(self.principal.holder, self.key) is not None
+
+    @property
+    def account(self) -> Account:
+        """The tenant that asks."""
+        return self.desk.exchange.accounts[self.principal.holder]
+
+    def accounts(self) -> list[Account]:
+        """Whose things are asked for: the tenant's own; for the operator those of the tenant it names, or everybody's."""
+        named = self.query.get("tenant")
+        if not self.principal.is_operator:
+            if named is not None:
+                raise ProblemError(Code.FORBIDDEN, "tenant: only the operator may ask for a tenant by name")
+            return [self.account]
+        return list(self.desk.exchange.accounts.values()) if named is None else [self.tenant(named)]
+
+    def tenant(self, name: str) -> Account:
+        account = self.desk.exchange.accounts.get(name)
+        if account is None:
+            raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name[:200]!r}")
+        return account

@@ -1,0 +1,135 @@
+"""The way of one request: who asks, may they, what is asked; carry it out, wait until it is durable, answer.
+
+An operation reads or applies and returns; it never waits for the journal itself. That everything an answer reflects is durable before it leaves,
+problems included, is seen to here, for all of them alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Any
+
+import msgspec
+
+from laissez.service.http import incoming
+from laissez.service.http.call import NOBODY, Answer, Call, Receive, Refusal, Scope, Send
+from laissez.service.http.operation import Operation
+from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, UNAUTHENTICATED, Headers, encode, send_bytes, send_problem
+from laissez.service.http.site import Site
+from laissez.service.keyring import Principal, authenticate
+from laissez.wire.problems import Code, ProblemError
+
+logger = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """Everything that can be done at one path (an ASGI application)."""
+
+    def __init__(self, site: Site, operations: list[Operation]) -> None:
+        self._site = site
+        self._by_method = {operation.method: _Ready(operation, site) for operation in operations}
+        allowed = [operation.method for operation in operations]
+        if "GET" in allowed:
+            self._by_method["HEAD"] = self._by_method["GET"]
+            allowed.append("HEAD")
+        self._allow = ", ".join(sorted([*allowed, "OPTIONS"])).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        ready = self._by_method.get(method)
+        if ready is not None:
+            await ready.serve(scope, receive, send)
+        elif method == "OPTIONS":
+            await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
+        else:
+            problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}")
+            await send_problem(send, problem, [(b"allow", self._allow)])
+
+
+class _Ready:
+    """An operation with all that can be made ready before the first request."""
+
+    def __init__(self, operation: Operation, site: Site) -> None:
+        self._site = site
+        self._desk = site.desk
+        self._operation = operation
+        self._decoder: msgspec.json.Decoder[Any] | None = None if operation.body is None else msgspec.json.Decoder(operation.body)
+        limits = site.desk.limits
+        self._bytes_max = limits.batch_bytes_max if operation.large else limits.body_bytes_max
+        self._query_names = operation.query_names
+        self._waits = inspect.iscoroutinefunction(operation.carry_out)
+        self._scopes = operation.scopes
+        self._limited = operation.mutates
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(self._site)
+        head_only = scope["method"] == "HEAD"
+        try:
+            try:
+                answer = await self._answer(call, scope, receive)
+                status = answer.status or self._operation.status
+                media = answer.media or JSON
+                body = answer.content if answer.media else encode(answer.content)
+            except ProblemError as problem:
+                if self._desk.failure is None:
+                    await self._desk.all_durable()  # a refusal, too, tells of the state
+                raise
+            await self._desk.all_durable()
+        except ProblemError as problem:
+            self._site.count(self._operation.name, problem.status)
+            more = [REPLAYED] if isinstance(problem, Refusal) and problem.replayed else []
+            await send_problem(send, problem, [*self._rate_headers(call.principal), *more], head_only)
+            return
+        except Exception:
+            logger.exception("bug in %s", self._operation.name)
+            self._site.count(self._operation.name, INTERNAL.status)
+            await send_problem(send, INTERNAL, [], head_only)
+            return
+        self._site.count(self._operation.name, status)
+        if answer.streams is not None and not head_only:
+            await answer.streams(receive, send)
+            return
+        more = self._rate_headers(call.principal)
+        if call.replayed:
+            more.append(REPLAYED)
+        await send_bytes(send, status, media, body, more, head_only)
+
+    async def _answer(self, call: Call, scope: Scope, receive: Receive) -> Answer:
+        headers = incoming.read_headers(scope)
+        if self._scopes is not None:
+            call.principal = self._permitted(headers)
+        call.path = scope.get("path_params") or {}
+        call.query = incoming.read_query(scope["query_string"], self._query_names)
+        accept = headers.get(b"accept", b"")
+        incoming.check_accept(accept, self._operation.media)
+        call.accept = accept.decode("latin-1")
+        last = headers.get(b"last-event-id")
+        call.last_event_id = None if last is None else last.decode("latin-1")
+        if self._limited:
+            call.key = incoming.read_key(headers)
+        if self._decoder is not None:
+            call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
+        else:
+            await incoming.no_body(headers, receive)
+        answer = self._operation.carry_out(call)
+        if self._waits:
+            answer = await answer
+        return answer  # type: ignore[no-any-return]
+
+    def _permitted(self, headers: dict[bytes, bytes]) -> Principal:
+        principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
+        if principal is None:
+            raise UNAUTHENTICATED
+        scopes = self._scopes
+        if scopes and principal.scopes.isdisjoint(scopes):
+            raise ProblemError(
+                Code.FORBIDDEN, f"expected a key with the scope {' or '.join(scopes)}; yours has {', '.join(sorted(principal.scopes))}"
+            )
+        return principal
+
+    def _rate_headers(self, principal: Principal) -> Headers:
+        if not self._limited or principal is NOBODY or principal.is_operator:
+            return []
+        allowance = self._desk.allowance(principal.holder)
+        return [(b"ratelimit-limit", b"%d" % allowance.burst), (b"ratelimit-remaining", b"%d" % allowance.remaining)]

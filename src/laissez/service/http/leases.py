@@ -1,0 +1,72 @@
+"""Leases: list, set the limit, give up, and what they were charged."""
+
+from __future__ import annotations
+
+from laissez.market.reasons import Reason
+from laissez.service import views
+from laissez.service.accounts import Account
+from laissez.service.commands import Relinquish, SetLimit
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.paging import of_accounts
+from laissez.service.outcomes import Applied
+from laissez.service.reading import read_price
+from laissez.wire import events as told
+from laissez.wire.problems import ProblemError
+from laissez.wire.views import LeaseDone
+
+
+def set_limit(call: Call) -> Answer:
+    limit = call.body.limit
+    return _done(call, call.enter(SetLimit(call.path["id"], None if limit is None else read_price(limit, "limit"))))
+
+
+def relinquish(call: Call) -> Answer:
+    return _done(call, call.enter(Relinquish(call.path["id"])))
+
+
+def _done(call: Call, applied: Applied) -> Answer:
+    events = views.numbered(applied, call.principal.holder)
+    id, state = call.path["id"], "held"
+    limit: str | None = None
+    for one in events:
+        event = one.event
+        if (type(event) is told.LimitSet or type(event) is told.LeaseEnded) and event.lease == id:
+            limit = event.limit
+            state = "ended" if type(event) is told.LeaseEnded else state
+    return Answer(LeaseDone(id, state, limit, events))
+
+
+def listed(call: Call) -> Answer:
+    named = call.principal.is_operator
+    exchange, now = call.desk.exchange, call.desk.clock.now()
+    return Answer(
+        of_accounts(
+            call, "leases", lambda account: views.lease_views(exchange, account, now, named), lambda lease: lease.id, lambda lease: lease.tenant
+        )
+    )
+
+
+def shown(call: Call) -> Answer:
+    name = call.path["id"]
+    account = _account(call, name)
+    view = None if account is None else views.lease_view(call.desk.exchange, account, name, call.desk.clock.now(), call.principal.is_operator)
+    if view is None:
+        raise unknown(name)
+    return Answer(view)
+
+
+def prices(call: Call) -> Answer:
+    name = call.path["id"]
+    account = _account(call, name)
+    history = None if account is None else views.price_history(call.desk.exchange, account, name, call.desk.clock.now())
+    if history is None:
+        raise unknown(name)
+    return Answer(history)
+
+
+def _account(call: Call, lease: str) -> Account | None:
+    return next((account for account in call.accounts() if lease in account.leases), None)
+
+
+def unknown(lease: str) -> ProblemError:
+    return ProblemError(Reason.NOT_YOUR_LEASE, f"you hold no lease {lease!r}")

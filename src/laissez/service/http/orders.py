@@ -1,0 +1,126 @@
+"""Orders: place, list, amend, cancel; and batches of commands."""
+
+from __future__ import annotations
+
+import hashlib
+
+from laissez.market.reasons import Reason
+from laissez.service import views
+from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
+from laissez.service.http.call import Answer, Call, Refusal
+from laissez.service.http.paging import of_accounts
+from laissez.service.outcomes import Applied, pack
+from laissez.service.reading import SCOPE_OF, read_alternatives, read_command
+from laissez.wire import events as told
+from laissez.wire.problems import STATUS, Code, ProblemError
+from laissez.wire.views import BatchDone, BatchItem, OrderDone
+
+
+def place(call: Call) -> Answer:
+    return _done(call, call.enter(PlaceOrder(read_alternatives(call.body.alternatives))))
+
+
+def amend(call: Call) -> Answer:
+    return _done(call, call.enter(AmendOrder(call.path["id"], read_alternatives(call.body.alternatives))))
+
+
+def cancel(call: Call) -> Answer:
+    return _done(call, call.enter(CancelOrder(call.path["id"])))
+
+
+def _done(call: Call, applied: Applied) -> Answer:
+    return Answer(order_done(applied, call.principal.holder))
+
+
+def order_done(applied: Applied, holder: str) -> OrderDone:
+    """What became of the order, read off the events alone: told again, it is the same."""
+    events = views.numbered(applied, holder)
+    id, state, clipped = "", "open", False
+    alternatives: tuple[told.InForce, ...] = ()
+    lease = leaf = rate = None
+    for one in events:
+        event = one.event
+        if type(event) is told.OrderPlaced or type(event) is told.OrderAmended:
+            id, alternatives, clipped = event.order, event.alternatives, event.clipped
+        elif type(event) is told.OrderCancelled:
+            id, state = event.order, "cancelled"
+        elif type(event) is told.LeaseStarted and event.order == id:
+            state, lease, leaf, rate = "filled", event.lease, event.leaf, event.rate
+    return OrderDone(id, state, alternatives, clipped, lease, leaf, rate, events)
+
+
+def listed(call: Call) -> Answer:
+    named = call.principal.is_operator
+    exchange = call.desk.exchange
+    return Answer(
+        of_accounts(
+            call, "orders", lambda account: views.order_views(exchange, account, named), lambda order: order.id, lambda order: order.tenant
+        )
+    )
+
+
+def shown(call: Call) -> Answer:
+    name = call.path["id"]
+    for account in call.accounts():
+        if name in account.orders:
+            view = views.order_view(call.desk.exchange, account, name, call.principal.is_operator)
+            if view is not None:
+                return Answer(view)
+    raise ProblemError(Reason.NOT_YOUR_ORDER, f"you have no open order {name!r}")
+
+
+# -- batches
+
+
+def batch(call: Call) -> Answer:
+    asked = call.body.commands
+    limits = call.desk.limits
+    if not 1 <= len(asked) <= limits.batch_commands_max:
+        raise ProblemError(Code.BAD_REQUEST, f"commands: expected 1 to {limits.batch_commands_max}, found {len(asked)}")
+    for index, one in enumerate(asked):
+        if SCOPE_OF[type(one)] not in call.principal.scopes:
+            raise ProblemError(Code.FORBIDDEN, f"commands[{index}]: expected a key with the scope {SCOPE_OF[type(one)]}; nothing was done")
+    read: list[Command | BatchItem] = []
+    for one in asked:
+        try:
+            read.append(read_command(one))
+        except ProblemError as problem:
+            read.append(BatchItem(problem.status, (), problem.code, problem.detail))
+    outcomes = iter(enter_all(call, "batch", [one for one in read if type(one) is not BatchItem]))
+    return Answer(BatchDone(tuple([one if type(one) is BatchItem else _item(call, next(outcomes)) for one in read])))
+
+
+def enter_all(call: Call, name: str, commands: list[Command]) -> list[Applied]:
+    """Have all of them carried out under one Idempotency-Key: the first under the key itself, so that a key that was used for anything else is
+    found before anything is done; the others under ids made from it. Sent again after a crash in the middle, the rest is done then."""
+    principal, desk = call.principal, call.desk
+    if not principal.is_operator and len(commands) > desk.allowance(principal.holder).burst:
+        burst = desk.allowance(principal.holder).burst
+        raise ProblemError(Code.BAD_REQUEST, f"expected at most {burst} commands, as many as you may send at once, found {len(commands)}")
+    if not commands:
+        return []
+    desk.admit(principal, len(commands))
+    body = hashlib.blake2b(pack([name, commands]), digest_size=8).digest()
+    applied: list[Applied] = []
+    replayed = True
+    for index, command in enumerate(commands):
+        id = call.key if index == 0 or not call.key else f"{call.key}#{index}"
+        result = desk.enter(principal.holder, principal.key, id, command, None, body)
+        replayed = replayed and result.replayed
+        applied.append(result.applied)
+    call.replayed = replayed
+    return applied
+
+
+def _item(call: Call, applied: Applied) -> BatchItem:
+    refused = applied.outcome.refused
+    if refused is not None:
+        return BatchItem(STATUS[refused.code], (), refused.code, refused.detail)
+    return BatchItem(200, views.numbered(applied, call.principal.holder))
+
+
+def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
+    """Where not one of several was carried out, the first reason is the answer."""
+    first = applied[0].outcome.refused
+    if first is not None and all(one.outcome.refused is not None for one in applied):
+        raise Refusal(first.code, first.detail, call.replayed)

@@ -1,0 +1,62 @@
+"""Telling tenants what their leases are charged: sampled, because a rate may change with every command of anyone.
+
+Each follower remembers what it was told last and is told again only what changed. A warning comes once when the rate gets within the
+follower's distance of the limit, and again only after it has been outside.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from laissez.market import Market
+from laissez.service.accounts import Account
+from laissez.service.telling import optional_price, price
+from laissez.wire.events import LimitNear, Notice, RateChanged
+from laissez.wire.times import format_time
+
+PPM = 1_000_000
+
+
+class Level(msgspec.Struct, frozen=True, gc=False):
+    lease: str
+    leaf: str
+    rate: int
+    limit: int | None
+
+
+class RateWatch:
+    """What one follower knows of its leases' rates. `within_ppm` is the distance at which it wants to be warned, in millionths of the limit."""
+
+    def __init__(self, within_ppm: int) -> None:
+        self._within_ppm = within_ppm
+        self._told: dict[str, int] = {}
+        self._warned: set[str] = set()
+
+    def notices(self, at: int, levels: list[Level]) -> list[Notice]:
+        notices: list[Notice] = []
+        for level in levels:
+            if self._told.get(level.lease) != level.rate:
+                notices.append(RateChanged(format_time(at), level.lease, level.leaf, price(level.rate), optional_price(level.limit)))
+            if level.limit is not None and self._is_near(level.rate, level.limit):
+                if level.lease not in self._warned:
+                    notices.append(LimitNear(format_time(at), level.lease, level.leaf, price(level.rate), price(level.limit)))
+                self._warned.add(level.lease)
+            else:
+                self._warned.discard(level.lease)
+        self._told = {level.lease: level.rate for level in levels}
+        self._warned &= self._told.keys()
+        return notices
+
+    def _is_near(self, rate: int, limit: int) -> bool:
+        return (limit - rate) * PPM <= limit * self._within_ppm
+
+
+def levels(market: Market, account: Account) -> list[Level]:
+    """What the tenant's leases are charged now."""
+    found: list[Level] = []
+    for name, record in account.leases.items():
+        if record.ended_at is None:
+            lease = market.lease(record.leaf)
+            assert lease is not None
+            found.append(Level(name, record.leaf, lease.charged, lease.limit))
+    return found

@@ -1,0 +1,174 @@
+"""Everything put together: open the data folder, serve, and stop so that nothing is lost and the next start is quick."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+
+from laissez import __version__
+from laissez.journal import Journal
+from laissez.service import logs, upkeep
+from laissez.service.desk import Desk
+from laissez.service.http.app import make_app
+from laissez.service.opening import open_folder
+from laissez.service.places import Places
+from laissez.service.sampling import sample_rates
+from laissez.service.session import Sessions
+from laissez.service.settings import Settings
+from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
+
+SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
+GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
+GRACE_S = 3  # for requests under way when the server is stopped
+STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
+
+log = logging.getLogger("laissez.server")
+OnReady = Callable[[Desk, str], Awaitable[None]]
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which first tells the sessions that it is going to stop."""
+
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._before_stop = before_stop
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours: uvicorn's own would raise the signal again afterwards, before the last snapshot is taken."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._before_stop()
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket to serve on, open before anything else is done: an address that is taken is found out at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}. Is another server running there?") from error
+    listening.setblocking(False)
+    return listening
+
+
+class CannotListen(Exception):
+    """The address cannot be had."""
+
+
+def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
+    """Serve until stopped by a signal; returns the exit status."""
+    logs.set_up(settings.server)
+    listening = listen(settings.server.host, settings.server.port)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    if sys.platform != "win32":
+        import uvloop
+
+        return uvloop.run(_serve(settings, listening, on_ready))
+    return asyncio.run(_serve(settings, listening, on_ready))
+
+
+async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady | None) -> int:
+    opened = open_folder(Path(settings.data.folder), settings.limits)
+    for warning in opened.warnings:
+        log.warning(warning)
+    if opened.clock.behind_us:
+        log.warning("the wall clock is behind the journal; time goes on from the journal's", extra={"behind_s": opened.clock.behind_us / 1e6})
+    log.info("recovered", extra={"entries": opened.journal.last, "snapshot": opened.snapshot_seq, "replayed": opened.replayed})
+    desk = Desk(opened.exchange, opened.journal, opened.clock, settings.limits, opened.history, opened.remembered)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        return await _run(settings, listening, desk, opened.journal, on_ready)
+    finally:
+        desk.close()
+        opened.journal.close()
+
+
+async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal: Journal, on_ready: OnReady | None) -> int:
+    places = Places()
+    sessions = Sessions(desk, places)
+    snapshotter = upkeep.Snapshotter(desk, journal, settings.journal)
+    config = uvicorn_config(settings, make_app(desk, settings, places, sessions))
+
+    async def before_stop() -> None:
+        desk.stopping = True
+        desk.end_streams(CLOSE_STOPPING, "stopping")
+        log.info("stopping")
+
+    server = Server(config, before_stop)
+
+    def fail(reason: str) -> None:
+        log.critical("nothing is accepted any more", extra={"reason": reason})
+        desk.end_streams(CLOSE_FAILED, "journal_failed")
+
+    desk.on_failure = fail
+    orphans = upkeep.cancel_orphans(desk)
+    if orphans:
+        log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
+    tasks = [
+        asyncio.create_task(work)
+        for work in (
+            upkeep.end_holds(desk),
+            upkeep.Bookkeeper(desk, settings.books).run(),
+            snapshotter.run(),
+            sample_rates(desk, settings.stream.rate_every_s),
+            sessions.keep_alive(),
+        )
+    ]
+    address = "http://{}:{}".format(*listening.getsockname()[:2])
+    if on_ready is not None:
+        await on_ready(desk, address)
+    log.info("serving", extra={"version": __version__, "address": address, "folder": settings.data.folder})
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    with suppress(Exception):
+        await desk.all_durable()
+    snapshotter.take_last()
+    return STOPPED_BY_FAILURE if desk.failure is not None else 0
+
+
+def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
+    limits = settings.limits
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=limits.batch_bytes_max,
+        ws_ping_interval=limits.heartbeat_s,
+        ws_ping_timeout=max(limits.dead_after_s - limits.heartbeat_s, 1.0),
+        ws_per_message_deflate=False,  # replies are small, and compressing them would cost more than carrying them out
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=2048,
+    )

@@ -1,0 +1,316 @@
+"""A session: one WebSocket over which a tenant (or the operator) sends commands and is told what happens.
+
+The key is checked once, at the start. Every command is answered under its own id once it is durable; the answers and events of one commit go out
+as one frame. A session that does not read what it is sent is cut off, and may come back and resume.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from laissez import __version__
+from laissez.service import views
+from laissez.service.commands import CancelOrder
+from laissez.service.commands import PlaceOrder as Placed
+from laissez.service.desk import Desk
+from laissez.service.forms import FORMS, Form
+from laissez.service.keyring import Principal, authenticate
+from laissez.service.outcomes import Applied
+from laissez.service.places import Places
+from laissez.service.rates import RateWatch
+from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_command, read_price
+from laissez.wire import events as told
+from laissez.wire import requests as asked
+from laissez.wire import session as sent
+from laissez.wire.events import Notice
+from laissez.wire.problems import Code, ProblemError
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+HELLO_WITHIN_S = 10  # a connection that says nothing may not keep a place
+LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
+CLOSE_OF: dict[str, int] = {
+    Code.UNAUTHENTICATED: sent.CLOSE_UNAUTHENTICATED,
+    Code.FORBIDDEN: sent.CLOSE_UNAUTHENTICATED,
+    Code.HISTORY_GONE: sent.CLOSE_HISTORY_GONE,
+    Code.TOO_MANY_SESSIONS: sent.CLOSE_TOO_MANY,
+    Code.STOPPING: sent.CLOSE_STOPPING,
+    Code.JOURNAL_FAILED: sent.CLOSE_FAILED,
+}
+
+
+class Session:
+    """A greeted session; follows its holder's events."""
+
+    def __init__(self, desk: Desk, principal: Principal, form: Form, hello: asked.Hello) -> None:
+        self.key = principal.key
+        self.watch = RateWatch(read_price(hello.warn_within, "warn_within"))
+        self._desk = desk
+        self._principal = principal
+        self._form = form
+        self._placed: set[str] | None = set() if hello.cancel_on_disconnect else None  # its own orders, resting as far as it knows
+        self._held_back: list[bytes] | None = []  # until it has caught up
+        self._queue: list[bytes] = []
+        self._queued_bytes = 0
+        self._wake = asyncio.Event()
+        self.over = asyncio.Event()
+        self.ended: tuple[int, str] | None = None  # close code and reason, once the service has ended it
+
+    # -- in
+
+    def receive(self, frame: bytes | str) -> None:
+        """Carry out what a frame asks for. All answers leave together, once everything they reflect is durable."""
+        try:
+            messages = self._form.read(frame, self._desk.limits.batch_commands_max)
+            answers = [self._answer(message) for message in messages]
+        except ProblemError as problem:
+            answers = [self._refused("", problem)]
+        self._desk.when_durable(self._deliver_all, answers)
+
+    def _answer(self, message: asked.SessionMessage) -> bytes:
+        try:
+            if type(message) in COMMANDS:
+                return self._carry_out(message)  # type: ignore[arg-type]
+            return self._form.encode(self._ask(message))
+        except ProblemError as problem:
+            return self._refused(message.id, problem)
+
+    def _carry_out(self, message: asked.TenantCommand | asked.OperatorCommand) -> bytes:
+        check_id(message.id)
+        if SCOPE_OF[type(message)] not in self._principal.scopes:
+            raise ProblemError(Code.FORBIDDEN, f"your key may not {SCOPE_OF[type(message)]}: it has {', '.join(sorted(self._principal.scopes))}")
+        command = read_command(message)
+        if type(command) is Placed and self._placed is not None:
+            command = Placed(command.alternatives, True)
+        self._desk.admit(self._principal)
+        result = self._desk.enter(self._principal.holder, self._principal.key, message.id, command, self)
+        applied = result.applied
+        if applied.outcome.refused is not None:
+            raise ProblemError(applied.outcome.refused.code, applied.outcome.refused.detail)
+        if self._placed is not None:
+            self._note_placed(applied)
+        return self._form.encode(sent.Reply(id=message.id, events=views.numbered(applied, self._principal.holder)))
+
+    def _ask(self, message: asked.SessionMessage) -> sent.Sent:
+        desk, holder = self._desk, self._principal.holder
+        desk.check_journal()
+        if type(message) is asked.Ping:
+            return sent.Pong(id=message.id)
+        if "read" not in self._principal.scopes:
+            raise ProblemError(Code.FORBIDDEN, f"your key may not read: it has {', '.join(sorted(self._principal.scopes))}")
+        tenant = None if self._principal.is_operator else holder
+        if type(message) is asked.AskQuote:
+            return sent.QuoteReply(id=message.id, quote=views.quote_view(desk.exchange, tenant, message.scope, desk.clock.now()))
+        if tenant is None:
+            raise ProblemError(Code.BAD_REQUEST, f"{message.__struct_config__.tag}: the operator lists these with GET requests, in pages")
+        account = desk.exchange.accounts[holder]
+        if type(message) is asked.AskOrders:
+            return sent.OrdersReply(id=message.id, n=account.events, orders=views.order_views(desk.exchange, account))
+        if type(message) is asked.AskLeases:
+            return sent.LeasesReply(id=message.id, n=account.events, leases=views.lease_views(desk.exchange, account))
+        raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
+
+    def _refused(self, id: str, problem: ProblemError) -> bytes:
+        refused = sent.Refused(id=id, code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
+        return self._form.encode(refused)
+
+    # -- out
+
+    async def greet(self, hello: asked.Hello) -> None:
+        """Welcome the caller and send what it missed. It follows from this instant; what happens meanwhile is held back until it has caught up."""
+        desk, holder = self._desk, self._principal.holder
+        latest = desk.latest(holder)
+        n = latest if hello.resume_after is None else hello.resume_after
+        missed = desk.events_after(holder, n)
+        desk.follow(holder, self)
+        limits = desk.limits
+        welcome = sent.Welcome(id=hello.id, holder=holder, n=n, server=__version__, heartbeat_s=limits.heartbeat_s, dead_after_s=limits.dead_after_s)
+        messages = [self._form.encode(welcome)]
+        try:
+            messages += [self._form.encode(sent.EventSent(told=one)) for one in await missed]
+        except BaseException:
+            desk.unfollow(holder, self)
+            raise
+        messages += self._held_back or []
+        self._held_back = None
+        self._queue_up(messages)
+
+    def told(self, applied: Applied, index: int) -> bytes:
+        one = views.numbered_one(applied, index, self._principal.holder)
+        if self._placed is not None and type(one.event) is told.LeaseStarted:
+            self._placed.discard(one.event.order)
+        return self._form.encode(sent.EventSent(told=one))
+
+    def noticed(self, notice: Notice) -> bytes:
+        return self._form.encode(sent.NoticeSent(notice=notice))
+
+    def beat(self) -> None:
+        self._desk.when_durable(self.deliver, self._form.encode(sent.Heartbeat(n=self._desk.latest(self._principal.holder))))
+
+    def deliver(self, message: bytes) -> None:
+        self._deliver_all([message])
+
+    def _deliver_all(self, messages: list[bytes]) -> None:
+        if self._held_back is not None:
+            self._held_back += messages
+            return
+        limits = self._desk.limits
+        self._queue_up(messages)
+        if len(self._queue) > limits.outbound_messages_max or self._queued_bytes > limits.outbound_bytes_max:
+            self.end(sent.CLOSE_SLOW, "slow_consumer")
+
+    def _queue_up(self, messages: list[bytes]) -> None:
+        """Without a bound: what a session missed may be more than one that keeps up ever has waiting."""
+        if self.ended is None:
+            self._queue += messages
+            self._queued_bytes += sum(map(len, messages))
+            self._wake.set()
+
+    def end(self, code: int, reason: str) -> None:
+        """The service ends the session: what waits is dropped, a last word is sent if it can be, and the caller may come back and resume."""
+        if self.ended is None:
+            self.ended = code, reason
+            self._queue = []
+            self._wake.set()
+            self.over.set()
+
+    async def send_all(self, send: Send) -> None:
+        """Send what is delivered, as long as the session lasts."""
+        while self.ended is None:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._queue:
+                piece = self._queue[: self._desk.limits.outbound_messages_max]
+                self._queue = self._queue[len(piece) :]
+                self._queued_bytes = sum(map(len, self._queue)) if self._queue else 0
+                await send(self._form.join(piece))
+        code, reason = self.ended
+        closing = sent.Closing(reason=reason, n=self._desk.latest(self._principal.holder))
+        await send(self._form.join([self._form.encode(closing)]))
+        await send({"type": "websocket.close", "code": code, "reason": reason})
+
+    # -- the end
+
+    def leave(self) -> None:
+        """The connection is gone: stop following, and cancel its orders if it asked for that."""
+        self._desk.unfollow(self._principal.holder, self)
+        for order in sorted(self._placed or ()):
+            record = self._desk.exchange.accounts[self._principal.holder].orders.get(order)
+            if record is not None and self._desk.failure is None and not self._desk.stopping:
+                self._desk.enter(self._principal.holder, self._principal.key, "", CancelOrder(order))
+
+    def _note_placed(self, applied: Applied) -> None:
+        assert self._placed is not None
+        for one in applied.outcome.told:
+            event = one.event
+            if type(event) is told.OrderPlaced:
+                self._placed.add(event.order)
+            elif type(event) is told.LeaseStarted or type(event) is told.OrderCancelled:
+                self._placed.discard(event.order)
+
+
+class Sessions:
+    """All sessions of the server: opens them, keeps them alive, ends them."""
+
+    def __init__(self, desk: Desk, places: Places) -> None:
+        self._desk = desk
+        self._places = places
+        self._open: set[Session] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def serve(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """One connection, from the handshake to the end (an ASGI application for the `websocket` scope)."""
+        await receive()  # websocket.connect
+        protocol = next((name for name in scope["subprotocols"] if name in FORMS), None)
+        if protocol is None and scope["subprotocols"]:
+            await send({"type": "websocket.close", "code": sent.CLOSE_BAD_MESSAGE})
+            return
+        await send({"type": "websocket.accept", "subprotocol": protocol})
+        form = FORMS[protocol or sent.JSON]
+        try:
+            session, holder = await self._open_session(scope, receive, form)
+        except ProblemError as problem:
+            refused = sent.Refused(code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
+            await send(form.join([form.encode(refused)]))
+            await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
+            return
+        if session is not None:
+            await self._run(session, holder, receive, send)
+
+    async def _open_session(self, scope: MutableMapping[str, Any], receive: Receive, form: Form) -> tuple[Session | None, str]:
+        try:
+            async with asyncio.timeout(HELLO_WITHIN_S):
+                message = await receive()
+        except TimeoutError:
+            raise ProblemError(Code.BAD_REQUEST, f"expected a hello within {HELLO_WITHIN_S} seconds") from None
+        if message["type"] == "websocket.disconnect":
+            return None, ""
+        read = form.read(frame_of(message), 1)
+        hello = read[0] if read else None
+        if type(hello) is not asked.Hello:
+            raise ProblemError(Code.BAD_REQUEST, "expected a hello as the first message")
+        self._desk.check_open()
+        principal = self._principal(scope, hello)
+        session = Session(self._desk, principal, form, hello)
+        caps = None if principal.is_operator else self._desk.account(principal).caps.sessions
+        self._places.enter(principal.holder, self._desk.limits.sessions_max if caps is None else caps)
+        try:
+            await session.greet(hello)
+        except BaseException:
+            self._places.leave(principal.holder)
+            raise
+        self._open.add(session)
+        return session, principal.holder
+
+    def _principal(self, scope: MutableMapping[str, Any], hello: asked.Hello) -> Principal:
+        secret = hello.key or ""
+        for name, value in scope["headers"]:
+            if name == b"authorization" and value[:7].lower() == b"bearer ":
+                secret = value[7:].decode("latin-1").strip()
+        principal = authenticate(self._desk.exchange.keys, secret)
+        if principal is None:
+            raise ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force")
+        return principal
+
+    async def _run(self, session: Session, holder: str, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(session.send_all(send))
+        reading = asyncio.create_task(_read_all(session, receive))
+        over = asyncio.create_task(session.over.wait())
+        try:
+            await asyncio.wait((sending, reading, over), return_when=asyncio.FIRST_COMPLETED)
+            if session.ended is not None:
+                await asyncio.wait((sending,), timeout=LAST_WORD_WITHIN_S)
+        finally:
+            self._open.discard(session)
+            self._places.leave(holder)
+            session.leave()
+            for task in (sending, reading, over):
+                task.cancel()
+            await asyncio.gather(sending, reading, over, return_exceptions=True)
+
+    async def keep_alive(self) -> None:
+        """For ever: let every session hear from the service."""
+        while True:
+            await asyncio.sleep(self._desk.limits.heartbeat_s)
+            for session in list(self._open):
+                session.beat()
+
+
+async def _read_all(session: Session, receive: Receive) -> None:
+    while session.ended is None:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        session.receive(frame_of(message))
+
+
+def frame_of(message: MutableMapping[str, Any]) -> bytes | str:
+    frame: bytes | str | None = message.get("bytes")
+    if frame is None:
+        frame = message["text"]
+    return frame

@@ -1,0 +1,235 @@
+"""The exchange as its callers see it: pure functions from its state, or from the outcome of a command, to what the wire carries.
+
+The market's own time is that of its latest command. Nothing moves between two commands except that charges go on, at constant rates, until the
+next hold ends; so what is asked about a later moment is worked out here, exactly, without a command that says that time has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from laissez.market.answers import LeaseView, OrderView
+from laissez.market.errors import UnknownScope
+from laissez.market.money import dollars
+from laissez.market.reasons import Reason
+from laissez.service.accounts import Account, KeyRecord, LeaseRecord
+from laissez.service.commands import OPERATOR
+from laissez.service.desk import numbered as numbered_events
+from laissez.service.exchange import Exchange
+from laissez.service.outcomes import Applied
+from laissez.service.telling import in_force, optional_price, optional_time, price
+from laissez.wire.events import Numbered
+from laissez.wire.ids import instance_of_order
+from laissez.wire.problems import ProblemError
+from laissez.wire.times import format_time
+from laissez.wire.views import Instance, Key, Lease, Order, PriceHistory, PriceSegment, Quote, Tenant
+
+SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
+
+
+# -- what happened
+
+
+def numbered(applied: Applied, holder: str) -> tuple[Numbered, ...]:
+    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
+    return tuple(numbered_events(applied.outcome, holder))
+
+
+def numbered_one(applied: Applied, index: int, holder: str) -> Numbered:
+    """One of them, which must be the holder's to see."""
+    told = applied.outcome.told[index]
+    if holder == OPERATOR:
+        return Numbered(applied.outcome.first + index, told.event, told.tenant)
+    return Numbered(told.n, told.event)
+
+
+# -- time
+
+
+def reached(exchange: Exchange, at: int | None) -> int:
+    """Until when charges are known: `at`, unless a hold that the market has not ended yet ends before it. None is the market's own time."""
+    market = exchange.market
+    if at is None or at <= market.now:
+        return market.now
+    deadline = market.next_deadline()
+    return at if deadline is None else max(market.now, min(at, deadline))
+
+
+# -- orders
+
+
+def order_views(exchange: Exchange, account: Account, named: bool = False) -> tuple[Order, ...]:
+    """The open orders of a tenant, oldest first; `named` adds whose they are, for the operator."""
+    return tuple([_order(account, view, named) for view in exchange.market.orders(account.name)])
+
+
+def order_view(exchange: Exchange, account: Account, name: str, named: bool = False) -> Order | None:
+    record = account.orders.get(name)
+    if record is None:
+        return None
+    found = [view for view in exchange.market.orders(account.name) if view.order == record.number]
+    return _order(account, found[0], named) if found else None
+
+
+def _order(account: Account, view: OrderView, named: bool) -> Order:
+    name = account.order_names[view.order]
+    return Order(name, format_time(account.orders[name].placed_at), in_force(view.alternatives), account.name if named else None)
+
+
+# -- leases
+
+
+def lease_views(exchange: Exchange, account: Account, at: int | None = None, named: bool = False) -> tuple[Lease, ...]:
+    """The leases of a tenant that last, oldest first, with what they cost until `at` (until the market's own time if None)."""
+    market = exchange.market
+    views = market.leases(account.name)
+    if not views:
+        return ()
+    passed = reached(exchange, at) - market.now
+    charges = {line.lease: line.charge for line in market.bill(account.name).leases}
+    # A lease that started at this very instant is on no bill yet.
+    return tuple([_lease(account, view, charges.get(view.lease, 0) + view.charged * passed, named) for view in views])
+
+
+def lease_view(exchange: Exchange, account: Account, name: str, at: int | None = None, named: bool = False) -> Lease | None:
+    record = account.live_lease(name)
+    view = None if record is None else exchange.market.lease(record.leaf)
+    if view is None:
+        return None
+    passed = reached(exchange, at) - exchange.market.now
+    # The bill remembers how far each charge is worked out; the history of prices would be gone through from its beginning.
+    charge = sum(line.charge for line in exchange.market.bill(account.name).leases if line.lease == view.lease)
+    return _lease(account, view, charge + view.charged * passed, named)
+
+
+def _lease(account: Account, view: LeaseView, charge: int, named: bool) -> Lease:
+    return Lease(
+        account.lease_names[view.lease],
+        view.leaf,
+        account.order_names[view.order],
+        format_time(view.start),
+        price(view.rate),
+        price(view.charged),
+        optional_price(view.limit),
+        optional_time(view.hold_until),
+        dollars(charge),
+        account.name if named else None,
+    )
+
+
+def price_history(exchange: Exchange, account: Account, name: str, at: int | None = None) -> PriceHistory | None:
+    """What a lease was charged, piece by piece, as long as the books know it."""
+    record = account.leases.get(name)
+    if record is None:
+        return None
+    market = exchange.market
+    pieces = [(piece.start, piece.end, piece.rate, piece.charge) for piece in market.price_history(record.number)]
+    end = reached(exchange, at)
+    view = market.lease(record.leaf) if record.ended_at is None else None
+    if view is not None and end > market.now:
+        pieces = _gone_on(pieces, market.now, end, view.charged)
+    segments = [PriceSegment(format_time(start), format_time(until), optional_price(rate), dollars(charge)) for start, until, rate, charge in pieces]
+    return PriceHistory(name, record.leaf, tuple(segments))
+
+
+def _gone_on(pieces: list[tuple[int, int, int | None, int]], now: int, end: int, charged: int) -> list[tuple[int, int, int | None, int]]:
+    """The same rate goes on in the same piece."""
+    if pieces and pieces[-1][2] == charged:
+        start, _, rate, charge = pieces[-1]
+        return [*pieces[:-1], (start, end, rate, charge + charged * (end - now))]
+    return [*pieces, (now, end, charged, charged * (end - now))]
+
+
+# -- instances
+
+
+def instance_views(exchange: Exchange, account: Account, named: bool = False) -> tuple[Instance, ...]:
+    """Pending and running ones, oldest request first."""
+    pending = [_pending(order) for order in order_views(exchange, account, named)]
+    running = [_running(account, view, named) for view in exchange.market.leases(account.name)]
+    return tuple(sorted([*pending, *running], key=lambda instance: own_number(instance.id)))
+
+
+def instance_view(exchange: Exchange, account: Account, order: str, named: bool = False) -> Instance | None:
+    """The instance of an order; one that stopped as long as the books know it."""
+    if order not in account.orders:
+        return None
+    lease = lease_of_order(account, order)
+    if lease is None:
+        pending = order_view(exchange, account, order, named)
+        return None if pending is None else _pending(pending)
+    name, record = lease
+    if record.ended_at is None:
+        view = exchange.market.lease(record.leaf)
+        assert view is not None
+        return _running(account, view, named)
+    tenant = account.name if named else None
+    return Instance(instance_of_order(order), "stopped", record.leaf, record.leaf, name, None, None, format_time(record.ended_at), tenant)
+
+
+def lease_of_order(account: Account, order: str) -> tuple[str, LeaseRecord] | None:
+    """The lease that an order won, if the books know one. The newest first: those are asked for most."""
+    for name in reversed(account.leases):
+        if account.leases[name].order == order:
+            return name, account.leases[name]
+    return None
+
+
+def _pending(order: Order) -> Instance:
+    wanted = order.alternatives[0]
+    return Instance(instance_of_order(order.id), "pending", wanted.scope, None, None, None, wanted.limit, order.placed_at, order.tenant)
+
+
+def _running(account: Account, view: LeaseView, named: bool) -> Instance:
+    return Instance(
+        instance_of_order(account.order_names[view.order]),
+        "running",
+        view.leaf,
+        view.leaf,
+        account.lease_names[view.lease],
+        price(view.rate),
+        optional_price(view.limit),
+        format_time(view.start),
+        account.name if named else None,
+    )
+
+
+def own_number(id: str) -> int:
+    """The number that a tenant's own id of an order, a lease or an instance ends with: they grow with age."""
+    return int(id[12:])  # a prefix of four characters, a tag of eight
+
+
+# -- prices
+
+
+def quote_view(exchange: Exchange, holder: str | None, scope: str, at: int) -> Quote:
+    """What wins a leaf of the scope now. Outside the asker's pricing domain answers exactly like a scope that does not exist."""
+    try:
+        quoted = exchange.market.quote(None if holder == OPERATOR else holder, scope)
+    except UnknownScope:
+        raise scope_unknown(scope) from None
+    return Quote(scope, optional_price(quoted), format_time(at))
+
+
+def scope_unknown(scope: str) -> ProblemError:
+    return ProblemError(
+        Reason.SCOPE_UNKNOWN, f"there is no scope {scope[:SHOWN_MAX]!r} in your pricing domain: expected a root, or a node above a leaf you hold"
+    )
+
+
+# -- tenants and keys
+
+
+def tenant_view(exchange: Exchange, account: Account) -> Tenant:
+    live = sum(key.holder == account.name and key.revoked_at is None for key in exchange.keys.values())
+    leases = len(account.leases) - len(account.ended)
+    return Tenant(account.name, format_time(account.created_at), account.caps, account.open_orders, leases, live)
+
+
+def key_view(record: KeyRecord) -> Key:
+    return Key(record.id, record.holder, record.name, record.scopes, format_time(record.issued_at), optional_time(record.revoked_at))
+
+
+def keys_of(exchange: Exchange, holder: str) -> Iterator[KeyRecord]:
+    """Oldest first."""
+    return (record for record in exchange.keys.values() if record.holder == holder)

@@ -1,0 +1,348 @@
+"""The command line as a client: what it sends, what it prints, and how it ends. The server is a function from requests to canned answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from laissez.cli import connection, listing
+from laissez.cli.app import app, main
+from laissez.cli.profiles import Target
+from laissez.client import Client
+from laissez.wire import events, views
+from laissez.wire.problems import ProblemError
+from laissez.wire.requests import Caps
+
+pytestmark = pytest.mark.once
+
+AT = "2026-11-15T08:30:00.123456Z"
+QUOTE = views.Quote("h100/rack1", "2.5", AT)
+ORDER = views.Order("ord_aaaaaaaa1", AT, (events.InForce("h100", "2", "3.5"), events.InForce("a100", "1", "1")))
+LEASE = views.Lease("lse_aaaaaaaa1", "h100/rack1/host1/gpu0", "ord_aaaaaaaa1", AT, "2.75", "2.5", None, None, "0.123456")
+RUNNING = views.Instance("ins_aaaaaaaa1", "running", "h100", "h100/rack1/host1/gpu0", "lse_aaaaaaaa1", "2.75", "3.5", AT)
+PENDING = views.Instance("ins_aaaaaaaa2", "pending", "h100", None, None, None, "3.5", AT)
+PLACED = views.OrderDone("ord_aaaaaaaa1", "open", ORDER.alternatives, True, None, None, None, ())
+FILLED = views.OrderDone("ord_aaaaaaaa1", "filled", (), False, "lse_aaaaaaaa1", "h100/rack1/host1/gpu0", "2.5", ())
+BILL = views.Bill("ann", AT, AT, (views.BillLine("lease", "lse_aaaaaaaa1", "h100/rack1", AT, AT, "1.000000"),), "1.000000", "2.75")
+TENANT = views.Tenant("ann", AT, Caps(open_orders=5), 1, 2, 1)
+KEY = views.Key("key_1", "ann", "default", ("read", "trade"), AT, None, "lz_1_secret")
+STARTED = events.Numbered(7, events.LeaseStarted(AT, "lse_aaaaaaaa1", "h100/gpu0", "ord_aaaaaaaa1", "2.5", "3.5", None))
+DONE = views.Done((events.Numbered(8, events.LeaseEnded(AT, "lse_b1", "h100/gpu0", "offline", "2", None), "bob"),))
+
+OLD_KEY = msgspec.structs.replace(KEY, secret=None)
+
+
+class Server:
+    """Answers with what was put there, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+        self.answers: dict[tuple[str, str], object] = {}
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self.answers[request.method, request.url.path]
+        if isinstance(answer, ProblemError):
+            return httpx.Response(answer.status, content=msgspec.json.encode(answer.problem()), headers={"content-type": "application/problem+json"})
+        if isinstance(answer, str):
+            return httpx.Response(200, text=answer, headers={"content-type": "text/csv"})
+        if isinstance(answer, list):
+            answer = views.Page(tuple(answer), False, None)
+        return httpx.Response(
+            201 if request.method == "POST" else 200, content=msgspec.json.encode(answer), headers={"content-type": "application/json"}
+        )
+
+    @property
+    def sent(self) -> tuple[str, str, Any]:
+        request = self.requests[-1]
+        return request.method, request.url.raw_path.decode(), json.loads(request.content) if request.content else None
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No configuration of whoever runs the tests."""
+    for variable in ("LAISSEZ_URL", "LAISSEZ_KEY", "LAISSEZ_KEY_FILE", "LAISSEZ_PROFILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    fake = Server()
+
+    def open_client(where: Target) -> Client:
+        return Client(where.url, where.key, retries=0, transport=httpx.MockTransport(fake))
+
+    monkeypatch.setattr(connection, "open_client", open_client)
+    return fake
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def lines(*arguments: str) -> list[list[str]]:
+    done = run(*arguments)
+    assert 0 == done.exit_code, done.output
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def code_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["laissez", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+BANDS = {"rise": {"fraction": "0.10", "seconds": 3600.0}, "fall": {"fraction": "0.5", "seconds": 90.0}, "hold_s": 900.0, "flash_s": 2.0}
+ALTERNATIVES = [{"scope": "h100/rack1", "limit": "3.50", "bid": "2"}, {"scope": "a100", "limit": "1"}]
+RAN = views.InstancesDone((RUNNING, PENDING), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked", "answer", "sent"),
+    [
+        ("run --type h100 --count 2 --max-price 3.50", "POST /v1/instances", RAN, {"type": "h100", "count": 2, "max_price": "3.50"}),
+        ("run --near lse_a1 --level rack --max-price 3", "POST /v1/instances", RAN, {"near": "lse_a1", "level": "rack"}),
+        ("run --near lse_a1 --level 2 --max-price 3", "POST /v1/instances", RAN, {"level": 2}),
+        ("orders place h100/rack1@2:3.50 a100@1", "POST /v1/orders", PLACED, {"alternatives": ALTERNATIVES}),
+        ("orders amend ord_a1 h100@4", "PUT /v1/orders/ord_a1", FILLED, {"alternatives": [{"scope": "h100", "limit": "4"}]}),
+        ("orders cancel ord_a1", "DELETE /v1/orders/ord_a1", PLACED, None),
+        ("limit lse_a1 3.5", "PATCH /v1/leases/lse_a1", views.LeaseDone("lse_a1", "held", "3.5", ()), {"limit": "3.5"}),
+        ("limit lse_a1 none", "PATCH /v1/leases/lse_a1", views.LeaseDone("lse_a1", "held", None, ()), {"limit": None}),
+        ("release lse_a1", "DELETE /v1/leases/lse_a1", views.LeaseDone("lse_a1", "ended", None, ()), None),
+        ("release ins_a1", "DELETE /v1/instances/ins_a1", RUNNING, None),
+        ("floor set h100/rack1 2.5", "PUT /v1/floors/h100/rack1", DONE, {"price": "2.5"}),
+        ("floor remove h100", "DELETE /v1/floors/h100", DONE, None),
+        ("controls set h100 --rise 10%/1h --fall 0.5/90 --hold 15m --flash 2s", "PUT /v1/controls/h100", DONE, BANDS),
+        ("controls remove h100", "DELETE /v1/controls/h100", DONE, None),
+        ("resources offline h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": False}),
+        ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
+        ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
+        ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
+        ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["operate"], "name": "default"}),
+        ("tenants revoke-key key_1", "DELETE /v1/keys/key_1", KEY, None),
+    ],
+)
+def test_a_command_sends_what_it_says(server: Server, arguments: str, asked: str, answer: object, sent: Any) -> None:
+    method, path = asked.split()
+    server.answers[method, path] = answer
+    assert 0 == run(*arguments.split(), "--idempotency-key", "again-1").exit_code
+    found = server.sent[2]
+    assert (method, path) == server.sent[:2]
+    assert sent == (found if found is None else {name: found.get(name) for name in sent})
+    assert "again-1" == server.requests[-1].headers["idempotency-key"]
+    in_json = run(*arguments.split(), "-o", "json")
+    assert type(json.loads(in_json.stdout)) is dict
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "answer", "row"),
+    [
+        ("quote h100/rack1", "/v1/prices", QUOTE, "h100/rack1 2.50 2026-11-15T08:30:00Z"),
+        ("quote", "/v1/prices", [QUOTE], "h100/rack1 2.50 2026-11-15T08:30:00Z"),
+        ("orders", "/v1/orders", [ORDER], "ord_aaaaaaaa1 2026-11-15T08:30:00Z h100@2.00:3.50 a100@1.00"),
+        ("leases list", "/v1/leases", [LEASE], "lse_aaaaaaaa1 h100/rack1/host1/gpu0 2.75 2.50 none 0.123456 2026-11-15T08:30:00Z"),
+        ("instances", "/v1/instances", [RUNNING], "ins_aaaaaaaa1 running h100/rack1/host1/gpu0 lse_aaaaaaaa1 2.75 3.50 2026-11-15T08:30:00Z"),
+        ("price-history lse_1", "/v1/leases/lse_1/prices", views.PriceHistory("lse_1", "h100/gpu0", (views.PriceSegment(AT, AT, None, "1.000000"),)),
+         "2026-11-15T08:30:00Z 2026-11-15T08:30:00Z summed up 1.000000"),
+        ("tenants", "/v1/tenants", [TENANT], "ann 2026-11-15T08:30:00Z 2 1 1"),
+        ("tenants keys ann", "/v1/tenants/ann/keys", [OLD_KEY], "key_1 ann default read,trade 2026-11-15T08:30:00Z"),
+        ("floor", "/v1/floors", [views.Floor("h100", "2", "2.5")], "h100 2.00 2.50"),
+        ("controls", "/v1/controls", [views.Controls("h100", events.Band("0.1", 3600), None, 900, None)], "h100 0.1/3600s 900"),
+        ("resources list h100", "/v1/resources", [views.Resource("h100/gpu0", False, None, "2", "2", None)], "h100/gpu0 offline - 2.00 2.00"),
+        ("topology h100", "/v1/topology", [views.Node("h100", "type", 1024, ("h100/rack1",))], "h100 type 1,024 1"),
+        ("market", "/v1/market", views.MarketSummary(AT, 10, 9, 8, 7, 6, "12.345678", "20"), "2026-11-15T08:30:00Z 10 9 8 7 6 20.00 12.345678"),
+    ],
+)  # fmt: skip
+def test_a_list_is_a_table_for_people_and_an_array_for_programs(server: Server, arguments: str, path: str, answer: object, row: str) -> None:
+    server.answers["GET", path] = answer
+    assert row.split() == lines(*arguments.split())[1]
+    assert 1 == len(json.loads(run(*arguments.split(), "-o", "json").stdout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "answer", "shown"),
+    [
+        ("orders show ord_1", "/v1/orders/ord_1", ORDER, ["ORDER", "ord_aaaaaaaa1"]),
+        ("leases show lse_1", "/v1/leases/lse_1", LEASE, ["LEASE", "lse_aaaaaaaa1"]),
+        ("tenants show ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
+        ("tenants caps ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
+    ],
+)
+def test_one_thing_is_shown_as_a_block(server: Server, arguments: str, path: str, answer: object, shown: list[str]) -> None:
+    server.answers["GET", path] = answer
+    assert shown == lines(*arguments.split())[0]
+    assert msgspec.json.encode(answer).decode() == run(*arguments.split(), "-o", "json").stdout.strip()
+
+
+def test_an_empty_list_says_so_beside_the_output(server: Server) -> None:
+    server.answers["GET", "/v1/orders"] = []
+    done = run("orders")
+    assert (0, "", "no open orders\n") == (done.exit_code, done.stdout, done.stderr)
+    assert [] == json.loads(run("orders", "-o", "json").stdout)
+
+
+def test_what_became_of_an_order_is_told_in_a_line(server: Server) -> None:
+    server.answers["POST", "/v1/orders"] = FILLED
+    assert "ord_aaaaaaaa1 filled: h100/rack1/host1/gpu0 is yours as lse_aaaaaaaa1, at 2.50 $/h\n" == run("orders", "place", "h100@3").stdout
+    server.answers["POST", "/v1/orders"] = PLACED
+    assert "ord_aaaaaaaa1 open: h100@2.00:3.50  a100@1.00 (clipped by the band in force)\n" == run("orders", "place", "h100@3").stdout
+
+
+def test_caps_change_only_where_they_are_given(server: Server) -> None:
+    server.answers["GET", "/v1/tenants/ann"] = server.answers["PATCH", "/v1/tenants/ann"] = TENANT
+    run("tenants", "caps", "ann", "--sessions", "3", "--open-orders", "default")
+    assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
+
+
+def test_a_saved_key_is_for_its_owner_alone_and_not_shown(server: Server, tmp_path: Path) -> None:
+    server.answers["POST", "/v1/tenants/ann/keys"] = KEY
+    file = tmp_path / "ann.key"
+    assert "secret" not in run("tenants", "issue-key", "ann", "--save", str(file)).output
+    assert ("lz_1_secret\n", 0o600) == (file.read_text(), file.stat().st_mode & 0o777)
+    asked = len(server.requests)
+    with pytest.raises(Exception, match="expected the name of a new file"):
+        run("tenants", "issue-key", "ann", "--save", str(file))
+    assert asked == len(server.requests)
+
+
+def test_a_file_for_a_key_that_was_not_issued_does_not_stay(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.answers["POST", "/v1/tenants/ann/keys"] = ProblemError("too_many_keys", "two are live")
+    assert 1 == code_of(monkeypatch, "tenants", "issue-key", "ann", "--save", str(tmp_path / "ann.key"))
+    assert not (tmp_path / "ann.key").exists()
+
+
+def test_run_waits_until_nothing_is_pending(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laissez.cli.instances.sleep", lambda _: None)
+    server.answers["POST", "/v1/instances"] = views.InstancesDone((PENDING,), ())
+    server.answers["GET", f"/v1/instances/{PENDING.id}"] = msgspec.structs.replace(RUNNING, id=PENDING.id)
+    done = run("run", "--type", "h100", "--max-price", "3", "--wait")
+    assert (0, True) == (done.exit_code, "running" in done.stdout)
+    server.answers["GET", f"/v1/instances/{PENDING.id}"] = msgspec.structs.replace(PENDING, state="stopped")
+    assert 1 == run("run", "--type", "h100", "--max-price", "3", "--wait").exit_code
+    done = run("run", "--type", "h100", "--max-price", "3", "--wait", "--timeout", "0")
+    assert (1, True) == (done.exit_code, "1 still pending, and still asked for" in done.stderr)
+
+
+def test_instances_that_were_refused_end_it_with_1(server: Server) -> None:
+    server.answers["POST", "/v1/instances"] = views.InstancesDone((RUNNING,), ("too_many_orders",))
+    done = run("run", "--type", "h100", "--max-price", "3", "--count", "2")
+    assert (1, "refused: too_many_orders\n") == (done.exit_code, done.stderr)
+
+
+def test_a_bill_is_a_table_with_its_total_or_a_file(server: Server) -> None:
+    server.answers["GET", "/v1/bills"] = BILL
+    assert run("bill").stdout.endswith("ann owes 1.000000 $ for 2026-11-15T08:30:00Z until 2026-11-15T08:30:00Z; now 2.75 $/h\n")
+    assert "1.000000" == json.loads(run("bill", "-o", "json").stdout)["total"]
+    server.answers["GET", "/v1/bills"] = "a,b\n1,2\n"
+    assert "a,b\n1,2\n" == run("bill", "--format", "focus", "--since", "2026-11-01").stdout
+    assert {"format": "focus", "since": "2026-11-01T00:00:00.000000Z"} == dict(server.requests[-1].url.params)
+
+
+def test_events_are_lines(server: Server) -> None:
+    server.answers["GET", "/v1/events"] = [STARTED, *DONE.events]
+    first, second = run("events", "--after", "6").stdout.splitlines()
+    facts = "lease=lse_aaaaaaaa1 leaf=h100/gpu0 order=ord_aaaaaaaa1 rate=2.5 limit=3.5 hold_until=none"
+    assert f"7  2026-11-15T08:30:00Z  lease.started       {facts}" == first.strip()
+    assert ["8", "2026-11-15T08:30:00Z", "lease.ended", "tenant=bob"] == second.split()[:4]
+    assert [7, 8] == [json.loads(line)["n"] for line in run("events", "-o", "json").stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run --type h100",
+        "run --max-price 3",
+        "run --type h100 --scope h100/rack1 --max-price 3",
+        "run --near lse_1 --max-price 3",
+        "run --type h100 --max-price 3,50",
+        "run --type h100 --max-price 3 --count 0",
+        "orders place",
+        "orders place h100",
+        "orders place h100@cheap",
+        "orders sell",
+        "limit lse_1 all",
+        "release ord_1",
+        "bill --since yesterday",
+        "bill --since 2026-13-01",
+        "bill --format csv -o json",
+        "controls set h100",
+        "controls set h100 --rise fast",
+        "controls set h100 --hold soon",
+        "tenants create ann --sessions none",
+        "events --follow --tenant ann",
+        "leases list -o text",
+        "leases list --watch 0",
+        "leases list --key lz_1_secret",
+    ],
+)
+def test_wrong_usage_ends_with_2_before_anything_is_sent(server: Server, arguments: str) -> None:
+    assert 2 == run(*arguments.split()).exit_code
+    assert [] == server.requests
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        ("limit_below_bid", 1),
+        ("conflict", 1),
+        ("bad_request", 1),
+        ("history_gone", 1),
+        ("unauthenticated", 3),
+        ("forbidden", 3),
+        ("not_found", 4),
+        ("scope_unknown", 4),
+        ("rate_limited", 5),
+        ("overloaded", 5),
+        ("internal", 5),
+    ],
+)
+def test_a_problem_ends_with_its_code_and_one_line(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problem: str, code: int
+) -> None:
+    server.answers["GET", "/v1/orders"] = ProblemError(problem, "so it is")
+    assert code == code_of(monkeypatch, "orders", "list")
+    assert f"laissez: so it is ({problem})\n" == capsys.readouterr().err
+
+
+def test_nobody_there_ends_with_5(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    monkeypatch.setattr(Server, "__call__", lambda self, request: refuse(request))
+    assert 5 == code_of(monkeypatch, "orders", "list")
+
+
+def test_an_unknown_outcome_ends_with_6_and_names_the_key(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lose(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("lost", request=request)
+
+    monkeypatch.setattr(Server, "__call__", lambda self, request: lose(request))
+    assert 6 == code_of(monkeypatch, "orders", "place", "h100@3", "--idempotency-key", "again-1")
+    assert "again-1" in capsys.readouterr().err
+
+
+def test_watch_shows_a_list_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(listing, "sleep", sleep)
+    server.answers["GET", "/v1/leases"] = [LEASE]
+    done = run("leases", "--watch", "-o", "json")
+    assert (130, 3, [2.0] * 3) == (done.exit_code, len(done.stdout.splitlines()), pauses)
+    pauses.clear()
+    assert 130 == run("leases", "list", "-w", "0.5").exit_code
+    assert [0.5] * 3 == pauses
