@@ -18,20 +18,24 @@ SOURCES = Path(__file__).parents[1] / "src"
 # The vocabulary of the market: plain data, which may travel anywhere.
 TYPES = ("market.commands", "market.events", "market.reasons", "market.answers")
 
+# What a package with commands of its own needs to print like all others.
+PRINTING = ("cli.output", "cli.progress")
+
 # package: what it may import of ours, beside itself. A name stands for everything below it.
 ARROWS: dict[str, tuple[str, ...]] = {
     "market": (),
     "journal": ("market",),
-    "service": ("journal", "market"),
-    "client": TYPES,
+    "wire": TYPES,
+    "service": ("journal", "market", "wire"),
+    "client": ("wire", *TYPES),
     "tenants": TYPES,
     "operators": TYPES,
     "provision": TYPES,
     "sim": ("market", "tenants", "operators"),
     "experiments": ("sim", "market", "tenants", "operators"),
-    "check": ("market", "journal", "service", "client", "provision", "tenants", "operators", "sim", "cli.output"),
-    "bench": ("market", "journal", "service", "client", "provision", "tenants", "operators", "sim", "check", "cli.output"),
-    "cli": ("market", "journal", "service", "client", "provision", "tenants", "operators", "sim", "experiments", "check", "bench"),
+    "check": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", *PRINTING),
+    "bench": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", "check", *PRINTING),
+    "cli": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", "experiments", "check", "bench"),
 }
 
 # The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
-from laissez.cli.output import Format, FormatOption
+from laissez.bench.service import LOADS
+from laissez.bench.service import Row as ServiceRow
+from laissez.bench.service import measure as measure_service
+from laissez.cli.output import Format, FormatOption, JsonFlag
+from laissez.cli.progress import steps
 
 app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False)
 
@@ -41,12 +42,13 @@ def market(
     calls: Annotated[int, typer.Option(min=100, help="Calls to time per operation and size.")] = 20_000,
     places: Annotated[int, typer.Option(min=100, help="Leaves that the load names; as many as the tree has shows what cold caches cost.")] = PLACES,
     output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
 ) -> None:
     """Time every operation of the market on a tree full of leases with 10,000 orders waiting at its root."""
     sizes = _sizes(leaves)
     few_at = 10_000 if 10_000 in sizes else sizes[0]
     cells = [(size, RESTING) for size in sizes] + [(few_at, FEW_RESTING)]
-    with progress("bench market", len(cells) + turns(calls) + 1) as step:
+    with steps("bench market", len(cells) + turns(calls) + 1) as step:
         rows = measure(cells, places, calls, step)
         step("the naive oracle, 1,000 leaves")
         ratio = round(times_oracle())
@@ -57,21 +59,43 @@ def market(
             row.crowding = round(few[row.operation] / row.per_second, 2)
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
             row.times_oracle = ratio
-    if output is Format.JSON:
+    if as_json or output is Format.JSON:
         print(msgspec.json.encode(rows).decode())
     else:
         _print_table(rows, sizes, few_at, ratio)
 
 
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error, if somebody is looking at it."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        done = iter(range(total))
-        yield lambda description: bar.update(task, description=description, completed=next(done))
+@app.command()
+def service(
+    load: Annotated[list[str] | None, typer.Option(help=f"A load to measure ({', '.join(LOADS)}); all unless given.")] = None,
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="How long each load is measured, after a warm-up.")] = 10,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Time durable requests to a real server: 10,000 leaves, 1,000 tenants, the load in processes of its own on this machine."""
+    loads = load or list(LOADS)
+    unknown = [name for name in loads if name not in LOADS]
+    if unknown:
+        raise typer.BadParameter(f"expected loads from {', '.join(LOADS)}, found {unknown[0]!r}")
+    with steps("bench service", len(loads) + 1) as step:
+        rows = measure_service(loads, seconds, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(rows).decode())
+    else:
+        _print_service_table(rows)
+
+
+def _print_service_table(rows: list[ServiceRow]) -> None:
+    table = Table(title="The service: durable answers per second", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("load", "per second", "p50 ms", "p99 ms", "connections", "in flight each", "refused"):
+        table.add_column(title, justify="left" if title == "load" else "right", no_wrap=True)
+    for row in rows:
+        refused = f"{sum(row.problems.values()):,}"
+        figures = (f"{row.per_second:,.0f}", f"{row.p50_ms:.1f}", f"{row.p99_ms:.1f}", f"{row.connections:,}", f"{row.in_flight}", refused)
+        table.add_row(row.load, *figures)
+    console = Console()
+    console.print(table)
+    console.print(f"{rows[0].leaves:,} leaves, {rows[0].tenants:,} tenants; server and load share this machine's cores", highlight=False)
 
 
 def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> None:

@@ -8,8 +8,6 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from laissez.check.campaign import run
 from laissez.check.compare import Options
@@ -17,6 +15,7 @@ from laissez.check.protocol import real_market
 from laissez.check.shrink import report
 from laissez.check.small_worlds import DEPTH, check_small_worlds
 from laissez.cli.output import Format, FormatOption
+from laissez.cli.progress import progress
 
 app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True, add_completion=False)
 
@@ -66,13 +65,6 @@ def small_worlds(
     again = f"laissez check small-worlds --depth {depth}"
     failure = report(finding.history, finding.difference, again) if finding.history and finding.difference else None
     conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
-
-
-def progress() -> Progress:
-    """A bar on standard error, if somebody is looking at it."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None) -> None:

@@ -19,6 +19,7 @@ class Format(StrEnum):
 
 
 FormatOption: TypeAlias = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
+JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 WatchOption: TypeAlias = Annotated[
     float | None,
     typer.Option("--watch", "-w", metavar="[SECONDS]", min=0.1, help="Show it again every so many seconds (2 unless given) until Ctrl-C."),

@@ -72,8 +72,7 @@ class Conversation:
         self.codec: Final = codec
         self.welcome: wire.Welcome | None = None  # of the connection there is
         self.last = hello.resume_after  # the number of the last event seen
-        self.told: Final[deque[Told]] = deque()
-        self._missed: EventsMissed | None = None
+        self.told: Final[deque[Told | EventsMissed]] = deque()  # for the reader; where something is missing, that is said in its place
         self._hello: Final = hello
         self._in_flight_max: Final = in_flight_max
         self._pending_max: Final = pending_max
@@ -161,15 +160,14 @@ class Conversation:
         bytes_left = _MESSAGE_BYTES_MAX
         most = 0 if self._is_closing else min(self._room(), BATCH_COMMANDS_MAX)
         while self._unsent and len(taken) < most:
-            id = self._unsent[0]
-            pending = self._pending[id]
+            pending = self._pending.get(self._unsent[0])
+            if pending is None or pending.waiter.done():
+                self._pending.pop(self._unsent.popleft(), None)
+                continue
             bytes_left -= len(pending.content) + 1  # and a comma
             if bytes_left < 0 and taken:
                 break
             self._unsent.popleft()
-            if pending.waiter.done():
-                del self._pending[id]
-                continue
             pending.was_sent = True
             taken.append(msgspec.Raw(pending.content))
         return self.codec.encode(taken) if taken else None
@@ -229,13 +227,17 @@ class Conversation:
             return
         self._check_complete(told.n - 1)
         self.last = told.n
-        if self._missed is None and len(self.told) < self._told_max:
+        if len(self.told) < self._told_max:
             self.told.append(told)
-        elif self._missed is None:
-            self._missed = EventsMissed(last, f"{self._told_max} events waited unread")
+        else:
+            self._miss(last, f"{self._told_max} events waited unread")
+
+    def _miss(self, after: int, why: str) -> None:
+        if not self.told or not isinstance(self.told[-1], EventsMissed):  # else this is part of the same hole
+            self.told.append(EventsMissed(after, why))
 
     def _notice(self, message: wire.NoticeSent) -> None:
-        if self._missed is None and len(self.told) < self._told_max:
+        if len(self.told) < self._told_max:
             self.told.append(message.notice)  # else it is let go: a notice tells a level, and the next one tells it again
 
     def _check_complete(self, n: int) -> None:
@@ -244,16 +246,11 @@ class Conversation:
 
     # How it ends, and goes on.
 
-    def take_missed(self) -> EventsMissed | None:
-        """Once, after `told` was emptied: that events are missing there."""
-        missed, self._missed = self._missed, None
-        return missed
-
     def lost(self, error: LaissezError) -> LaissezError:
         """A connection ended. If events that old are no longer kept, go on without them and say so; otherwise the error stays what it is."""
         if not isinstance(error, HistoryGone) or not self._has_begun or self.last is None:
             return error
-        self._missed = self._missed or EventsMissed(self.last, error.detail)
+        self._miss(self.last, error.detail)
         self.last = None
         return ConnectionFailed(str(error))
 

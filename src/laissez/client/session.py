@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypedDict, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus, WebSocketException
 from websockets.typing import Subprotocol
 
 from laissez.client.access import find_access
 from laissez.client.asking import Pipelining
 from laissez.client.attempts import Patience, error_of, unreachable
 from laissez.client.conversation import Conversation, closing_error
-from laissez.client.errors import LaissezError, SessionClosed, UnexpectedAnswer, UsageError
+from laissez.client.errors import ConnectionFailed, EventsMissed, LaissezError, SessionClosed, UnexpectedAnswer, UsageError
 from laissez.client.following import Told
 from laissez.client.messages import CODECS, Command, Encoding, Message, Messages
 from laissez.client.rest import USER_AGENT
@@ -168,15 +168,15 @@ class AsyncSession(Messages, Pipelining):
     async def events(self) -> AsyncIterator[Told]:
         """Events and notices as they come, those of one's own commands included; for one reader. Ends when the session is closed.
 
-        Raises `EventsMissed` if there is a hole, after which it can be called again; and whatever ended the session, if it gave up.
+        Raises `EventsMissed` where there is a hole, after which it can be called again; and whatever ended the session, if it gave up.
         """
         told = self._conversation.told
         while True:
             while told:
-                yield told.popleft()
-            missed = self._conversation.take_missed()
-            if missed is not None:
-                raise missed
+                one = told.popleft()
+                if isinstance(one, EventsMissed):
+                    raise one
+                yield one
             if isinstance(self._error, SessionClosed):
                 return
             if self._error is not None:
@@ -212,9 +212,14 @@ class AsyncSession(Messages, Pipelining):
         try:
             while True:
                 error = self._conversation.lost(await self._connection())
+                self._heard.set()
                 await asyncio.sleep(self._patience.pause(self._loop.time(), error))
         except LaissezError as error:
             self._end(error)
+        except Exception as bug:  # nobody may be left waiting for ever
+            failed = ConnectionFailed(f"the session failed: {type(bug).__name__}")
+            failed.__cause__ = bug
+            self._end(failed)
 
     async def _connection(self) -> LaissezError:
         """One connection from beginning to end, and why it ended."""
@@ -232,7 +237,7 @@ class AsyncSession(Messages, Pipelining):
             return error_of(refused.response.status_code, refused.response.headers, bytes(refused.response.body or b""))
         except (OSError, EOFError, InvalidMessage) as lost:  # timeouts and faults of TLS among them
             return unreachable(self._access.url, lost)
-        except InvalidHandshake as odd:
+        except WebSocketException as odd:
             return UnexpectedAnswer(f"{self._access.url} does not speak as a session should: {odd}")
 
     def _options(self) -> dict[str, Any]:

@@ -203,6 +203,11 @@ class Desk:
             found += [one for one in numbered(outcome, holder) if n < one.n <= latest]
         return found[:most]
 
+    def documents(self, name: str) -> list[bytes]:
+        """The documents of that name that are stored, the oldest first. Made to be called in another thread: it may read for long."""
+        with self._journal.reader() as reader:
+            return [filed.body for filed in reader.documents(name)]
+
     def follow(self, holder: str, follower: Follower) -> None:
         self._followers.setdefault(holder, []).append(follower)
 

@@ -82,7 +82,6 @@ class Limits(_Section, frozen=True):
     history_events_max: Count = bounds.HISTORY_EVENTS_MAX
     page_default: Count = bounds.PAGE_DEFAULT
     page_max: Count = bounds.PAGE_MAX
-    key_names_max: Count = bounds.KEY_NAMES_MAX
     pending_commands_max: Count = bounds.PENDING_COMMANDS_MAX
 
 

@@ -74,8 +74,13 @@ class _Ready:
             except ProblemError as problem:
                 if self._desk.failure is None:
                     await self._desk.all_durable()  # a refusal, too, tells of the state
-                raise
-            await self._desk.all_durable()
+                raise problem
+            if answer.streams is not None:
+                self._site.count(self._operation.name, status)
+                await answer.streams(receive, send)
+                return
+            if self._operation.durable:
+                await self._desk.all_durable()
         except ProblemError as problem:
             self._site.count(self._operation.name, problem.status)
             more = [REPLAYED] if isinstance(problem, Refusal) and problem.replayed else []
@@ -87,9 +92,6 @@ class _Ready:
             await send_problem(send, INTERNAL, [], head_only)
             return
         self._site.count(self._operation.name, status)
-        if answer.streams is not None and not head_only:
-            await answer.streams(receive, send)
-            return
         more = self._rate_headers(call.principal)
         if call.replayed:
             more.append(REPLAYED)
@@ -103,7 +105,7 @@ class _Ready:
         call.query = incoming.read_query(scope["query_string"], self._query_names)
         accept = headers.get(b"accept", b"")
         incoming.check_accept(accept, self._operation.media)
-        call.accept = accept.decode("latin-1")
+        call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")  # there is no head of a stream
         last = headers.get(b"last-event-id")
         call.last_event_id = None if last is None else last.decode("latin-1")
         if self._limited:

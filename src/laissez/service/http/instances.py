@@ -83,9 +83,7 @@ def listed(call: Call) -> Answer:
     named = call.principal.is_operator
     exchange = call.desk.exchange
     return Answer(
-        of_accounts(
-            call, "instances", lambda account: views.instance_views(exchange, account, named), lambda one: one.id, lambda one: one.tenant
-        )
+        of_accounts(call, "instances", lambda account: views.instance_views(exchange, account, named), lambda one: one.id, lambda one: one.tenant)
     )
 
 

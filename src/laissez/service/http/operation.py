@@ -49,6 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()
+    durable: bool = True  # tells of the state, so it waits for the journal; what says whether the journal works does not
     noun: str
 
     @property

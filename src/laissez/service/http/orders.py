@@ -53,9 +53,7 @@ def listed(call: Call) -> Answer:
     named = call.principal.is_operator
     exchange = call.desk.exchange
     return Answer(
-        of_accounts(
-            call, "orders", lambda account: views.order_views(exchange, account, named), lambda order: order.id, lambda order: order.tenant
-        )
+        of_accounts(call, "orders", lambda account: views.order_views(exchange, account, named), lambda order: order.id, lambda order: order.tenant)
     )
 
 

@@ -1,0 +1,112 @@
+"""How fast the service is: a real server, load processes beside it on the same machine, every answer durable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from laissez.bench import cluster
+from laissez.bench.crowd import tree
+from laissez.bench.load import Plan, Report
+
+LEAVES = 10_000
+TENANTS = 1_000
+WARM_UP_S = 2.0
+
+# load: connections, commands under way on each
+LOADS = {"session": (64, 6), "connections": (1_000, 1), "rest": (32, 1), "batch": (4, 100)}
+
+
+class Row(msgspec.Struct):
+    """Answers per second, all of them durable, and how long a caller waited for one."""
+
+    load: str
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    durable: bool
+    connections: int
+    in_flight: int
+    leaves: int
+    tenants: int
+    problems: dict[str, int]  # refusals by code: commands that came too late, say
+
+
+class ServerDied(Exception):
+    """The server ended, or did not come up, while it was measured."""
+
+
+@contextmanager
+def running(folder: Path, port: int = 0) -> Iterator[tuple[str, int, int]]:
+    """A server process on the data folder: its host, port and process id."""
+    command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(folder), "--port", str(port)]
+    environment = {**os.environ, "LAISSEZ_LIMITS__SESSIONS_MAX": "100", "LAISSEZ_SERVER__LOG_LEVEL": "warning"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("Serving at "):
+                host, _, port_text = line.split("//", 1)[1].strip().rpartition(":")
+                yield host, int(port_text), process.pid
+                break
+        else:
+            raise ServerDied(f"the server ended with {process.wait()} before it was ready")
+        if process.poll() is not None:
+            raise ServerDied(f"the server ended with {process.returncode} while it was measured")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def measure(loads: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> list[Row]:
+    """One row per load, each on a server with a market of its own, freshly made."""
+    rows = []
+    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
+    try:
+        step("making the market")
+        held = cluster.found(base / "made", leaves, tenants)
+        for load in loads:
+            step(load)
+            folder = base / load
+            shutil.copytree(base / "made", folder)
+            rows.append(_measure(load, folder, held, seconds, leaves))
+            shutil.rmtree(folder)
+    finally:
+        shutil.rmtree(base)
+    return rows
+
+
+def _measure(load: str, folder: Path, held: list[cluster.Held], seconds: float, leaves: int) -> Row:
+    connections, in_flight = LOADS[load]
+    connections = min(connections, len(held)) if load != "rest" else connections
+    scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
+    with running(folder) as (host, port, _):
+        plan = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
+        report = put_under_load(plan)
+    return Row(
+        load,
+        round(report.answered / report.seconds, 1),
+        round(report.p50_ms, 2),
+        round(report.p99_ms, 2),
+        True,
+        connections,
+        in_flight,
+        leaves,
+        len(held),
+        report.problems,
+    )
+
+
+def put_under_load(plan: Plan) -> Report:
+    ran = subprocess.run([sys.executable, "-m", "laissez.bench.load"], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(ran.stdout, type=Report)

@@ -1,0 +1,128 @@
+"""`laissez journal`: look into a data folder's journal, check it, copy it. Works beside a running server; changes nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+
+from laissez.cli.exits import EXIT_FAILED
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.progress import progress
+from laissez.cli.tables import Column, show, show_json
+from laissez.journal import Entry
+from laissez.journal.backup import backup as copy_journal
+from laissez.journal.inspection import Described, inspect, summary
+from laissez.journal.inspection import export as export_lines
+from laissez.journal.verify import Report
+from laissez.journal.verify import verify as verify_folder
+from laissez.service.exchange import read_request
+from laissez.service.opening import Replaying
+from laissez.service.outcomes import read_outcome
+from laissez.wire.times import format_time
+
+app = typer.Typer(help="Look into a journal, and check it.", no_args_is_help=True, add_completion=False)
+
+FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
+FirstOption: TypeAlias = Annotated[int, typer.Option("--from", min=1, help="The first entry.")]
+LastOption: TypeAlias = Annotated[int | None, typer.Option("--to", min=1, help="The last entry; all that follow if left out.")]
+
+
+def describe(entry: Entry) -> object:
+    """An entry in words: who asked for what, and what came of it. Digests of keys are left out."""
+    request, outcome = read_request(entry.request), read_outcome(entry.outcome)
+    command = msgspec.to_builtins(request.command)
+    command.pop("digest", None)
+    return {
+        "at": format_time(entry.at),
+        "who": request.who,
+        "by": request.by,
+        "id": request.id,
+        "command": command,
+        "refused": outcome.refused and {"code": outcome.refused.code, "detail": outcome.refused.detail},
+        "events": [{"tenant": told.tenant, "n": told.n, "event": msgspec.to_builtins(told.event)} for told in outcome.told],
+    }
+
+
+@app.command()
+def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
+    """Check everything: the chain, the order, every outcome by carrying it out again, every snapshot. Exit status 1 if anything is wrong."""
+    with progress() as bar:
+        task = bar.add_task("entries", total=None)
+        report = verify_folder(folder, begin=Replaying.begin, on_progress=lambda done, of: bar.update(task, completed=done, total=of))
+    if output is Format.JSON:
+        show_json(verdict(report))
+    else:
+        print("\n".join(f"{name:10} {value}" for name, value in verdict(report).items() if name != "problems"))
+        print("\n".join(f"problem    {problem}" for problem in report.problems) or "all is well")
+    if not report.ok:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def verdict(report: Report) -> dict[str, object]:
+    return {
+        "folder": str(report.folder),
+        "identity": report.identity.hex(),
+        "entries": report.entries,
+        "groups": report.groups,
+        "documents": report.documents,
+        "first": report.first_at and format_time(report.first_at),
+        "last": report.last_at and format_time(report.last_at),
+        "head": report.head.hex(),
+        "snapshots": report.snapshots,
+        "problems": report.problems,
+    }
+
+
+@app.command("inspect")
+def inspect_command(
+    folder: FolderArgument,
+    first: Annotated[int | None, typer.Option("--from", min=1, help="Show entries from this one on, instead of the summary.")] = None,
+    last: LastOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show what a journal holds: a summary, or entries in words."""
+    if first is None and last is None:
+        found = msgspec.to_builtins(summary(folder))
+        if output is Format.JSON:
+            show_json(found)
+        else:
+            print("\n".join(f"{name:14} {value}" for name, value in found.items()))
+        return
+    show(list(inspect(folder, first or 1, last, describe)), ENTRY_COLUMNS, output, "no such entries")
+
+
+def _part(name: str) -> Column[Described]:
+    return Column(name, lambda described: described.entry[name])  # type: ignore[index]
+
+
+def _outcome(described: Described) -> str:
+    entry: dict[str, Any] = described.entry  # type: ignore[assignment]
+    refused = entry["refused"]
+    if refused:
+        return f"refused: {refused['detail']}"
+    return ", ".join(told["event"]["type"] for told in entry["events"])
+
+
+ENTRY_COLUMNS: list[Column[Described]] = [
+    Column("seq", lambda described: described.seq, right=True),
+    _part("at"),
+    _part("who"),
+    Column("command", lambda described: described.entry["command"]["type"]),  # type: ignore[index]
+    Column("outcome", _outcome),
+]
+
+
+@app.command()
+def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = None) -> None:
+    """Write entries to standard output, one JSON object to a line."""
+    export_lines(folder, sys.stdout.buffer, first, last, describe)
+
+
+@app.command()
+def backup(folder: FolderArgument, target: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
+    """Copy a journal, also that of a running server, into a folder from which the service can be started."""
+    print(f"copied up to entry {copy_journal(folder, target)} into {target}")

@@ -1,0 +1,107 @@
+"""`laissez serve` runs the service; `laissez up` runs it with a small sample market, for a first look."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from laissez.service import founding, opening, sample
+from laissez.service.commands import OPERATOR
+from laissez.service.desk import Desk
+from laissez.service.server import CannotListen, listen
+from laissez.service.server import serve as run_service
+from laissez.service.settings import read_settings
+
+SAMPLE_PORT = 8340
+
+ConfigOption: TypeAlias = Annotated[Path | None, typer.Option("--config", help="A TOML file of settings (docs/laissez.toml shows them all).")]
+HostOption: TypeAlias = Annotated[str | None, typer.Option("--host", help="The address to listen on.")]
+PortOption: TypeAlias = Annotated[int | None, typer.Option("--port", help="The port to listen on; 0 takes any that is free.")]
+
+
+def serve(
+    config: ConfigOption = None,
+    data: Annotated[Path | None, typer.Option("--data", help="The folder that holds the market.")] = None,
+    topology: Annotated[Path | None, typer.Option("--topology", help="The cluster, for a data folder that is new (TOML, YAML or JSON).")] = None,
+    host: HostOption = None,
+    port: PortOption = None,
+) -> None:
+    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology, and a first key for the operator."""
+    flags: dict[str, dict[str, object]] = {
+        "server": {"host": host, "port": port},
+        "data": {"folder": data and str(data), "topology": topology and str(topology)},
+    }
+    settings = read_settings(config, flags=flags)
+    folder = Path(settings.data.folder)
+    founding.found(settings)
+
+    async def ready(desk: Desk, address: str) -> None:
+        key = await founding.issue_first_key(desk, folder, OPERATOR)
+        if key is not None:
+            print(f"The operator's first key is in {key}", flush=True)
+        print(f"Serving at {address}", flush=True)
+
+    sys.exit(run_service(settings, ready))
+
+
+def up(
+    data: Annotated[Path, typer.Option("--data", help="The folder that holds the sample market; a second start goes on with it.")] = Path(
+        "laissez-sample"
+    ),
+    port: PortOption = None,
+) -> None:
+    """Start a sample market on this machine: 96 H100s and 64 A100s, an operator and three tenants. It stays up until Ctrl-C."""
+    port = free_port() if port is None else port
+    settings = read_settings(flags={"server": {"port": port, "metrics_open": True, "log_level": "warning"}, "data": {"folder": str(data)}})
+    new = not founding.is_founded(data)
+    if new:
+        opening.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
+
+    async def ready(desk: Desk, address: str) -> None:
+        await sample.set_up(desk, data)
+        print(welcome(address, data, new), flush=True)
+
+    sys.exit(run_service(settings, ready))
+
+
+def free_port() -> int:
+    """The usual port, or another one where that is taken."""
+    try:
+        listen("127.0.0.1", SAMPLE_PORT).close()
+    except CannotListen:
+        return 0
+    return SAMPLE_PORT
+
+
+def welcome(address: str, data: Path, new: bool) -> str:
+    command = shlex.quote(str(Path(sys.argv[0])))
+
+    def line(holder: str, rest: str) -> str:
+        key = shlex.quote(str(data / founding.KEYS / f"{holder}.key"))
+        return f"  LAISSEZ_KEY_FILE={key} {command} {rest}"
+
+    usual = "" if address.endswith(f":{SAMPLE_PORT}") else f"  export LAISSEZ_URL={address}\n"
+    return "\n".join(
+        (
+            f"{'A new sample market' if new else 'The sample market, where it was left,'} is up at {address} (its data is in {data}).",
+            "",
+            f"  {address}/docs      the API, readable      {address}/metrics   figures for Prometheus",
+            "",
+            "In another terminal, in this folder:",
+            "",
+            usual + line("training", "leases"),
+            line("training", "quote h100"),
+            line("inference", "run --type h100 --count 2 --max-price 3.50"),
+            line("inference", "events -f"),
+            line("batch", "bill"),
+            line("operator", "market"),
+            line("operator", "floor set h100 2.50"),
+            line("operator", "tenants"),
+            "",
+            "Ctrl-C stops it; nothing is lost.",
+        )
+    )

@@ -1,0 +1,80 @@
+"""The ASGI application: routes made from the table of operations, and the session beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+from starlette.routing import Route, Router
+
+from laissez.service.desk import Desk
+from laissez.service.http.call import Receive, Scope, Send
+from laissez.service.http.docs_page import docs_page
+from laissez.service.http.endpoint import Endpoint
+from laissez.service.http.openapi import openapi
+from laissez.service.http.operation import Operation
+from laissez.service.http.operations import OPERATIONS
+from laissez.service.http.outgoing import encode, send_problem
+from laissez.service.http.site import Site
+from laissez.service.metrics import Metrics
+from laissez.service.places import Places
+from laissez.service.settings import Settings
+from laissez.wire.problems import Code, ProblemError
+
+SESSION = "/v1/session"
+
+
+class ServesSessions(Protocol):
+    def serve(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]: ...
+
+
+class App:
+    def __init__(self, site: Site, operations: tuple[Operation, ...], sessions: ServesSessions | None) -> None:
+        self.site = site
+        self._sessions = sessions
+        by_path: dict[str, list[Operation]] = {}
+        for operation in operations:
+            by_path.setdefault(operation.path, []).append(operation)
+        endpoints = {path: Endpoint(site, found) for path, found in by_path.items()}
+        self._exact = {path: endpoint for path, endpoint in endpoints.items() if "{" not in path}
+        routes = [Route(path, endpoint) for path, endpoint in endpoints.items() if "{" in path]
+        self._router = Router(routes, redirect_slashes=False, default=_nothing_there)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind == "http":
+            endpoint: Callable[[Scope, Receive, Send], Awaitable[None]] = self._exact.get(scope["path"], self._router.app)
+            await endpoint(scope, receive, send)
+        elif kind == "websocket" and scope["path"] == SESSION and self._sessions is not None:
+            await self._sessions.serve(scope, receive, send)
+        elif kind == "websocket":
+            await send({"type": "websocket.close", "code": 1000})  # before it was accepted: answered with status 403
+        else:
+            await _lifespan(receive, send)
+
+
+def make_app(desk: Desk, settings: Settings, places: Places, sessions: ServesSessions | None = None, metrics: Metrics | None = None) -> App:
+    """The whole API over a desk. `sessions` serves WebSockets at /v1/session."""
+    site = Site(desk, settings, Metrics(desk, places) if metrics is None else metrics, places)
+    operations = tuple([_opened(operation) if settings.server.metrics_open else operation for operation in OPERATIONS])
+    site.openapi = encode(openapi(operations))
+    site.docs = docs_page(operations).encode()
+    return App(site, operations, sessions)
+
+
+def _opened(operation: Operation) -> Operation:
+    return replace(operation, scopes=None) if operation.name == "getMetrics" else operation
+
+
+async def _nothing_there(scope: Any, receive: Any, send: Any) -> None:
+    problem = ProblemError(Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is")
+    await send_problem(send, problem, [], scope["method"] == "HEAD")
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

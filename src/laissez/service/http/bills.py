@@ -1,0 +1,72 @@
+"""Bills: a tenant's own, or for the operator anybody's, as JSON or as a table."""
+
+from __future__ import annotations
+
+import asyncio
+
+from laissez.service import exports
+from laissez.service.accounts import Account
+from laissez.service.billing import Owed, of_period, read_statement, running
+from laissez.service.desk import Desk
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.service.statements import Statement, document_name
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import TimeError, parse_time
+
+FORMATS = ("json", "csv", "focus")
+CSV = b"text/csv; charset=utf-8"
+
+
+async def shown(call: Call) -> Answer:
+    """Everybody's bills come in pages: each is worked out by itself, and the market has its turn in between."""
+    form = call.query.get("format", "json")
+    if form not in FORMATS:
+        raise ProblemError(Code.BAD_REQUEST, f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}")
+    if not call.principal.is_operator or "tenant" in call.query:
+        if "limit" in call.query or "cursor" in call.query:
+            raise ProblemError(Code.BAD_REQUEST, "limit and cursor go with the list of all bills, which is the operator's")
+        owed = await _owed(call, call.accounts()[0])
+        return Answer(owed.bill()) if form == "json" else _table(call, form, [owed])
+    names = list(call.desk.exchange.accounts)
+    cursor = cursor_of(call, "bills")
+    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in names else len(names)
+    wanted = names[first : first + limit_of(call) + 1] if form == "json" else names
+    found = [await _owed(call, call.tenant(name)) for name in wanted]
+    if form != "json":
+        return _table(call, form, found)
+    return Answer(page(call, "bills", [owed.bill() for owed in found], lambda bill: Cursor(bill.tenant)))
+
+
+def _table(call: Call, form: str, owed: list[Owed]) -> Answer:
+    body = exports.plain(owed) if form == "csv" else exports.focus(owed, call.desk.exchange.market.topology)
+    return Answer(body, CSV)
+
+
+async def _owed(call: Call, account: Account) -> Owed:
+    desk = call.desk
+    since, until = _time(call, "since"), _time(call, "until")
+    if since is None and until is None:
+        await asyncio.sleep(0)
+        return running(desk.exchange, account, desk.clock.now())
+    statements = await _statements(desk, account.name)
+    return of_period(desk.exchange, account, statements, since, until, desk.clock.now())
+
+
+async def _statements(desk: Desk, tenant: str) -> list[Statement]:
+    """All of a tenant's statements, read aside. If the books are closed meanwhile, once more: what is closed and what is open must fit together."""
+    closed = -1
+    found: list[Statement] = []
+    while closed != desk.exchange.closed_before:
+        closed = desk.exchange.closed_before
+        await desk.all_durable()
+        found = [read_statement(body) for body in await asyncio.to_thread(desk.documents, document_name(tenant))]
+    return found
+
+
+def _time(call: Call, name: str) -> int | None:
+    text = call.query.get(name)
+    try:
+        return None if text is None else parse_time(text)
+    except TimeError as error:
+        raise ProblemError(Code.BAD_REQUEST, f"{name}: {error}") from None

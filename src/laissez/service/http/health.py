@@ -1,0 +1,37 @@
+"""Whether the service lives, whether it takes requests, and its figures for a monitor."""
+
+from __future__ import annotations
+
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.market import all_owed
+from laissez.service.metrics import CONTENT_TYPE
+from laissez.wire.views import Health
+
+UNAVAILABLE = 503
+HTML = b"text/html; charset=utf-8"
+
+
+def alive(call: Call) -> Answer:
+    return Answer(Health("ok", "the process answers"))
+
+
+def ready(call: Call) -> Answer:
+    if call.desk.failure is not None:
+        return Answer(Health("failed", call.desk.failure), status=UNAVAILABLE)
+    if call.desk.stopping:
+        return Answer(Health("stopping", "the server is being stopped"), status=UNAVAILABLE)
+    return Answer(Health("ok", "requests are taken"))
+
+
+async def metrics(call: Call) -> Answer:
+    owed, _ = await all_owed(call.desk)
+    await call.desk.all_durable()
+    return Answer(call.site.metrics.render(owed), CONTENT_TYPE)
+
+
+def openapi(call: Call) -> Answer:
+    return Answer(call.site.openapi, b"application/json")
+
+
+def docs(call: Call) -> Answer:
+    return Answer(call.site.docs, HTML)

@@ -1,0 +1,137 @@
+"""The market as a whole: its topology for everybody, and for the operator its figures, resources, floors and controls."""
+
+from __future__ import annotations
+
+import asyncio
+
+from laissez.market import Market
+from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffline
+from laissez.market.money import dollars
+from laissez.market.reasons import Reason
+from laissez.market.topology import Topology
+from laissez.service import billing, standing
+from laissez.service.commands import OPERATOR, Command
+from laissez.service.desk import Desk
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after
+from laissez.service.reading import read_controls, read_price
+from laissez.service.telling import optional_price, price
+from laissez.service.views import SHOWN_MAX, numbered
+from laissez.wire.problems import ProblemError
+from laissez.wire.times import format_time
+from laissez.wire.views import Done, MarketSummary, Node, Resource
+
+TENANTS_PER_TURN = 20  # worked out before others have their turn
+
+
+def topology(call: Call) -> Answer:
+    """The roots; or a node and what is right below it."""
+    known = call.desk.exchange.market.topology
+    named = call.query.get("node")
+    cursor = cursor_of(call, "topology")
+    if named is None:
+        paths = known.roots
+    else:
+        paths = (named, *known.children(_known(known, named)))
+    found = (_node(known, path) for path in paths_after(paths, cursor))
+    return Answer(page(call, "topology", found, lambda node: Cursor(node.path)))
+
+
+def _known(known: Topology, path: str) -> str:
+    if path not in known:
+        raise ProblemError(Reason.SCOPE_UNKNOWN, f"there is no node {path[:SHOWN_MAX]!r}")
+    return path
+
+
+def _node(known: Topology, path: str) -> Node:
+    return Node(path, known.level_of(path), known.leaf_count(path), known.children(path))
+
+
+# -- figures
+
+
+async def summary(call: Call) -> Answer:
+    desk = call.desk
+    owed, rate = await all_owed(desk)
+    exchange = desk.exchange
+    accounts = exchange.accounts.values()
+    leaves = len(exchange.market.topology.leaves)
+    leased = sum(len(account.leases) - len(account.ended) for account in accounts)
+    open_orders = sum(account.open_orders for account in accounts)
+    online = leaves - len(call.site.metrics.offline)
+    at = format_time(desk.clock.now())
+    return Answer(MarketSummary(at, leaves, online, leased, open_orders, len(accounts), dollars(owed), price(rate)))
+
+
+async def all_owed(desk: Desk) -> tuple[int, int]:
+    """What all tenants owe, exactly, and what they are charged per hour now: one after the other, a few at a time, because it may take long."""
+    owed = rate = 0
+    for turn, account in enumerate(list(desk.exchange.accounts.values())):
+        if turn % TENANTS_PER_TURN == 0:
+            await asyncio.sleep(0)
+        bill = billing.running(desk.exchange, account, desk.clock.now())
+        owed += bill.total
+        rate += bill.rate_now
+    return owed, rate
+
+
+# -- resources
+
+
+def resources(call: Call) -> Answer:
+    market = call.desk.exchange.market
+    under = call.query.get("under")
+    leaves = market.topology.leaves
+    first, last = (0, len(leaves)) if under is None else market.topology.leaf_range(_known(market.topology, under))
+    found = (_resource(market, leaf) for leaf in paths_after(leaves, cursor_of(call, "resources"), first, last))
+    return Answer(page(call, "resources", found, lambda resource: Cursor(resource.leaf)))
+
+
+def _resource(market: Market, leaf: str) -> Resource:
+    lease = market.lease(leaf)
+    owner, limit = (None, None) if lease is None else (lease.tenant, lease.limit)
+    return Resource(leaf, market.is_online(leaf), owner, price(market.rate(leaf)), price(market.floor(leaf)), optional_price(limit))
+
+
+def set_online(call: Call) -> Answer:
+    leaf = call.path["leaf"]
+    return _done(call, BringOnline(leaf) if call.body.online else TakeOffline(leaf))
+
+
+# -- floors and controls
+
+
+def floors(call: Call) -> Answer:
+    cursor = cursor_of(call, "floors")
+    found = (one for one in standing.floors(call.desk.exchange.market) if _is_after(one.node, cursor))
+    return Answer(page(call, "floors", found, lambda floor: Cursor(floor.node)))
+
+
+def set_floor(call: Call) -> Answer:
+    return _done(call, SetFloor(call.path["node"], read_price(call.body.price, "price")))
+
+
+def remove_floor(call: Call) -> Answer:
+    return _done(call, SetFloor(call.path["node"], None))
+
+
+def controls(call: Call) -> Answer:
+    cursor = cursor_of(call, "controls")
+    found = (one for one in standing.controls(call.desk.exchange.market) if _is_after(one.node, cursor))
+    return Answer(page(call, "controls", found, lambda one: Cursor(one.node)))
+
+
+def set_controls(call: Call) -> Answer:
+    return _done(call, read_controls(call.body, call.path["node"]))
+
+
+def remove_controls(call: Call) -> Answer:
+    return _done(call, SetControls(call.path["node"]))
+
+
+def _is_after(path: str, cursor: Cursor | None) -> bool:
+    return cursor is None or path_key(path) > path_key(cursor.name)
+
+
+def _done(call: Call, command: Command) -> Answer:
+    return Answer(Done(numbered(call.enter(command), OPERATOR)))

@@ -1,0 +1,236 @@
+"""Every operation of the API, in one table. The routes, the OpenAPI document and the readable page are made from it and from nothing else."""
+
+from __future__ import annotations
+
+from laissez.market.reasons import Reason
+from laissez.service.http import bills, events, health, instances, leases, market, orders, prices, tenants
+from laissez.service.http.operation import CURSOR, JSON, LIMIT, TENANT, Operation, Parameter
+from laissez.wire import requests, views
+from laissez.wire.events import Numbered
+from laissez.wire.problems import Code
+
+READ = ("read",)
+TRADE = ("trade",)
+OPERATE = ("operate",)
+ANY: tuple[str, ...] = ()
+
+PLACING = (
+    Reason.SCOPE_UNKNOWN,
+    Reason.SCOPE_REPEATED,
+    Reason.ALTERNATIVES_COUNT,
+    Reason.PRICE_OUT_OF_RANGE,
+    Reason.LIMIT_BELOW_BID,
+    Reason.TOO_MANY_ORDERS,
+    Reason.TOO_MANY_TENANTS,
+)
+ORDER_GONE = (Reason.NOT_YOUR_ORDER, Reason.ALREADY_FILLED)
+
+# The paths that are asked for most come first: routes are tried in this order.
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        noun="Orders", name="placeOrder", method="POST", path="/v1/orders", scopes=TRADE, carry_out=orders.place, status=201,
+        summary="Place an order", body=requests.OrderBody, answer=views.OrderDone, problems=PLACING,
+        description="An order wants one leaf; its alternatives say where it may be and at what price. It is filled at once if it can be, else it waits.",
+    ),
+    Operation(
+        noun="Orders", name="listOrders", method="GET", path="/v1/orders", scopes=READ, carry_out=orders.listed, paged=True,
+        summary="List open orders", answer=views.Page[views.Order], query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="Oldest first. The operator gets those of all tenants.",
+    ),
+    Operation(
+        noun="Orders", name="getOrder", method="GET", path="/v1/orders/{id}", scopes=READ, carry_out=orders.shown,
+        summary="An open order", answer=views.Order, problems=(Reason.NOT_YOUR_ORDER,),
+    ),
+    Operation(
+        noun="Orders", name="amendOrder", method="PUT", path="/v1/orders/{id}", scopes=TRADE, carry_out=orders.amend,
+        summary="Replace the alternatives of an open order", body=requests.OrderBody, answer=views.OrderDone, problems=(*ORDER_GONE, *PLACING),
+        description="It keeps its id and goes to the back of the queue.",
+    ),
+    Operation(
+        noun="Orders", name="cancelOrder", method="DELETE", path="/v1/orders/{id}", scopes=TRADE, carry_out=orders.cancel,
+        summary="Cancel an open order", answer=views.OrderDone, problems=ORDER_GONE,
+    ),
+    Operation(
+        noun="Orders", name="sendBatch", method="POST", path="/v1/batch", scopes=("trade", "operate"), carry_out=orders.batch, large=True,
+        summary="Carry out many commands", body=requests.Batch, answer=views.BatchDone,
+        description="One after the other; each succeeds or is refused by itself. Ids inside are ignored: the Idempotency-Key covers the whole.",
+    ),
+    Operation(
+        noun="Prices", name="getPrices", method="GET", path="/v1/prices", scopes=READ, carry_out=prices.quotes, paged=True,
+        summary="What it takes to win a leaf now", answer=views.Page[views.Quote] | views.Quote, problems=(Reason.SCOPE_UNKNOWN,),
+        query=(Parameter("scope", "This scope alone; the answer is one quote. One that you may not see is answered like one that does not exist."),),
+        description="Every scope of your pricing domain: the roots, and all that is above a leaf you hold.",
+    ),
+    Operation(
+        noun="Leases", name="listLeases", method="GET", path="/v1/leases", scopes=READ, carry_out=leases.listed, paged=True,
+        summary="List leases that last", answer=views.Page[views.Lease], query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="Oldest first. The operator gets those of all tenants.",
+    ),
+    Operation(
+        noun="Leases", name="getLease", method="GET", path="/v1/leases/{id}", scopes=READ, carry_out=leases.shown,
+        summary="A lease that lasts", answer=views.Lease, problems=(Reason.NOT_YOUR_LEASE,),
+    ),
+    Operation(
+        noun="Leases", name="setLimit", method="PATCH", path="/v1/leases/{id}", scopes=TRADE, carry_out=leases.set_limit,
+        summary="Change the limit of a lease", body=requests.LimitBody, answer=views.LeaseDone,
+        problems=(Reason.NOT_YOUR_LEASE, Reason.PRICE_OUT_OF_RANGE),
+        description="A limit below the rate ends the lease at once.",
+    ),
+    Operation(
+        noun="Leases", name="relinquish", method="DELETE", path="/v1/leases/{id}", scopes=TRADE, carry_out=leases.relinquish,
+        summary="Give a lease up", answer=views.LeaseDone, problems=(Reason.NOT_YOUR_LEASE,),
+    ),
+    Operation(
+        noun="Leases", name="getLeasePrices", method="GET", path="/v1/leases/{id}/prices", scopes=READ, carry_out=leases.prices,
+        summary="What a lease was charged, piece by piece", answer=views.PriceHistory, problems=(Reason.NOT_YOUR_LEASE,),
+        description="Also of a lease that ended, as long as the books know it.",
+    ),
+    Operation(
+        noun="Instances", name="runInstances", method="POST", path="/v1/instances", scopes=TRADE, carry_out=instances.run, status=201,
+        summary="Ask for instances", body=requests.RunInstances, answer=views.InstancesDone, problems=(*PLACING, Reason.NOT_YOUR_LEASE),
+        description="Each is an order of its own that bids max_price. Those that cannot be had now are pending, and run when they can.",
+    ),
+    Operation(
+        noun="Instances", name="listInstances", method="GET", path="/v1/instances", scopes=READ, carry_out=instances.listed, paged=True,
+        summary="List pending and running instances", answer=views.Page[views.Instance], query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="Every order that waits is a pending instance, every lease a running one.",
+    ),
+    Operation(
+        noun="Instances", name="getInstance", method="GET", path="/v1/instances/{id}", scopes=READ, carry_out=instances.shown,
+        summary="An instance", answer=views.Instance, problems=(Code.NOT_FOUND,),
+        description="One that ran and stopped is shown as long as the books know it.",
+    ),
+    Operation(
+        noun="Instances", name="stopInstance", method="DELETE", path="/v1/instances/{id}", scopes=TRADE, carry_out=instances.stop,
+        summary="Stop an instance", answer=views.Instance, problems=(Code.NOT_FOUND, Code.CONFLICT),
+        description="Cancels its order or gives its lease up.",
+    ),
+    Operation(
+        noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ, carry_out=bills.shown, media=(JSON, "text/csv"),
+        summary="What is owed", answer=views.Bill | views.Page[views.Bill], problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
+        query=(
+            Parameter("since", "Where the period begins. Without since and until: everything until now.", "time"),
+            Parameter("until", "Where the period ends: now or earlier.", "time"),
+            Parameter("format", "json, csv, or focus: CSV with the columns of the FinOps Open Cost and Usage Specification.", bills.FORMATS),
+            TENANT, LIMIT, CURSOR,
+        ),
+        description="Lines are rounded down to a millionth of a dollar; the total is rounded after adding up the exact charges, so it may be a little "
+        "more than the sum of its lines. Where the books are closed, a period may begin and end only where a statement does (every whole hour is "
+        "such a time). The operator gets a page of all tenants' bills, or one tenant's.",
+    ),
+    Operation(
+        noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,
+        summary="What happened", answer=views.Page[Numbered], media=(JSON, events.STREAM), problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS),
+        query=(Parameter("after", "Only events after this number. Without it a page begins with the oldest kept, a stream with what comes.", "whole"),),
+        description="With Accept: text/event-stream, events are sent as they happen: id is their number, event their type, data the same JSON; "
+        "Last-Event-ID resumes. Notices (rate.changed, limit.near) have no id. A comment comes when nothing else does.",
+    ),
+    Operation(
+        noun="Market", name="getTopology", method="GET", path="/v1/topology", scopes=READ, carry_out=market.topology, paged=True,
+        summary="What there is", answer=views.Page[views.Node], problems=(Reason.SCOPE_UNKNOWN,),
+        query=(Parameter("node", "This node, followed by those right below it. Without it: the roots."),),
+    ),
+    Operation(
+        noun="Market", name="getMarket", method="GET", path="/v1/market", scopes=OPERATE, carry_out=market.summary,
+        summary="The market in figures", answer=views.MarketSummary,
+    ),
+    Operation(
+        noun="Market", name="listResources", method="GET", path="/v1/resources", scopes=OPERATE, carry_out=market.resources, paged=True,
+        summary="List leaves", answer=views.Page[views.Resource], query=(Parameter("under", "Only those below this node."),),
+        problems=(Reason.SCOPE_UNKNOWN,),
+    ),
+    Operation(
+        noun="Market", name="setOnline", method="PATCH", path="/v1/resources/{leaf:path}", scopes=OPERATE, carry_out=market.set_online,
+        summary="Take a leaf offline or bring it back", body=requests.ResourceBody, answer=views.Done,
+        problems=(Reason.SCOPE_UNKNOWN, Reason.NOT_A_LEAF, Reason.ALREADY_OFFLINE, Reason.ALREADY_ONLINE),
+        description="Taking it offline ends its lease.",
+    ),
+    Operation(
+        noun="Market", name="listFloors", method="GET", path="/v1/floors", scopes=OPERATE, carry_out=market.floors, paged=True,
+        summary="List floors", answer=views.Page[views.Floor],
+    ),
+    Operation(
+        noun="Market", name="setFloor", method="PUT", path="/v1/floors/{node:path}", scopes=OPERATE, carry_out=market.set_floor,
+        summary="Set the floor of a node", body=requests.FloorBody, answer=views.Done, problems=(Reason.SCOPE_UNKNOWN, Reason.PRICE_OUT_OF_RANGE),
+    ),
+    Operation(
+        noun="Market", name="removeFloor", method="DELETE", path="/v1/floors/{node:path}", scopes=OPERATE, carry_out=market.remove_floor,
+        summary="Remove the floor of a node", answer=views.Done, problems=(Reason.SCOPE_UNKNOWN,),
+    ),
+    Operation(
+        noun="Market", name="listControls", method="GET", path="/v1/controls", scopes=OPERATE, carry_out=market.controls, paged=True,
+        summary="List volatility controls", answer=views.Page[views.Controls],
+    ),
+    Operation(
+        noun="Market", name="setControls", method="PUT", path="/v1/controls/{node:path}", scopes=OPERATE, carry_out=market.set_controls,
+        summary="Set the volatility controls of a node", body=requests.ControlsBody, answer=views.Done,
+        problems=(Reason.SCOPE_UNKNOWN, Reason.CONTROLS_INVALID), description="Replaces all that are set there.",
+    ),
+    Operation(
+        noun="Market", name="removeControls", method="DELETE", path="/v1/controls/{node:path}", scopes=OPERATE, carry_out=market.remove_controls,
+        summary="Remove the volatility controls of a node", answer=views.Done, problems=(Reason.SCOPE_UNKNOWN,),
+    ),
+    Operation(
+        noun="Tenants", name="getMe", method="GET", path="/v1/me", scopes=ANY, carry_out=tenants.me, summary="Whose key this is", answer=views.Me,
+    ),
+    Operation(
+        noun="Tenants", name="listTenants", method="GET", path="/v1/tenants", scopes=OPERATE, carry_out=tenants.listed, paged=True,
+        summary="List tenants", answer=views.Page[views.Tenant],
+    ),
+    Operation(
+        noun="Tenants", name="createTenant", method="POST", path="/v1/tenants", scopes=OPERATE, carry_out=tenants.create, status=201,
+        summary="Create a tenant", body=requests.CreateTenant, answer=views.Tenant, problems=(Code.CONFLICT, Reason.TENANT_INVALID),
+    ),
+    Operation(
+        noun="Tenants", name="getTenant", method="GET", path="/v1/tenants/{name}", scopes=OPERATE, carry_out=tenants.shown,
+        summary="A tenant", answer=views.Tenant, problems=(Code.NOT_FOUND,),
+    ),
+    Operation(
+        noun="Tenants", name="setCaps", method="PATCH", path="/v1/tenants/{name}", scopes=OPERATE, carry_out=tenants.set_caps,
+        summary="Set what a tenant may do at most", body=requests.CapsBody, answer=views.Tenant, problems=(Code.NOT_FOUND,),
+        description="Answered with the tenant as it is now, also when sent again.",
+    ),
+    Operation(
+        noun="Tenants", name="listTenantKeys", method="GET", path="/v1/tenants/{name}/keys", scopes=OPERATE, carry_out=tenants.keys, paged=True,
+        summary="List the keys of a tenant", answer=views.Page[views.Key], problems=(Code.NOT_FOUND,),
+    ),
+    Operation(
+        noun="Tenants", name="issueTenantKey", method="POST", path="/v1/tenants/{name}/keys", scopes=OPERATE, carry_out=tenants.issue, status=201,
+        summary="Issue a key for a tenant", body=requests.IssueKey, answer=views.Key, problems=(Code.NOT_FOUND, Code.TOO_MANY_KEYS),
+        description="The secret is in this answer and never shown again, not even to the same request sent again.",
+    ),
+    Operation(
+        noun="Tenants", name="listKeys", method="GET", path="/v1/keys", scopes=OPERATE, carry_out=tenants.keys, paged=True,
+        summary="List the operator's own keys", answer=views.Page[views.Key],
+    ),
+    Operation(
+        noun="Tenants", name="issueKey", method="POST", path="/v1/keys", scopes=OPERATE, carry_out=tenants.issue, status=201,
+        summary="Issue a key for the operator", body=requests.IssueKey, answer=views.Key, problems=(Code.TOO_MANY_KEYS,),
+        description="Its scopes are read and operate. The secret is in this answer and never shown again.",
+    ),
+    Operation(
+        noun="Tenants", name="revokeKey", method="DELETE", path="/v1/keys/{id}", scopes=OPERATE, carry_out=tenants.revoke,
+        summary="Revoke a key, anybody's", answer=views.Key, problems=(Code.NOT_FOUND,),
+        description="It is worthless from then on; sessions and streams opened with it end.",
+    ),
+    Operation(
+        noun="Health", name="getHealth", method="GET", path="/healthz", scopes=None, carry_out=health.alive, durable=False,
+        summary="Does the process answer?", answer=views.Health,
+    ),
+    Operation(
+        noun="Health", name="getReadiness", method="GET", path="/readyz", scopes=None, carry_out=health.ready, durable=False,
+        summary="Are requests taken?", answer=views.Health, description="503 if not.",
+    ),
+    Operation(
+        noun="Health", name="getMetrics", method="GET", path="/metrics", scopes=OPERATE, carry_out=health.metrics, media=("text/plain",),
+        summary="Figures for Prometheus", description="Needs no key if the setting server.metrics_open says so.",
+    ),
+    Operation(
+        noun="Health", name="getOpenApi", method="GET", path="/openapi.json", scopes=None, carry_out=health.openapi, durable=False,
+        summary="This API as an OpenAPI document",
+    ),
+    Operation(
+        noun="Health", name="getDocs", method="GET", path="/docs", scopes=None, carry_out=health.docs, durable=False, media=("text/html",),
+        summary="This API as a page to read",
+    ),
+)  # fmt: skip

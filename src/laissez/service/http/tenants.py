@@ -1,0 +1,90 @@
+"""Tenants and keys, which are the operator's business; and for everybody, who they are."""
+
+from __future__ import annotations
+
+import hashlib
+
+from laissez.service import views
+from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey, SetCaps
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.paging import Cursor, cursor_of, page
+from laissez.service.keyring import new_key
+from laissez.service.outcomes import pack
+from laissez.wire import events as told
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import Caps
+from laissez.wire.views import Key, Me, Tenant
+
+
+def me(call: Call) -> Answer:
+    principal = call.principal
+    caps = Caps() if principal.is_operator else call.account.caps
+    return Answer(Me(principal.holder, principal.key, tuple(sorted(principal.scopes)), caps))
+
+
+def listed(call: Call) -> Answer:
+    """In the order in which they were made."""
+    exchange = call.desk.exchange
+    cursor = cursor_of(call, "tenants")
+    names = list(exchange.accounts)
+    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in exchange.accounts else len(names)
+    found = (views.tenant_view(exchange, exchange.accounts[name]) for name in names[first:])
+    return Answer(page(call, "tenants", found, lambda tenant: Cursor(tenant.name)))
+
+
+def create(call: Call) -> Answer:
+    applied = call.enter(CreateTenant(call.body.name, call.body.caps))
+    event = applied.outcome.told[0].event
+    assert type(event) is told.TenantCreated
+    return Answer(Tenant(event.name, event.at, event.caps, 0, 0, 0))
+
+
+def shown(call: Call) -> Answer:
+    return Answer(views.tenant_view(call.desk.exchange, call.tenant(call.path["name"])))
+
+
+def set_caps(call: Call) -> Answer:
+    call.enter(SetCaps(call.path["name"], call.body.caps))
+    return shown(call)
+
+
+# -- keys
+
+
+def keys(call: Call) -> Answer:
+    """Of a tenant, or the operator's own; revoked ones too, oldest first."""
+    holder = _holder(call)
+    cursor = cursor_of(call, "keys")
+    records = list(views.keys_of(call.desk.exchange, holder))
+    names = [record.id for record in records]
+    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in names else len(names)
+    return Answer(page(call, "keys", (views.key_view(record) for record in records[first:]), lambda key: Cursor(key.id)))
+
+
+def issue(call: Call) -> Answer:
+    """The secret is in the first answer and nowhere else: sent again, the request is answered without it."""
+    asked = call.body
+    holder = call.path.get("name", OPERATOR)
+    made = new_key()
+    # What is asked for, without what is drawn: a repeat draws another key, and is still the same request.
+    body = hashlib.blake2b(pack(["issue", holder, asked.scopes, asked.name]), digest_size=8).digest()
+    applied = call.enter(IssueKey(holder, made.id, made.digest, asked.scopes, asked.name), body)
+    event = applied.outcome.told[0].event
+    assert type(event) is told.KeyIssued
+    secret = None if call.replayed else made.secret
+    return Answer(Key(event.key, event.holder, event.name, event.scopes, event.at, None, secret))
+
+
+def revoke(call: Call) -> Answer:
+    id = call.path["id"]
+    call.enter(RevokeKey(id))
+    return Answer(views.key_view(call.desk.exchange.keys[id]))
+
+
+def _holder(call: Call) -> str:
+    name = call.path.get("name", OPERATOR)
+    if name != OPERATOR:
+        call.tenant(name)
+    elif "name" in call.path:
+        raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name!r}")
+    return name

@@ -1,0 +1,144 @@
+"""The service's figures in the form that Prometheus reads. Base units, and no tenant's name anywhere: who may read figures may not know everybody.
+
+Counting is plain addition, on the way of every command; everything else is read when somebody asks.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+
+from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
+from laissez.service.commands import Request
+from laissez.service.desk import Desk
+from laissez.service.outcomes import Applied
+from laissez.service.places import Places
+from laissez.wire.events import ResourceOffline, ResourceOnline
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
+LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+DONE = "done"
+
+
+class Spread:
+    """A histogram: how many observations fell up to each bound."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def family(self, name: str, help: str) -> Metric:
+        buckets: list[tuple[str, float]] = []
+        total = 0
+        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+            total += count
+            buckets.append((bound, total))
+        return HistogramMetricFamily(name, help, buckets=buckets, sum_value=self._sum)
+
+
+class Metrics(Collector):
+    def __init__(self, desk: Desk, places: Places) -> None:
+        self._desk = desk
+        self._places = places
+        self._commands: dict[tuple[str, str], int] = {}
+        self._answers: dict[tuple[str, int], int] = {}
+        self._events = 0
+        self._latency = Spread(LATENCIES_S)
+        self._group = Spread(SIZES)
+        self._waiting: deque[float] = deque()  # since when each command waits to be durable
+        self._owed = 0
+        market = desk.exchange.market
+        self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
+        desk.on_applied = self.applied
+        desk.on_durable = self.durable
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+
+    # -- counting
+
+    def applied(self, request: Request, applied: Applied) -> None:
+        outcome = applied.outcome
+        key = type(request.command).__name__, DONE if outcome.refused is None else outcome.refused.code
+        self._commands[key] = self._commands.get(key, 0) + 1
+        self._waiting.append(time.monotonic())
+        self._events += len(outcome.told)
+        for told in outcome.told:
+            if type(told.event) is ResourceOffline:
+                self.offline.add(told.event.leaf)
+            elif type(told.event) is ResourceOnline:
+                self.offline.discard(told.event.leaf)
+
+    def durable(self, commands: int) -> None:
+        now = time.monotonic()
+        known = min(commands, len(self._waiting))
+        for _ in range(known):
+            self._latency.observe(now - self._waiting.popleft())
+        if known:
+            self._group.observe(known)
+
+    def answered(self, operation: str, status: int) -> None:
+        key = operation, status
+        self._answers[key] = self._answers.get(key, 0) + 1
+
+    # -- telling
+
+    def render(self, owed: int) -> bytes:
+        """`owed` is the exact charge of all tenants together."""
+        self._owed = owed
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterable[Metric]:
+        desk, exchange = self._desk, self._desk.exchange
+        accounts = exchange.accounts.values()
+        leaves = len(exchange.market.topology.leaves)
+        yield self._commands_family()
+        yield self._answers_family()
+        yield self._latency.family("laissez_commit_latency_seconds", "From applying a command to knowing it durable.")
+        yield self._group.family("laissez_commit_group_commands", "Commands that became durable together.")
+        yield _counter("laissez_events", "Events since the start of this process.", self._events)
+        yield _gauge("laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable)
+        yield _gauge("laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable)
+        yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
+        yield _gauge("laissez_tenants", "Tenants.", len(accounts))
+        yield _gauge("laissez_leases", "Leases that last.", sum(len(account.leases) - len(account.ended) for account in accounts))
+        yield _gauge("laissez_open_orders", "Orders that wait.", sum(account.open_orders for account in accounts))
+        yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
+        yield _gauge("laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline))
+        yield _gauge("laissez_history_events", "Events kept for streams that resume.", len(desk.history))
+        yield _gauge("laissez_remembered_ids", "Clients' ids kept for requests sent again.", len(desk.remembered))
+        yield _counter("laissez_revenue_microdollars", "What all tenants together owe, rounded down.", self._owed // CHARGE_PER_MICRO_DOLLAR)
+
+    def _commands_family(self) -> Metric:
+        family = CounterMetricFamily("laissez_commands", "Commands by kind and outcome.", labels=("kind", "outcome"))
+        for (kind, outcome), count in sorted(self._commands.items()):
+            family.add_metric((kind, outcome), count)
+        return family
+
+    def _answers_family(self) -> Metric:
+        family = CounterMetricFamily("laissez_http_answers", "Answers to requests by operation and status.", labels=("operation", "status"))
+        for (operation, status), count in sorted(self._answers.items()):
+            family.add_metric((operation, str(status)), count)
+        return family
+
+
+def _gauge(name: str, help: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help, value=value)
+
+
+def _counter(name: str, help: str, value: float) -> Metric:
+    return CounterMetricFamily(name, help, value=value)
