@@ -28,8 +28,6 @@ WAITING_BIDS = (1_500_000, 3_500_000)  # of those who wait: below the limits of 
 WAITING_PER_TENANT = 5
 # One tenant sends what in life many would: it must not be held up by its own cap.
 UNCAPPED = Caps(commands_per_second=1_000_000, commands_burst=1_000_000)
-    commands_per_second=1_000_000, commands_burst=1_000_000
-)  # the load is the tenants' all together; one must not be held up by its own cap
 
 
 class Held(msgspec.Struct):

@@ -12,7 +12,7 @@ import base64
 import sys
 import time
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -20,6 +20,7 @@ from laissez.bench.cluster import Held
 from laissez.bench.mix import Message, Tenant
 
 BATCH_COMMANDS = 100
+READY_WITHIN_S = 10
 
 
 class Plan(msgspec.Struct):
@@ -77,8 +78,7 @@ class Connection(asyncio.Protocol):
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self.transport.write(self.greeting())
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -289,7 +289,7 @@ async def run(plan: Plan) -> Report:
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
         _, connection = await loop.create_connection(lambda t=tenant, h=held: kind(plan, t, h.key, tally), plan.host, plan.port)  # type: ignore[misc]
-        await connection.ready
+        await asyncio.wait_for(connection.ready, READY_WITHIN_S)
         opened.append(connection)
     started = time.perf_counter()
     tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
 from laissez.market.topology import Topology
@@ -30,7 +30,7 @@ def focus(owed: Iterable[Owed], topology: Topology) -> bytes:
     return _table(tuple(FOCUS), rows)
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> bytes:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(header)

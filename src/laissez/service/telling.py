@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from laissez.market import events as market
@@ -14,7 +13,7 @@ from laissez.service.accounts import Account
 from laissez.wire import events as wire
 from laissez.wire.times import format_time
 
-price = lru_cache(65_536)(format_price)
+price = format_price
 SECOND_US = 1_000_000
 
 
@@ -27,7 +26,12 @@ def optional_time(us: int | None) -> str | None:
 
 
 def in_force(alternatives: tuple[Alternative, ...]) -> tuple[wire.InForce, ...]:
-    return tuple([wire.InForce(one.scope, price(one.bid), price(one.limit)) for one in alternatives])
+    return tuple([_in_force(one) for one in alternatives])
+
+
+def _in_force(one: Alternative) -> wire.InForce:
+    limit = price(one.limit)
+    return wire.InForce(one.scope, limit if one.bid == one.limit else price(one.bid), limit)
 
 
 def band(setting: MarketBand | None) -> wire.Band | None:

@@ -32,7 +32,8 @@ TENANT = Parameter("tenant", "For the operator: of this tenant alone.")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """`scopes`: None needs no key, () any key, otherwise a key with one of them. `answer` is None if it is no JSON."""
+    """`scopes`: None needs no key, () any key, otherwise a key with one of them. `answer` is a type,
+    several where it depends on what is asked for, or None if it is no JSON."""
 
     name: str
     method: str

@@ -30,7 +30,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Orders", name="placeOrder", method="POST", path="/v1/orders", scopes=TRADE, carry_out=orders.place, status=201,
         summary="Place an order", body=requests.OrderBody, answer=views.OrderDone, problems=PLACING,
-        description="An order wants one leaf; its alternatives say where it may be and at what price. It is filled at once if it can be, else it waits.",
+        description="An order wants one leaf; its alternatives say where it may be and at what price. It is filled at once or waits.",
     ),
     Operation(
         noun="Orders", name="listOrders", method="GET", path="/v1/orders", scopes=READ, carry_out=orders.listed, paged=True,
@@ -57,7 +57,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Prices", name="getPrices", method="GET", path="/v1/prices", scopes=READ, carry_out=prices.quotes, paged=True,
-        summary="What it takes to win a leaf now", answer=views.Page[views.Quote] | views.Quote, problems=(Reason.SCOPE_UNKNOWN,),
+        summary="What it takes to win a leaf now", answer=(views.Page[views.Quote], views.Quote), problems=(Reason.SCOPE_UNKNOWN,),
         query=(Parameter("scope", "This scope alone; the answer is one quote. One that you may not see is answered like one that does not exist."),),
         description="Every scope of your pricing domain: the roots, and all that is above a leaf you hold.",
     ),
@@ -107,21 +107,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ, carry_out=bills.shown, media=(JSON, "text/csv"),
-        summary="What is owed", answer=views.Bill | views.Page[views.Bill], problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
+        summary="What is owed", answer=(views.Bill, views.Page[views.Bill]), problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
         query=(
             Parameter("since", "Where the period begins. Without since and until: everything until now.", "time"),
             Parameter("until", "Where the period ends: now or earlier.", "time"),
             Parameter("format", "json, csv, or focus: CSV with the columns of the FinOps Open Cost and Usage Specification.", bills.FORMATS),
             TENANT, LIMIT, CURSOR,
         ),
-        description="Lines are rounded down to a millionth of a dollar; the total is rounded after adding up the exact charges, so it may be a little "
-        "more than the sum of its lines. Where the books are closed, a period may begin and end only where a statement does (every whole hour is "
-        "such a time). The operator gets a page of all tenants' bills, or one tenant's.",
+        description="Lines are rounded down to a millionth of a dollar; the total is rounded after adding up the exact charges, so it may be a "
+        "little more than the sum of its lines. Where the books are closed, a period may begin and end only where a statement does; every whole "
+        "hour is such a time. The operator gets a page of all tenants' bills, or one tenant's.",
     ),
     Operation(
         noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,
         summary="What happened", answer=views.Page[Numbered], media=(JSON, events.STREAM), problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS),
-        query=(Parameter("after", "Only events after this number. Without it a page begins with the oldest kept, a stream with what comes.", "whole"),),
+        query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"),),
         description="With Accept: text/event-stream, events are sent as they happen: id is their number, event their type, data the same JSON; "
         "Last-Event-ID resumes. Notices (rate.changed, limit.near) have no id. A comment comes when nothing else does.",
     ),

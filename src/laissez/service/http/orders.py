@@ -84,8 +84,8 @@ def batch(call: Call) -> Answer:
             read.append(read_command(one))
         except ProblemError as problem:
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
-    outcomes = iter(enter_all(call, "batch", [one for one in read if type(one) is not BatchItem]))
-    return Answer(BatchDone(tuple([one if type(one) is BatchItem else _item(call, next(outcomes)) for one in read])))
+    outcomes = iter(enter_all(call, "batch", [one for one in read if not isinstance(one, BatchItem)]))
+    return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
 
 
 def enter_all(call: Call, name: str, commands: list[Command]) -> list[Applied]:

@@ -11,7 +11,6 @@ from laissez.service.http.paging import Cursor, cursor_of, page
 from laissez.service.keyring import new_key
 from laissez.service.outcomes import pack
 from laissez.wire import events as told
-from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Caps
 from laissez.wire.views import Key, Me, Tenant
 
@@ -64,7 +63,7 @@ def keys(call: Call) -> Answer:
 def issue(call: Call) -> Answer:
     """The secret is in the first answer and nowhere else: sent again, the request is answered without it."""
     asked = call.body
-    holder = call.path.get("name", OPERATOR)
+    holder = _holder(call)
     made = new_key()
     # What is asked for, without what is drawn: a repeat draws another key, and is still the same request.
     body = hashlib.blake2b(pack(["issue", holder, asked.scopes, asked.name]), digest_size=8).digest()
@@ -82,9 +81,5 @@ def revoke(call: Call) -> Answer:
 
 
 def _holder(call: Call) -> str:
-    name = call.path.get("name", OPERATOR)
-    if name != OPERATOR:
-        call.tenant(name)
-    elif "name" in call.path:
-        raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name!r}")
-    return name
+    """The tenant that the path names, or the operator; the operator is no tenant, also not by its name."""
+    return call.tenant(call.path["name"]).name if "name" in call.path else OPERATOR

@@ -1,0 +1,202 @@
+"""Bills worked out a second time, from nothing but the operator's events: what anyone with that stream could do at home.
+
+It knows the rules M5 (what a leaf's owner is charged), M11 (quotes), M14 (a charge is an integral), M17 (a held lease is charged at most its cap)
+and M18 (fees) from `docs/market.md`, in the most literal way, and shares no code with the market, its bills or the service. Events are plain
+data, as JSON or MessagePack give them; prices become whole millionths of a dollar per hour, times whole microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+MICRO = 1_000_000
+HOUR_US = 3_600 * MICRO
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micro(text: str) -> int:
+    """Millionths from decimal text."""
+    exact = Fraction(text) * MICRO
+    assert exact.denominator == 1, text
+    return exact.numerator
+
+
+def instant(text: str) -> int:
+    """Microseconds since 1970 from RFC 3339 text."""
+    return (datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH) // timedelta(microseconds=1)
+
+
+def path(leaf: str) -> Iterator[str]:
+    """The nodes from the root to the leaf."""
+    parts = leaf.split("/")
+    return ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+
+
+@dataclass
+class Lease:
+    id: str
+    tenant: str
+    limit_first: int
+    limit: int | None
+    held_until: int
+    charge: int = 0
+
+    @property
+    def cap(self) -> int | None:
+        """The most that it is charged while held; None for no bound."""
+        return None if self.limit is None else max(self.limit, self.limit_first)
+
+
+@dataclass
+class Fee:
+    rate: int
+    start: int
+    until: int
+
+
+@dataclass
+class Books:
+    """What one tenant owes."""
+
+    ended: dict[str, int] = field(default_factory=dict)  # the charges of leases that are over
+    fees: list[Fee] = field(default_factory=list)
+
+
+class Auditor:
+    """Give it every event in order; then ask. Time moves with the events, and by `pass_time`."""
+
+    def __init__(self, leaves: Iterable[str]) -> None:
+        self.now = 0
+        self.n = 0  # the number of the last event taken
+        self.online = set(leaves)
+        self.leaves = tuple(sorted(self.online))
+        self.floors: dict[str, int] = {}
+        self.orders: dict[str, tuple[str, dict[str, tuple[int, int]]]] = {}  # id: tenant, and bid and limit by scope
+        self.leases: dict[str, Lease] = {}  # by leaf
+        self.books: dict[str, Books] = {}
+        self.doubts: list[str] = []  # where an event contradicts those before it
+
+    # -- the rules
+
+    def floor(self, leaf: str) -> int:
+        return max(self.floors.get(node, 0) for node in path(leaf))
+
+    def rate(self, leaf: str) -> int:
+        """M5."""
+        lease = self.leases.get(leaf)
+        owner = None if lease is None else lease.tenant
+        above = set(path(leaf))
+        bids = [bid for tenant, wanted in self.orders.values() if tenant != owner for scope, (bid, _) in wanted.items() if scope in above]
+        return max(self.floor(leaf), *bids, 0)
+
+    def quote(self, tenant: str | None, scope: str, now: int) -> int | None:
+        """M11, at a time when holds that end at or before `now` have ended."""
+        asks = []
+        for leaf in self.online:
+            lease = self.leases.get(leaf)
+            if scope not in path(leaf) or (lease is not None and lease.tenant == tenant):
+                continue
+            if lease is None:
+                asks.append(self.floor(leaf))
+            elif lease.limit is not None and lease.held_until <= now:
+                asks.append(lease.limit + 1)
+        return min(asks, default=None)
+
+    # -- time
+
+    def pass_time(self, to: int) -> None:
+        """Charge every lease up to `to` (M14), while held at most its cap (M17)."""
+        for leaf, lease in self.leases.items() if to > self.now else ():
+            rate = self.rate(leaf)
+            capped_until = min(to, max(self.now, lease.held_until))
+            cap = lease.cap
+            lease.charge += (rate if cap is None else min(rate, cap)) * (capped_until - self.now) + rate * (to - capped_until)
+        self.now = max(self.now, to)
+
+    # -- what is owed now, as exact sums of rate times microseconds
+
+    def owed(self, tenant: str) -> int:
+        books = self.books.get(tenant, Books())
+        running = sum(lease.charge for lease in self.leases.values() if lease.tenant == tenant)
+        return sum(books.ended.values()) + running + sum(fee.rate * (min(fee.until, self.now) - fee.start) for fee in books.fees)
+
+    def owed_by_all(self) -> int:
+        return sum(self.owed(tenant) for tenant in self.books)
+
+    def lease_charge(self, tenant: str, id: str) -> int | None:
+        lasting = [lease.charge for lease in self.leases.values() if (lease.tenant, lease.id) == (tenant, id)]
+        return lasting[0] if lasting else self.books.get(tenant, Books()).ended.get(id)
+
+    # -- events
+
+    def take(self, numbered: dict[str, Any]) -> None:
+        event, tenant = numbered["event"], numbered.get("tenant")
+        if numbered["n"] != self.n + 1:
+            self.doubts.append(f"event {self.n + 1} of the operator was expected next, {numbered['n']} came")
+        self.n = numbered["n"]
+        at = instant(event["at"])
+        if at < self.now:
+            self.doubts.append(f"event {self.n}: time runs backwards, {at} after {self.now}")
+        self.pass_time(at)
+        note = getattr(self, "_" + event["type"].replace(".", "_"), None)
+        if note is not None:
+            note(tenant, event)
+
+    def _order_placed(self, tenant: str, event: dict[str, Any]) -> None:
+        self.orders[event["order"]] = tenant, {one["scope"]: (micro(one["bid"]), micro(one["limit"])) for one in event["alternatives"]}
+        self.books.setdefault(tenant, Books())
+
+    _order_amended = _order_placed
+
+    def _order_cancelled(self, tenant: str, event: dict[str, Any]) -> None:
+        del self.orders[event["order"]]
+
+    def _lease_started(self, tenant: str, event: dict[str, Any]) -> None:
+        leaf, limit = event["leaf"], micro(event["limit"])
+        if leaf in self.leases or leaf not in self.online:
+            self.doubts.append(f"event {self.n}: a lease of {leaf} starts while it is leased or offline")
+        if self.orders.pop(event["order"], (tenant,))[0] != tenant:
+            self.doubts.append(f"event {self.n}: {event['order']} is not an order of {tenant}")
+        held_until = 0 if event["hold_until"] is None else instant(event["hold_until"])
+        self.leases[leaf] = Lease(event["lease"], tenant, limit, limit, held_until)
+        self._compare_rate(event)
+
+    def _lease_ended(self, tenant: str, event: dict[str, Any]) -> None:
+        self._compare_rate(event)
+        lease = self.leases.pop(event["leaf"])
+        if (lease.tenant, lease.id) != (tenant, event["lease"]):
+            self.doubts.append(f"event {self.n}: {event['lease']} of {tenant} ends, and {lease.id} of {lease.tenant} was there")
+        self.books[tenant].ended[lease.id] = lease.charge
+
+    def _lease_limit_set(self, tenant: str, event: dict[str, Any]) -> None:
+        self.leases[event["leaf"]].limit = None if event["limit"] is None else micro(event["limit"])
+
+    def _fee_charged(self, tenant: str, event: dict[str, Any]) -> None:
+        self.books[tenant].fees.append(Fee(micro(event["rate"]), self.now, instant(event["until"])))
+
+    def _floor_set(self, tenant: None, event: dict[str, Any]) -> None:
+        self.floors[event["node"]] = micro(event["price"])
+
+    def _resource_offline(self, tenant: None, event: dict[str, Any]) -> None:
+        self.online.discard(event["leaf"])
+
+    def _resource_online(self, tenant: None, event: dict[str, Any]) -> None:
+        self.online.add(event["leaf"])
+
+    def _compare_rate(self, event: dict[str, Any]) -> None:
+        rate = self.rate(event["leaf"])
+        if rate != micro(event["rate"]):
+            self.doubts.append(f"event {self.n}: {event['type']} tells the rate {event['rate']}, the events before it make it {printed(rate)}")
+
+
+def printed(millionths: int) -> str:
+    return f"{millionths // MICRO}.{millionths % MICRO:06d}"
+
+
+def dollars(charge: int) -> str:
+    """An exact charge in dollars, rounded down to a millionth."""
+    return printed(charge // HOUR_US)

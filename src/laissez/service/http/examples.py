@@ -1,0 +1,57 @@
+"""One example of each body that is sent and of the answers that are read most, for the OpenAPI document and the readable page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from laissez.wire.events import InForce, LeaseStarted, Numbered, OrderPlaced
+from laissez.wire.problems import Problem
+from laissez.wire.requests import (
+    Alternative,
+    BandSetting,
+    Batch,
+    Caps,
+    CapsBody,
+    ControlsBody,
+    CreateTenant,
+    FloorBody,
+    IssueKey,
+    LimitBody,
+    OrderBody,
+    PlaceOrder,
+    ResourceBody,
+    RunInstances,
+    SetLimit,
+)
+from laissez.wire.views import Instance, InstancesDone, Lease, OrderDone, Quote
+
+AT = "2026-11-15T08:30:00.000000Z"
+_WANTED = (Alternative("h100/west", "2.75"), Alternative("a100", "1.5", "1.2"))
+_IN_FORCE = (InForce("h100/west", "2.75", "2.75"), InForce("a100", "1.2", "1.5"))
+_LEAF = "h100/west/rack-7/host-2/gpu-0"
+
+EXAMPLES: tuple[msgspec.Struct, ...] = (
+    OrderBody(_WANTED),
+    LimitBody("3.1"),
+    RunInstances(count=2, type="h100", max_price="2.75"),
+    Batch((PlaceOrder(alternatives=_WANTED), SetLimit(lease="lse_kq3m5x2a4", limit=None))),
+    FloorBody("0.9"),
+    ControlsBody(BandSetting("0.1", 60.0), None, 300.0, 30.0),
+    ResourceBody(False),
+    CreateTenant("acme", Caps(open_orders=200)),
+    CapsBody(Caps(sessions=16)),
+    IssueKey(("read", "trade"), "default"),
+    OrderDone(
+        "ord_kq3m5x2a17", "filled", _IN_FORCE, False, "lse_kq3m5x2a4", _LEAF, "0.9",
+        (
+            Numbered(31, OrderPlaced(AT, "ord_kq3m5x2a17", _IN_FORCE, False)),
+            Numbered(32, LeaseStarted(AT, "lse_kq3m5x2a4", _LEAF, "ord_kq3m5x2a17", "0.9", "2.75", None)),
+        ),
+    ),
+    Lease("lse_kq3m5x2a4", _LEAF, "ord_kq3m5x2a17", AT, "0.9", "0.9", "2.75", None, "1.125000"),
+    InstancesDone((Instance("ins_kq3m5x2a17", "running", _LEAF, _LEAF, "lse_kq3m5x2a4", "0.9", "2.75", AT),), ()),
+    Quote("h100", "0.9", AT),
+    Problem("scope_unknown", "there is no scope 'h200'", 404, "scope unknown"),
+)  # fmt: skip
+
+BY_TYPE: dict[type, object] = {type(example): msgspec.to_builtins(example) for example in EXAMPLES}

@@ -1,0 +1,119 @@
+"""A small service to test against: a desk on a folder of its own, the operator and two tenants with keys, and the REST API in front of it.
+
+with_service(tmp_path, story)      runs the story, an async function that gets a World, in an event loop of its own
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from laissez.market import Topology
+from laissez.market.commands import CloseBooks
+from laissez.service.clock import Clock
+from laissez.service.commands import OPERATOR, CreateTenant, IssueKey
+from laissez.service.desk import Desk
+from laissez.service.http.app import App, make_app
+from laissez.service.keyring import new_key
+from laissez.service.opening import create, open_folder
+from laissez.service.places import Places
+from laissez.service.settings import Limits, Server, Settings
+from laissez.wire.requests import Caps
+
+HOUR_US = 3_600_000_000
+LEAVES = [f"h100/{zone}/rack{rack}/gpu{gpu}" for zone in ("east", "west") for rack in (1, 2) for gpu in (1, 2)] + ["a100/east/rack1/gpu1"]
+LEVELS = {"h100": ("type", "zone", "rack", "gpu")}
+GENEROUS = Limits(commands_per_second=100_000, commands_burst=100_000)
+
+
+class Passing:
+    """A clock's second hand that the test moves; it also moves by itself, a microsecond each time it is read, as real ones do."""
+
+    def __init__(self) -> None:
+        self._ns = 0
+
+    def __call__(self) -> int:
+        self._ns += 1_000
+        return self._ns
+
+    def pass_us(self, us: int) -> None:
+        self._ns += us * 1_000
+
+
+class World:
+    def __init__(self, desk: Desk, app: App, places: Places, passing: Passing, secrets: dict[str, str]) -> None:
+        self.desk = desk
+        self.app = app
+        self.places = places
+        self.passing = passing
+        self.secrets = secrets
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app, raise_app_exceptions=True), base_url="http://test")
+        self._keys = itertools.count(1)
+
+    async def ask(self, who: str | None, method: str, path: str, body: object = None, *, key: str | None = None, **more: Any) -> httpx.Response:
+        """A request by `ann`, `bob`, `operator`, a secret, or nobody."""
+        headers = dict(more.pop("headers", {}))
+        if who is not None:
+            headers["Authorization"] = f"Bearer {self.secrets.get(who, who)}"
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        if body is not None:
+            more["json"] = body
+        return await self.http.request(method, path, headers=headers, **more)
+
+    async def place(self, who: str, scope: str, limit: str, bid: str | None = None) -> dict[str, Any]:
+        wanted = {"scope": scope, "limit": limit, **({} if bid is None else {"bid": bid})}
+        answer = await self.ask(who, "POST", "/v1/orders", {"alternatives": [wanted]})
+        assert answer.status_code == 201, answer.text
+        done: dict[str, Any] = answer.json()
+        return done
+
+    def new_secret(self, holder: str, *scopes: str, name: str | None = None) -> str:
+        made = new_key()
+        issued = self.desk.enter(OPERATOR, "", "", IssueKey(holder, made.id, made.digest, scopes, name or f"k{next(self._keys)}"))
+        assert issued.applied.outcome.refused is None, issued.applied.outcome.refused
+        return made.secret
+
+    def close_books(self, before: int | None = None) -> int:
+        """Close the books until `before`, or now; says until when."""
+        before = self.desk.clock.now() if before is None else before
+        closed = self.desk.enter(OPERATOR, "", "", CloseBooks(before))
+        assert closed.applied.outcome.refused is None
+        return before
+
+
+Story = Callable[[World], Awaitable[None]]
+
+
+def with_service(folder: Path, story: Story, limits: Limits = GENEROUS, metrics_open: bool = False, secrets: dict[str, str] | None = None) -> None:
+    """Run a story on the service in the folder, which is made if it is not there. `secrets` are kept over a restart."""
+    asyncio.run(_run(folder, story, Settings(limits=limits, server=Server(metrics_open=metrics_open)), {} if secrets is None else secrets))
+
+
+async def _run(folder: Path, story: Story, settings: Settings, secrets: dict[str, str]) -> None:
+    is_new = not (folder / "journal.db").exists()
+    if is_new:
+        create(folder, Topology.of(LEAVES, LEVELS), settings.limits.open_orders_max)
+    opened = open_folder(folder, settings.limits)
+    passing = Passing()
+    clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
+    desk = Desk(opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered)
+    places = Places()
+    world = World(desk, make_app(desk, settings, places), places, passing, secrets)
+    try:
+        if is_new:
+            for tenant in ("ann", "bob"):
+                desk.enter(OPERATOR, "", "", CreateTenant(tenant, Caps()))
+                secrets[tenant] = world.new_secret(tenant, "read", "trade")
+            secrets[OPERATOR] = world.new_secret(OPERATOR, "read", "operate")
+            await desk.all_durable()
+        await story(world)
+    finally:
+        await world.http.aclose()
+        desk.close()
+        opened.journal.close()

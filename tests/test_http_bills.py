@@ -1,0 +1,181 @@
+"""Bills over HTTP: exact, until now and by period, across closed books, as JSON, CSV and FOCUS."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laissez.service.exports import FOCUS
+from laissez.wire.times import format_time
+from service_world import HOUR_US, World, with_service
+
+pytestmark = pytest.mark.once
+
+MINUTE_US = HOUR_US // 60
+
+
+async def bill(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
+    answer = await world.ask(who, "GET", "/v1/bills", params=query)
+    assert 200 == answer.status_code, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def start(world: World) -> str:
+    """Ann leases the A100 and Bob presses on it with 3.60 $/h, a tenth of a cent per second."""
+    lease: str = (await world.place("ann", "a100", "9"))["lease"]
+    await world.place("bob", "a100", "3.6")
+    return lease
+
+
+def about(cents: str, found: str) -> bool:
+    """Within a hundredth of a cent: the clock moves a little with every request."""
+    return abs(Decimal(cents) - Decimal(found)) < Decimal("0.0001")
+
+
+def test_a_running_bill_grows_between_commands(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        lease = await start(world)
+        world.passing.pass_us(30 * MINUTE_US)
+        owed = await bill(world)
+        assert about("1.8", owed["total"]) and "3.6" == owed["rate_now"]
+        assert [("lease", lease, "a100/east/rack1/gpu1")] == [(line["kind"], line["id"], line["scope"]) for line in owed["lines"]]
+        assert "0.000000" == (await bill(world, "bob"))["total"]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_bill_carries_forward_what_the_books_no_longer_hold(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        first = await start(world)
+        world.passing.pass_us(10 * MINUTE_US)
+        await world.ask("ann", "DELETE", f"/v1/leases/{first}")
+        before = (await bill(world))["total"]
+        world.close_books()
+        owed = await bill(world)
+        assert (before, ["carried"]) == (owed["total"], [line["kind"] for line in owed["lines"]])
+        whole = await bill(world, since="1970-01-01T00:00:00Z")
+        assert (before, [("lease", first)]) == (whole["total"], [(line["kind"], line["id"]) for line in whole["lines"]])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_periods_add_up_to_the_whole_across_closed_books(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        lease = await start(world)
+        cuts = [world.desk.clock.now()]
+        for _ in range(3):
+            world.passing.pass_us(10 * MINUTE_US)
+            cuts.append(world.close_books())
+        world.passing.pass_us(10 * MINUTE_US)
+        inside = world.desk.clock.now()
+        world.passing.pass_us(10 * MINUTE_US)
+        end = world.desk.clock.now()
+        assert about("3", (await bill(world, until=format_time(end)))["total"])
+        edges = [*cuts[1:], inside, end]
+        parts = [await bill(world, since=format_time(a), until=format_time(b)) for a, b in pairwise(edges)]
+        assert all(about("0.6", part["total"]) for part in parts)
+        assert [[lease]] * 4 == [[line["id"] for line in part["lines"]] for part in parts]
+        both = await bill(world, since=format_time(cuts[1]), until=format_time(inside))
+        assert about("1.8", both["total"]) and 1 == len(both["lines"])
+        assert (format_time(cuts[1]), format_time(inside)) == (both["lines"][0]["start"], both["lines"][0]["end"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await start(world)
+        began = world.desk.clock.now()
+        world.passing.pass_us(20 * MINUTE_US)
+        closed = world.close_books()
+        cut = format_time(began + 10 * MINUTE_US)
+        for query in ({"since": cut}, {"since": "1970-01-01T00:00:00Z", "until": cut}):
+            answer = await world.ask("ann", "GET", "/v1/bills", params=query)
+            assert (422, "period_invalid") == (answer.status_code, answer.json()["code"])
+            assert format_time(closed) in answer.json()["detail"]
+        assert 200 == (await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(closed)})).status_code
+        nobodys = await bill(world, "bob", since=cut)
+        assert [] == nobodys["lines"]
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"since": "yesterday"}, 400),
+        ({"since": "2026-11-15"}, 400),
+        ({"until": "2999-01-01T00:00:00Z"}, 422),
+        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, 422),
+        ({"format": "pdf"}, 400),
+        ({"limit": "3"}, 400),
+        ({"tenant": "bob"}, 403),
+    ],
+)
+def test_a_bill_that_is_not_asked_for_clearly_is_refused(tmp_path: Path, query: dict[str, str], status: int) -> None:
+    async def story(world: World) -> None:
+        assert status == (await world.ask("ann", "GET", "/v1/bills", params=query)).status_code
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_fee_is_billed_until_it_ends(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.ask("operator", "PUT", "/v1/controls/a100", {"flash_s": 600})
+        await world.place("bob", "a100", "9")
+        order = (await world.place("ann", "a100", "3.6"))["id"]
+        await world.ask("ann", "DELETE", f"/v1/orders/{order}")
+        world.passing.pass_us(5 * MINUTE_US)
+        assert about("0.3", (await bill(world))["total"])
+        middle = world.close_books()
+        world.passing.pass_us(30 * MINUTE_US)
+        owed = await bill(world)
+        assert about("0.6", owed["total"]) and [("fee", order)] == [(line["kind"], line["id"]) for line in owed["lines"]]
+        assert about("0.3", (await bill(world, since=format_time(middle)))["total"])
+        one = await bill(world, since="1970-01-01T00:00:00Z")
+        assert about("0.6", one["total"]) and 1 == len(one["lines"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_the_operator_gets_everybodys_bills(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await start(world)
+        world.passing.pass_us(60 * MINUTE_US)
+        page = await bill(world, "operator")
+        assert ["ann", "bob"] == [one["tenant"] for one in page["data"]]
+        assert about("3.6", (await bill(world, "operator", tenant="ann"))["total"])
+        assert about("3.6", (await world.ask("operator", "GET", "/v1/market")).json()["revenue"])
+        answer = await world.ask("operator", "GET", "/v1/bills", params={"format": "csv"})
+        assert ["ann"] == [row["tenant"] for row in csv.DictReader(io.StringIO(answer.text))]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        lease = await start(world)
+        await world.place("ann", "h100/west", "1")
+        world.passing.pass_us(60 * MINUTE_US)
+        plain = await world.ask("ann", "GET", "/v1/bills", params={"format": "csv"}, headers={"Accept": "text/csv"})
+        assert "text/csv; charset=utf-8" == plain.headers["content-type"]
+        rows = list(csv.DictReader(io.StringIO(plain.text)))
+        assert [lease] == [row["id"] for row in rows if Decimal(row["cost"])]
+        focus = await world.ask("ann", "GET", "/v1/bills", params={"format": "focus"})
+        rows = list(csv.DictReader(io.StringIO(focus.text)))
+        assert list(FOCUS) == list(rows[0])
+        charged = rows[0]
+        assert about("3.6", charged["BilledCost"]) and about("1", charged["ConsumedQuantity"])
+        assert charged["BilledCost"] == charged["EffectiveCost"] == charged["ListCost"] == charged["ContractedCost"]
+        expected = {"BillingAccountId": "ann", "BillingCurrency": "USD", "ChargeCategory": "Usage", "PricingCategory": "Dynamic", "SkuId": "a100"}
+        assert expected.items() <= charged.items()
+        assert ["", "west"] == [row["AvailabilityZone"] for row in rows]
+
+    with_service(tmp_path / "data", story)

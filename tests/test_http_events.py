@@ -1,0 +1,248 @@
+"""Events over HTTP: pages, and a stream that goes on where it broke off, is bounded, and ends when it must."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laissez.service.http.events import Stream
+from laissez.service.keyring import authenticate
+from laissez.service.sampling import sample
+from laissez.service.settings import Limits
+from service_world import GENEROUS, World, with_service
+
+pytestmark = pytest.mark.once
+
+SOON_S = 10  # far more than anything here takes
+
+
+class Listening:
+    """A client of the stream, spoken to in ASGI's own words, because what is streamed must be seen while it comes."""
+
+    def __init__(self, world: World, who: str, query: str = "", headers: dict[str, str] | None = None) -> None:
+        sent = {"authorization": f"Bearer {world.secrets.get(who, who)}", "accept": "text/event-stream", **(headers or {})}
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/events",
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+        }
+        self.status = 0
+        self.ended = False
+        self._text = ""
+        self._changed = asyncio.Event()
+        self._gone = asyncio.Event()
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            await self.reads.wait()
+            self._text += message.get("body", b"").decode()
+            self.ended = not message.get("more_body", False)
+        self._changed.set()
+
+    async def until(self, count: int) -> list[dict[str, str]]:
+        """The first `count` events."""
+        async with asyncio.timeout(SOON_S):
+            while len(self.events()) < count:
+                await self._changed.wait()
+                self._changed.clear()
+        return self.events()
+
+    async def over(self) -> str:
+        async with asyncio.timeout(SOON_S):
+            await self._task
+        return self._text
+
+    async def leave(self) -> None:
+        self._gone.set()
+        await self.over()
+
+    def events(self) -> list[dict[str, str]]:
+        blocks = [block for block in self._text.split("\n\n") if block and not block.startswith(":")]
+        return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+
+def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        await world.place("bob", "h100", "1")
+        mine = (await world.ask("ann", "GET", "/v1/events")).json()
+        assert [(1, "order.placed"), (2, "lease.started")] == [(one["n"], one["event"]["type"]) for one in mine["data"]]
+        assert [2] == [one["n"] for one in (await world.ask("ann", "GET", "/v1/events?after=1")).json()["data"]]
+        assert [] == (await world.ask("ann", "GET", "/v1/events?after=2")).json()["data"]
+        all_of_them = (await world.ask("operator", "GET", "/v1/events")).json()["data"]
+        assert list(range(1, len(all_of_them) + 1)) == [one["n"] for one in all_of_them]
+        assert ["ann", "ann", "bob", "bob"] == [one["tenant"] for one in all_of_them if "tenant" in one]
+        for wrong in ("after=3", "after=-1", "after=x", "after=", "after=1&cursor=x"):
+            assert 400 == (await world.ask("ann", "GET", f"/v1/events?{wrong}")).status_code
+
+    with_service(tmp_path / "data", story)
+
+
+def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(5):
+            await world.place("ann", "h100", "1")
+        gone = await world.ask("ann", "GET", "/v1/events?after=0")
+        assert (410, "history_gone") == (gone.status_code, gone.json()["code"])
+        kept = (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+        assert 10 == kept[-1]["n"] and len(kept) <= 4
+        stream = Listening(world, "ann", "after=0")
+        await stream.over()
+        assert 410 == stream.status
+        assert 0 == len(world.places)
+
+    with_service(tmp_path / "data", story, Limits(history_events_max=4, commands_burst=100))
+
+
+def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        stream = Listening(world, "ann")
+        await asyncio.sleep(0)
+        while world.desk.following() != ["ann"]:
+            await asyncio.sleep(0)
+        await world.place("bob", "h100", "1")
+        await world.place("ann", "h100", "1")
+        events = await stream.until(2)
+        assert [("3", "order.placed"), ("4", "lease.started")] == [(one["id"], one["event"]) for one in events]
+        page = (await world.ask("ann", "GET", "/v1/events?after=2")).json()["data"]
+        assert page == [json.loads(one["data"]) for one in events]
+        await stream.leave()
+        await world.place("ann", "h100", "1")
+        for query, headers in (("after=2", {}), ("", {"last-event-id": "2"}), ("after=0", {"last-event-id": "2"})):
+            resumed = Listening(world, "ann", query, headers)
+            assert ["3", "4", "5", "6"] == [one["id"] for one in await resumed.until(4)]
+            await resumed.leave()
+        assert [] == world.desk.following() and 0 == len(world.places)
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(30):
+            await world.place("ann", "h100", "1")
+        stream = Listening(world, "operator", "after=0")
+        for _ in range(20):
+            await world.place("ann", "h100", "1")
+        latest = world.desk.latest("operator")
+        events = await stream.until(latest)
+        assert list(map(str, range(1, latest + 1))) == [one["id"] for one in events]
+        await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_notices_have_no_number(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "a100", "5")
+        stream = Listening(world, "ann", "after=0")
+        await stream.until(2)
+        await world.place("bob", "a100", "4.9")
+        sample(world.desk, "ann")
+        events = await stream.until(4)
+        assert [("rate.changed", False), ("limit.near", False)] == [(one["event"], "id" in one) for one in events[2:]]
+        assert "4.9" == json.loads(events[3]["data"])["rate"]
+        await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_beats_when_nothing_happens(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Listening(world, "ann")
+        async with asyncio.timeout(SOON_S):
+            while stream.text.count(": beat") < 3:
+                await asyncio.sleep(0.005)
+        await stream.leave()
+
+    with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01))
+
+
+def test_a_stream_ends_with_its_key_with_the_server_and_with_the_journal(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        secret = world.new_secret("ann", "read")
+        id = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
+        revoked, other = Listening(world, secret, "after=0"), Listening(world, "ann", "after=0")
+        while len(world.places) < 2:
+            await asyncio.sleep(0)
+        await world.ask("operator", "DELETE", f"/v1/keys/{id}")
+        assert (await revoked.over()).endswith(": closing key_revoked\n\n") and revoked.ended
+        assert not other.ended
+        world.desk.end_streams(1001, "stopping")
+        assert (await other.over()).endswith(": closing stopping\n\n")
+        assert 0 == len(world.places)
+        world.desk.stopping = True
+        refused = Listening(world, "ann")
+        await refused.over()
+        assert 503 == refused.status
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_that_is_not_read_is_cut_off(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Listening(world, "ann", "after=0")
+        while not world.desk.following():
+            await asyncio.sleep(0)
+        stream.reads.clear()
+        for _ in range(4):
+            await world.place("ann", "h100", "1")
+        async with asyncio.timeout(SOON_S):
+            while len(world.places):
+                await asyncio.sleep(0.01)
+        assert [] == world.desk.following()
+        stream.reads.set()
+        await stream.over()
+
+    with_service(tmp_path / "data", story, Limits(outbound_messages_max=3, commands_burst=100))
+
+
+def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"sessions": 1}})
+        first = Listening(world, "ann", "after=0")
+        while not len(world.places):
+            await asyncio.sleep(0)
+        refused = await world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"})
+        assert (429, "too_many_sessions", "1") == (refused.status_code, refused.json()["code"], refused.headers["retry-after"])
+        await first.leave()
+        second = Listening(world, "ann", "after=0")
+        while not len(world.places):
+            await asyncio.sleep(0)
+        await second.leave()
+
+    with_service(tmp_path / "data", story, GENEROUS)
+
+
+def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        principal = authenticate(world.desk.exchange.keys, world.secrets["ann"])
+        assert principal is not None
+        with pytest.raises(Exception, match="from 0 to 0"):
+            await Stream(world.desk, principal, world.places).open(7)
+        assert 0 == len(world.places) and [] == world.desk.following()
+        for query in ("limit=3", "cursor=x", "after=x"):
+            assert 400 == (await world.ask("ann", "GET", f"/v1/events?{query}", headers={"Accept": "text/event-stream"})).status_code
+        assert 400 == (await world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "x"})).status_code
+
+    with_service(tmp_path / "data", story)
