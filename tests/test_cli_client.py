@@ -126,7 +126,7 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
         ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
         ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
-        ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["operate"], "name": "default"}),
+        ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["read", "operate"], "name": "default"}),
         ("tenants revoke-key key_1", "DELETE /v1/keys/key_1", KEY, None),
     ],
 )
@@ -239,11 +239,26 @@ def test_instances_that_were_refused_end_it_with_1(server: Server) -> None:
 
 def test_a_bill_is_a_table_with_its_total_or_a_file(server: Server) -> None:
     server.answers["GET", "/v1/bills"] = BILL
+    server.answers["GET", "/v1/me"] = views.Me("ann", "key_1", ("read",), Caps())
     assert run("bill").stdout.endswith("ann owes 1.000000 $ for 2026-11-15T08:30:00Z until 2026-11-15T08:30:00Z; now 2.75 $/h\n")
     assert "1.000000" == json.loads(run("bill", "-o", "json").stdout)["total"]
     server.answers["GET", "/v1/bills"] = "a,b\n1,2\n"
     assert "a,b\n1,2\n" == run("bill", "--format", "focus", "--since", "2026-11-01").stdout
     assert {"format": "focus", "since": "2026-11-01T00:00:00.000000Z"} == dict(server.requests[-1].url.params)
+
+
+def test_the_operator_sees_what_each_tenant_owes(server: Server) -> None:
+    server.answers["GET", "/v1/bills"] = BILL
+    server.answers["GET", "/v1/me"] = views.Me("operator", "key_1", ("read", "operate"), Caps())
+    server.answers["GET", "/v1/tenants"] = [TENANT]
+    assert ["ann", "2026-11-15T08:30:00Z", "2026-11-15T08:30:00Z", "1.000000", "2.75"] == run("bill").stdout.splitlines()[1].split()
+    assert {"tenant": "ann"} == dict(server.requests[-1].url.params)
+    assert ["1.000000"] == [bill["total"] for bill in json.loads(run("bill", "-o", "json").stdout)]
+
+
+def test_the_operator_picks_one_tenants_events(server: Server) -> None:
+    server.answers["GET", "/v1/events"] = [STARTED, *DONE.events]
+    assert ["8"] == [line.split()[0] for line in run("events", "--tenant", "bob", "--limit", "1").stdout.splitlines()]
 
 
 def test_events_are_lines(server: Server) -> None:

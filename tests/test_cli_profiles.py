@@ -65,6 +65,25 @@ def test_flags_come_before_a_named_profile_before_the_environment_before_the_usu
     assert ("http://flag", "lz_flag_key") == home.found("http://flag", "prod", home.folder / "flag", variables)
 
 
+def test_the_key_of_a_profile_goes_to_its_own_address_alone(home: Home) -> None:
+    explicit = {"LAISSEZ_KEY_FILE": str(home.folder / "variable")}
+    assert ("http://other", None) == home.found("http://other")
+    assert ("http://other", None) == home.found(variables={"LAISSEZ_URL": "http://other"})
+    assert ("http://other", None) == home.found("http://other", "prod")
+    assert ("http://lab:8340", None) == home.found("http://lab:8340")
+    assert ("HTTP://LAB:80/", "lz_lab_key") == home.found("HTTP://LAB:80/")
+    assert ("http://prod", "lz_prod_key") == home.found("http://prod", "prod")
+    assert ("http://other", "lz_variable_key") == home.found("http://other", variables=explicit)
+    assert ("http://other", "lz_flag_key") == home.found("http://other", key_file=home.folder / "flag")
+
+
+def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home: Home) -> None:
+    home.config.write_text(home.config.read_text() + "insecure = true\n")
+    where = target("http://other", "prod", environment=home.environment)
+    assert where.withheld == "the key of the profile is for http://prod alone; for http://other, name one with --key-file"
+    assert (False, True) == (where.insecure, target(profile="prod", environment=home.environment).insecure)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -197,7 +216,9 @@ def examined(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: str, ready
     for name in ("LAISSEZ_URL", "LAISSEZ_KEY", "LAISSEZ_KEY_FILE", "LAISSEZ_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", home.environment["XDG_CONFIG_HOME"])
-    done = CliRunner().invoke(app, ["doctor", "--url", "http://127.0.0.1:1", "-o", "json", *arguments], catch_exceptions=False)
+    if home.config.exists():
+        home.config.write_text(home.config.read_text().replace("http://lab", "http://127.0.0.1:1"))
+    done = CliRunner().invoke(app, ["doctor", "-o", "json", *arguments], catch_exceptions=False)
     checks = {check["name"]: check for check in json.loads(done.stdout)}
     assert done.exit_code == (0 if all(check["ok"] for check in checks.values()) else 1)
     return checks
@@ -249,6 +270,12 @@ def test_the_doctor_finds_that_there_is_no_key(home: Home, monkeypatch: pytest.M
     assert ["key"] == failed(examined(home, monkeypatch))
 
 
+def test_the_doctor_finds_that_the_key_is_for_another_server(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = examined(home, monkeypatch, "--url", "http://127.0.0.1:2")
+    assert ["key"] == failed(checks)
+    assert "is for http://127.0.0.1:1 alone" in str(checks["key"]["found"])
+
+
 def test_the_doctor_goes_as_far_as_it_can(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ["connection"] == failed(examined(home, monkeypatch, "--profile", "gone"))
 
@@ -261,6 +288,6 @@ def test_the_doctor_says_one_line_per_check(home: Home, monkeypatch: pytest.Monk
         raise httpx.ConnectError("refused", request=request)
 
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", nobody)
-    done = CliRunner().invoke(app, ["doctor", "--url", "http://127.0.0.1:1"], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["doctor", "--url", "http://127.0.0.1:1", "--key-file", str(home.folder / "lab")], catch_exceptions=False)
     assert (1, ["ok", "ok", "ok", "ok", "FAIL"]) == (done.exit_code, [line.split()[0] for line in done.stdout.splitlines()])
     assert "laissez serve" in done.stdout.splitlines()[-1]

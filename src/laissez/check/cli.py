@@ -1,4 +1,4 @@
-"""`laissez check`: compare the market with the oracle, on random histories or on every small one."""
+"""`laissez check`: compare the market with the oracle, on random histories or on every small one; kill the server and see what it kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from laissez.check.small_worlds import DEPTH, check_small_worlds
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 
-app = typer.Typer(help="Compare the market with the oracle, an independent slow copy of its rules.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Compare the market with an independent slow copy of its rules; kill the server and see what it kept.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
 @app.command()
@@ -65,6 +69,22 @@ def small_worlds(
     again = f"laissez check small-worlds --depth {depth}"
     failure = report(finding.history, finding.difference, again) if finding.history and finding.difference else None
     conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
+
+
+@app.command()
+def crashes(
+    kills: Annotated[int, typer.Option(min=1, help="How often the server is killed.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; every data folder has one of its own.")] = 0,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Kill a real server under load at any moment, start it again, and compare all that anyone was told with what it kept."""
+    from laissez.check.crashes import run as run_crashes  # with all that speaks HTTP, which the other checks do without
+
+    started = time.monotonic()
+    with progress() as bar:
+        task = bar.add_task("kills", total=kills)
+        outcome = run_crashes(kills, seed, tell=lambda done: bar.update(task, completed=done))
+    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 
 def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None) -> None:

@@ -48,7 +48,8 @@ class Truth:
             if (request.who, request.id) in self.parts:
                 raise Finding(f"the request {request.id} of {request.who} was carried out twice")
             refused = None if outcome.refused is None else (outcome.refused.code, outcome.refused.detail)
-            self.parts[request.who, request.id] = Part(refused, tuple(_numbered(outcome, request.who)))
+            # What a refused request tells of is what happened before it; that is not part of its answer.
+            self.parts[request.who, request.id] = Part(refused, () if refused else tuple(_numbered(outcome, request.who)))
 
     def _tell(self, at: int, outcome: Outcome) -> None:
         holders = {OPERATOR, *(told.tenant for told in outcome.told if told.tenant is not None)}

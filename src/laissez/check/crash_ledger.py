@@ -130,6 +130,8 @@ class Ledger:
             asked.answer = answer
             return
         self.repeats += 1
+        if asked.kind in ("run", "stop") and first.status >= 400 and answer.status >= 400:
+            return  # turned away before the market was asked: nothing to remember, and why may have changed
         if first.body and answer.body and (first.status, first.body) != (answer.status, answer.body):
             self.breaks(f"{asked} was answered first with {first.status} {first.body!r}, and sent again with {answer.status} {answer.body!r}")
         if first.parts != answer.parts:

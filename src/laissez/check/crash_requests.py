@@ -64,7 +64,7 @@ class Drawer:
     def _run(self, has: Holdings) -> Json:
         command: Json = {"type": "run", "count": self.draw.choice((1, 1, 2, 4)), "max_price": self.draw.choice(PRICES)}
         leases = list(has.leases)
-        if leases and self.draw.random() < 0.3:
+        if leases and self.draw.random() < 0.4:
             return {**command, "near": self.draw.choice(leases), "level": self.draw.choice((0, 1))}
         if self.draw.random() < 0.5:
             return {**command, "scope": self.draw.choice(SCOPES)}
@@ -83,13 +83,13 @@ class Drawer:
             return {"type": "set_floor", "node": node, "price": self.draw.choice((None, *PRICES[:6]))}
         if chance < 0.6:
             return {"type": "set_controls", "node": node, **self._controls()}
-        kind = "take_offline" if chance < 0.78 else "bring_online"
+        kind = "take_offline" if chance < 0.72 else "bring_online"
         return {"type": kind, "leaf": self.draw.choice(LEAVES)}
 
     def _controls(self) -> Json:
         """Holds and fees of a few tenths of a second, so that they end within a life of the server, or during its death."""
         settings: Json = {}
-        if self.draw.random() < 0.6:
+        if self.draw.random() < 0.35:
             settings["hold_s"] = self.draw.choice((0.05, 0.2, 0.7, 1.5))
         if self.draw.random() < 0.4:
             settings["flash_s"] = self.draw.choice((0.1, 0.5, 1.0))

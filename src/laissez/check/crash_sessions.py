@@ -18,7 +18,7 @@ from laissez.check.crash_clients import ANSWER_WITHIN_S, Dense, Lost
 from laissez.check.crash_ledger import PASSING, Answer, Asked, Json, Ledger, Part, Quoted, Shown
 from laissez.client import AsyncSession
 from laissez.client.errors import ApiError, LaissezError
-from laissez.wire.requests import SessionMessage
+from laissez.wire.requests import TenantCommand
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 
@@ -38,7 +38,6 @@ class HandWritten:
         self._encode, self._decode = coder.encode, coder.decode
         self._events = Dense(ledger, holder, f"a {encoding} session")
         self._waiting: dict[str, asyncio.Future[Json]] = {}
-        self._repeated: set[str] = set()
         self._socket: ClientConnection | None = None
         self._reading: asyncio.Task[None] | None = None
         self._questions = 0
@@ -157,6 +156,7 @@ class Ours:
         self._session = AsyncSession(url, key, resume_after=0, patience_s=120)
         self._events = Dense(ledger, holder, "our own session")
         self._following: asyncio.Task[None] | None = None
+        self._pending: dict[str, asyncio.Future[Any]] = {}
 
     async def open(self) -> None:
         await self._session.open()
@@ -164,10 +164,12 @@ class Ours:
 
     async def send(self, asked: Asked) -> None:
         """Gives up waiting when the server is killed; the answer is noted whenever it comes."""
-        future = self._session.send(msgspec.convert({**asked.command, "id": asked.id}, SessionMessage))  # type: ignore[arg-type]
-        future.add_done_callback(lambda done: self._note(asked, done))
+        future = self._pending.get(asked.id)
+        if future is None:
+            future = self._pending[asked.id] = self._session.send(msgspec.convert({**asked.command, "id": asked.id}, TenantCommand))
+            future.add_done_callback(lambda done: self._note(asked, done))
         down = asyncio.create_task(self._down.wait())
-        await asyncio.wait({future, down}, timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((future, down), timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
         down.cancel()
         if not future.done():
             raise Lost
@@ -180,6 +182,7 @@ class Ours:
             self._ledger.breaks(f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart")
 
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
+        del self._pending[asked.id]
         if done.cancelled():
             return
         error = done.exception()

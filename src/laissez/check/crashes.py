@@ -34,7 +34,7 @@ SNAPSHOT_AWAITED_S = 1.5
 STARTUP_S = 0.6  # about how long a start takes: kills before it is over hit recovery
 
 # When the next kill comes, and how often of 100.
-MOMENTS = {"starting": 15, "ready": 5, "repeating": 15, "working": 40, "long at work": 8, "snapshot": 17}
+MOMENTS = {"starting": 15, "ready": 5, "repeating": 15, "working": 36, "long at work": 13, "snapshot": 16}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -104,7 +104,8 @@ class Life:
         for _ in range(self._draw.choice((0, 0, 1, 2))):
             await self._server.start()
             await asyncio.sleep(self._draw.uniform(0.5, 1.2) * STARTUP_S)
-            await self._kill()
+            await self._server.kill(with_children=True)
+            self.kills += 1
         await self._server.start_and_wait()
         operator = Rest(self._ledger, OPERATOR, self._server.url, (self._server.data / "keys" / "operator.key").read_text().strip())
         self._rest[OPERATOR] = operator
@@ -213,7 +214,7 @@ class Life:
         operator = self._rest[OPERATOR]
         for leaf in LEAVES:
             await operator.request("PATCH", f"/v1/resources/{leaf}", json={"online": False})
-        await asyncio.sleep(1.0)  # no fee lasts longer
+        await asyncio.sleep(1.1)  # no fee lasts longer
         await self._inspector.inspect(at_rest=True)
         before = await operator.pages("/v1/bills")
         await self._stop()

@@ -67,7 +67,7 @@ class Books:
 
 
 class Auditor:
-    """Give it every event in order; then ask. Time moves with the events, and by `pass_time`."""
+    """Give it every event in order; then ask about the time of the last one, or a later one before the next."""
 
     def __init__(self, leaves: Iterable[str]) -> None:
         self.now = 0
@@ -106,29 +106,27 @@ class Auditor:
                 asks.append(lease.limit + 1)
         return min(asks, default=None)
 
-    # -- time
+    # -- what is owed at a time, as exact sums of rate times microseconds
 
-    def pass_time(self, to: int) -> None:
-        """Charge every lease up to `to` (M14), while held at most its cap (M17)."""
-        for leaf, lease in self.leases.items() if to > self.now else ():
-            rate = self.rate(leaf)
-            capped_until = min(to, max(self.now, lease.held_until))
-            cap = lease.cap
-            lease.charge += (rate if cap is None else min(rate, cap)) * (capped_until - self.now) + rate * (to - capped_until)
-        self.now = max(self.now, to)
+    def _charge(self, leaf: str, lease: Lease, at: int) -> int:
+        """Up to `at` (M14), while held at most the cap (M17)."""
+        if at <= self.now:
+            return lease.charge
+        rate, cap = self.rate(leaf), lease.cap
+        capped_until = min(at, max(self.now, lease.held_until))
+        return lease.charge + (rate if cap is None else min(rate, cap)) * (capped_until - self.now) + rate * (at - capped_until)
 
-    # -- what is owed now, as exact sums of rate times microseconds
-
-    def owed(self, tenant: str) -> int:
+    def owed(self, tenant: str, at: int) -> int:
         books = self.books.get(tenant, Books())
-        running = sum(lease.charge for lease in self.leases.values() if lease.tenant == tenant)
-        return sum(books.ended.values()) + running + sum(fee.rate * (min(fee.until, self.now) - fee.start) for fee in books.fees)
+        lasting = sum(self._charge(leaf, lease, at) for leaf, lease in self.leases.items() if lease.tenant == tenant)
+        return sum(books.ended.values()) + lasting + sum(fee.rate * (min(fee.until, at) - fee.start) for fee in books.fees)
 
-    def owed_by_all(self) -> int:
-        return sum(self.owed(tenant) for tenant in self.books)
+    def owed_by_all(self, at: int) -> int:
+        return sum(self.owed(tenant, at) for tenant in self.books)
 
-    def lease_charge(self, tenant: str, id: str) -> int | None:
-        lasting = [lease.charge for lease in self.leases.values() if (lease.tenant, lease.id) == (tenant, id)]
+    def owed_for(self, tenant: str, id: str, at: int) -> int | None:
+        """For one lease."""
+        lasting = [self._charge(leaf, lease, at) for leaf, lease in self.leases.items() if (lease.tenant, lease.id) == (tenant, id)]
         return lasting[0] if lasting else self.books.get(tenant, Books()).ended.get(id)
 
     # -- events
@@ -141,10 +139,16 @@ class Auditor:
         at = instant(event["at"])
         if at < self.now:
             self.doubts.append(f"event {self.n}: time runs backwards, {at} after {self.now}")
-        self.pass_time(at)
+        self._pass_time(at)
         note = getattr(self, "_" + event["type"].replace(".", "_"), None)
         if note is not None:
             note(tenant, event)
+
+    def _pass_time(self, to: int) -> None:
+        charges = {leaf: self._charge(leaf, lease, to) for leaf, lease in self.leases.items()}
+        for leaf, lease in self.leases.items():
+            lease.charge = charges[leaf]
+        self.now = max(self.now, to)
 
     def _order_placed(self, tenant: str, event: dict[str, Any]) -> None:
         self.orders[event["order"]] = tenant, {one["scope"]: (micro(one["bid"]), micro(one["limit"])) for one in event["alternatives"]}

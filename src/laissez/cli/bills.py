@@ -12,7 +12,10 @@ from laissez.cli.connection import connected
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.tables import Column, moment, money, show, show_json
 from laissez.client import Client
-from laissez.wire.views import BillLine
+from laissez.wire.views import Bill, BillLine
+
+
+OPERATOR = "operator"  # who holds the operator's keys
 
 
 class BillForm(StrEnum):
@@ -29,6 +32,13 @@ LINES: list[Column[BillLine]] = [
     Column("UNTIL", lambda line: moment(line.end)),
     Column("COST $", lambda line: line.cost, right=True),
 ]
+BILLS: list[Column[Bill]] = [
+    Column("TENANT", lambda bill: bill.tenant),
+    Column("FROM", lambda bill: moment(bill.since)),
+    Column("UNTIL", lambda bill: moment(bill.until)),
+    Column("OWES $", lambda bill: bill.total, right=True),
+    Column("NOW $/h", lambda bill: money(bill.rate_now), right=True),
+]
 
 
 @connected
@@ -40,11 +50,15 @@ def bill(
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what is owed: everything until now, unless a period is given."""
+    """Show what is owed: everything until now, unless a period is given. The operator sees what each tenant owes, or one tenant's bill."""
     if form is not BillForm.TABLE:
         if output is Format.JSON:
             raise typer.BadParameter(f"expected either --format {form} or -o json, found both")
         typer.echo(client.bill_csv("csv" if form is BillForm.CSV else "focus", since, until, tenant), nl=False)
+        return
+    if tenant is None and client.me().holder == OPERATOR:
+        bills = [client.bill(since=since, until=until, tenant=one.name) for one in client.tenants()]
+        show(bills, BILLS, output, "no tenants")
         return
     found = client.bill(since=since, until=until, tenant=tenant)
     if output is Format.JSON:

@@ -42,7 +42,10 @@ def connected(command: Callable[Concatenate[Client, P], None]) -> Callable[..., 
     def run(
         url: UrlOption = None, profile: ProfileOption = None, key_file: KeyFileOption = None, insecure: InsecureOption = False, **rest: Any
     ) -> None:
-        with open_client(target(url, profile, key_file, insecure)) as client:
+        where = target(url, profile, key_file, insecure)
+        if where.withheld is not None:
+            typer.echo(f"laissez: without a key: {where.withheld}", err=True)
+        with open_client(where) as client:
             command(client, **rest)  # type: ignore[call-arg]  # the parameters are those that `command` itself declares
 
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]

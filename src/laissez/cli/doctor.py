@@ -120,6 +120,8 @@ def config(path: Path) -> Check:
 
 
 def key(where: Target) -> Check:
+    if where.withheld is not None:
+        return Check("key", False, f"none: {where.withheld}", "Or leave out --url and LAISSEZ_URL")
     if where.key is None:
         return Check("key", False, "none", "Set LAISSEZ_KEY_FILE, or key_file in a profile; the operator issues keys: laissez tenants issue-key")
     if where.key_file is None:

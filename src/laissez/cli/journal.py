@@ -96,7 +96,7 @@ def inspect_command(
 
 
 def _part(name: str) -> Column[Described]:
-    return Column(name, lambda described: described.entry[name])  # type: ignore[index]
+    return Column(name, lambda described: described.entry[name])
 
 
 def _outcome(described: Described) -> str:

@@ -9,7 +9,8 @@ Flags come first, then a profile named with `--profile`, then the environment, t
     url = "https://market.example.org"
     key_file = "~/.config/laissez/lab.key"
 
-A key is never an argument, because every user of the machine can read those, and never in this file, so that the file can be shown around.
+A key is never an argument, because every user of the machine can read those, and never in this file, so that the file can be shown around. The key
+of a profile goes to the address of that profile alone: for another one, it has to be named with `--key-file` or in the environment.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 DEFAULT_URL = "http://127.0.0.1:8340"
+PORTS = {"http": 80, "https": 443}
 
 
 class ConfigError(Exception):
@@ -41,13 +44,17 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The key itself is not shown anywhere."""
+    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The key itself is not shown anywhere.
+
+    `withheld` says why there is none although a profile names one.
+    """
 
     url: str
     insecure: bool = False
     key: str | None = None
     key_from: str | None = None
     key_file: Path | None = None
+    withheld: str | None = None
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, key_from={self.key_from!r})"
@@ -90,18 +97,35 @@ def target(
     )
     usual = usual or Profile()
     address = url or (named and named.url) or environment.get("LAISSEZ_URL") or usual.url or DEFAULT_URL
-    place = Target(address, insecure or usual.insecure)
+    own = usual.url or DEFAULT_URL
+    is_own = _is_same(address, own)
+    place = Target(address, insecure or (usual.insecure and is_own))
     if key_file is not None:
         return _with_key_file(place, key_file, "--key-file")
-    if named is not None and named.key_file:
+    if named is not None and named.key_file and is_own:
         return _with_key_file(place, Path(named.key_file), f"profile {profile} in {path}")
     if key := environment.get("LAISSEZ_KEY"):
         return msgspec.structs.replace(place, key=_checked(key.strip(), "LAISSEZ_KEY"), key_from="LAISSEZ_KEY")
     if variable := environment.get("LAISSEZ_KEY_FILE"):
         return _with_key_file(place, Path(variable), "LAISSEZ_KEY_FILE")
-    if usual.key_file:
+    if usual.key_file and is_own:
         return _with_key_file(place, Path(usual.key_file), str(path))
+    if usual.key_file:
+        return msgspec.structs.replace(place, withheld=f"the key of the profile is for {own} alone; for {address}, name one with --key-file")
     return place
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Do two URLs name the same server? What cannot be read is the same only as itself."""
+    try:
+        return _server(one) == _server(other)
+    except ValueError:
+        return one == other
+
+
+def _server(url: str) -> tuple[str, str | None, int | None, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme), parts.path.rstrip("/")
 
 
 def _profile(config: Config, name: str | None, path: Path, asked_by: str) -> Profile | None:

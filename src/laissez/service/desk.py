@@ -72,7 +72,7 @@ class Desk:
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
         self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
-        self.on_durable: Callable[[int], None] = lambda commands: None  # how many more commands are durable
+        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None  # how many more are durable, how long the first had waited
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
@@ -82,6 +82,7 @@ class Desk:
         self._followers: dict[str, list[Follower]] = {}
         self._allowances: dict[str, Allowance] = {}
         self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
+        self._waiting_since = 0.0  # when the first command that is not durable was applied, or a little later
         self.position = journal.last  # the last entry applied
         self.durable = journal.last  # the last entry known to be stored
 
@@ -136,6 +137,8 @@ class Desk:
         except JournalFailed as error:
             self._fail(str(error))
             raise ProblemError(Code.JOURNAL_FAILED, str(error)) from error
+        if self.position == self.durable:
+            self._waiting_since = self._loop.time()
         self.position = seq
         self.commands += 1
         if request.id:
@@ -144,26 +147,35 @@ class Desk:
         if applied.outcome.told:
             self.history.add(at, seq, applied.outcome)
         if self._followers:
-            self._tell_followers(applied, origin)
+            # A refusal has no room for events: what happened before it, as holds that were over ended, is told like anything else.
+            self._tell_followers(applied, origin if applied.outcome.refused is None else None)
             if type(request.command) is RevokeKey and applied.outcome.refused is None:
                 self._cut_off(request.command.key)
         self.on_applied(request, applied)
         return applied
 
     def _first_time(self, seq: int, request: Request) -> Applied:
-        """What was answered when this id was first used: from memory while it is on its way to the disk, from the journal after that."""
-        on_its_way = self._unstored.get(seq)
-        if on_its_way is not None:
-            first, applied = on_its_way
-        else:
-            entry = self._reader.entry(seq)
-            assert entry is not None
-            first, applied = read_request(entry.request), Applied(read_outcome(entry.outcome))
+        """What was answered when this id was first used."""
+        first, applied = self._entered(seq)
         # Where a digest of the whole request is given, it alone counts: the same request may come to another command the second time.
         if first.body != request.body or (not request.body and first.command != request.command):
             why = f"the id {request.id!r} was used for another request: use a new id for a new request"
             raise ProblemError(Code.IDEMPOTENCY_CONFLICT, why)
         return applied
+
+    def first_command(self, who: str, id: str) -> Command | None:
+        """What was carried out when this id was first used: for a request that comes to a command by way of the state, which may have changed."""
+        seq = self.remembered.find(who, id) if id else None
+        return None if seq is None else self._entered(seq)[0].command
+
+    def _entered(self, seq: int) -> tuple[Request, Applied]:
+        """From memory while it is on its way to the disk, from the journal after that."""
+        on_its_way = self._unstored.get(seq)
+        if on_its_way is not None:
+            return on_its_way
+        entry = self._reader.entry(seq)
+        assert entry is not None
+        return read_request(entry.request), Applied(read_outcome(entry.outcome))
 
     # -- out
 
@@ -254,7 +266,9 @@ class Desk:
         self._loop.call_soon_threadsafe(self._release, seq)
 
     def _release(self, seq: int) -> None:
-        self.on_durable(seq - self.durable)
+        now = self._loop.time()
+        self.on_durable(seq - self.durable, now - self._waiting_since)
+        self._waiting_since = now
         self.durable = seq
         unstored = self._unstored
         while unstored and (first := next(iter(unstored))) <= seq:

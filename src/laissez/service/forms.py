@@ -18,6 +18,7 @@ class Form:
     """One way to write a session's messages."""
 
     name: str
+    text: bool  # frames are text, not binary
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
 
@@ -35,33 +36,33 @@ class Form:
             )
         return messages
 
-    def join(self, messages: list[bytes]) -> dict[str, Any]:
-        """The messages as what ASGI sends in one frame."""
+    def join(self, messages: list[bytes]) -> bytes:
+        """The payload of one frame with all of them."""
         raise NotImplementedError
 
 
 class JsonForm(Form):
     name = "JSON"
+    text = True
 
     def __init__(self) -> None:
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
 
-    def join(self, messages: list[bytes]) -> dict[str, Any]:
-        joined = messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
-        return {"type": "websocket.send", "text": joined.decode()}
+    def join(self, messages: list[bytes]) -> bytes:
+        return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
 
 
 class MsgpackForm(Form):
     name = "MessagePack"
+    text = False
 
     def __init__(self) -> None:
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
 
-    def join(self, messages: list[bytes]) -> dict[str, Any]:
-        joined = messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
-        return {"type": "websocket.send", "bytes": joined}
+    def join(self, messages: list[bytes]) -> bytes:
+        return messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
 
 
 FORMS: dict[str, Form] = {session.JSON: JsonForm(), session.MSGPACK: MsgpackForm()}

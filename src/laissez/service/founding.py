@@ -27,7 +27,9 @@ class CannotFound(Exception):
 
 
 def is_founded(folder: Path) -> bool:
-    return any(folder.glob("journal.*")) or (folder / "snapshots").exists()
+    """A lock and a file under the name of a new one are what is left where founding was cut short: nobody has been told of that market."""
+    found = [path.name for path in folder.glob("journal.*")]
+    return any(name != "journal.lock" and not name.startswith("journal.db.new") for name in found) or (folder / "snapshots").exists()
 
 
 def found(settings: Settings) -> bool:

@@ -5,9 +5,7 @@ Counting is plain addition, on the way of every command; everything else is read
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
@@ -58,7 +56,6 @@ class Metrics(Collector):
         self._events = 0
         self._latency = Spread(LATENCIES_S)
         self._group = Spread(SIZES)
-        self._waiting: deque[float] = deque()  # since when each command waits to be durable
         self._owed = 0
         market = desk.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
@@ -75,7 +72,6 @@ class Metrics(Collector):
         outcome = applied.outcome
         key = type(request.command).__name__, DONE if outcome.refused is None else outcome.refused.code
         self._commands[key] = self._commands.get(key, 0) + 1
-        self._waiting.append(time.monotonic())
         self._events += len(outcome.told)
         for told in outcome.told:
             if type(told.event) is ResourceOffline:
@@ -83,13 +79,9 @@ class Metrics(Collector):
             elif type(told.event) is ResourceOnline:
                 self.offline.discard(told.event.leaf)
 
-    def durable(self, commands: int) -> None:
-        now = time.monotonic()
-        known = min(commands, len(self._waiting))
-        for _ in range(known):
-            self._latency.observe(now - self._waiting.popleft())
-        if known:
-            self._group.observe(known)
+    def durable(self, commands: int, waited_s: float) -> None:
+        self._latency.observe(waited_s)
+        self._group.observe(commands)
 
     def answered(self, operation: str, status: int) -> None:
         key = operation, status
@@ -108,7 +100,9 @@ class Metrics(Collector):
         leaves = len(exchange.market.topology.leaves)
         yield self._commands_family()
         yield self._answers_family()
-        yield self._latency.family("laissez_commit_latency_seconds", "From applying a command to knowing it durable.")
+        yield self._latency.family(
+            "laissez_commit_latency_seconds", "How long the first command of each group that became durable together had waited."
+        )
         yield self._group.family("laissez_commit_group_commands", "Commands that became durable together.")
         yield _counter("laissez_events", "Events since the start of this process.", self._events)
         yield _gauge("laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable)

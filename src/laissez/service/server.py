@@ -17,6 +17,7 @@ import uvicorn
 from laissez import __version__
 from laissez.journal import Journal
 from laissez.service import logs, upkeep
+from laissez.service.connection import Connection
 from laissez.service.desk import Desk
 from laissez.service.http.app import make_app
 from laissez.service.opening import open_folder
@@ -159,7 +160,7 @@ def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         http="httptools",
-        ws="websockets-sansio",
+        ws=Connection,
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,
         ws_ping_timeout=max(limits.dead_after_s - limits.heartbeat_s, 1.0),

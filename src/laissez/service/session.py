@@ -14,6 +14,7 @@ from laissez import __version__
 from laissez.service import views
 from laissez.service.commands import CancelOrder
 from laissez.service.commands import PlaceOrder as Placed
+from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS, Form
 from laissez.service.keyring import Principal, authenticate
@@ -30,6 +31,7 @@ from laissez.wire.problems import Code, ProblemError
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
 HELLO_WITHIN_S = 10  # a connection that says nothing may not keep a place
 LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
 CLOSE_OF: dict[str, int] = {
@@ -45,17 +47,19 @@ CLOSE_OF: dict[str, int] = {
 class Session:
     """A greeted session; follows its holder's events."""
 
-    def __init__(self, desk: Desk, principal: Principal, form: Form, hello: asked.Hello) -> None:
+    def __init__(self, desk: Desk, principal: Principal, form: Form, hello: asked.Hello, connection: Connection) -> None:
         self.key = principal.key
         self.watch = RateWatch(read_price(hello.warn_within, "warn_within"))
         self._desk = desk
         self._principal = principal
         self._form = form
+        self._connection = connection
         self._placed: set[str] | None = set() if hello.cancel_on_disconnect else None  # its own orders, resting as far as it knows
         self._held_back: list[bytes] | None = []  # until it has caught up
         self._queue: list[bytes] = []
-        self._queued_bytes = 0
-        self._wake = asyncio.Event()
+        self._missed = 0  # how many at the front of the queue happened before the session began
+        self._loop = asyncio.get_running_loop()
+        self._flush_soon = False
         self.over = asyncio.Event()
         self.ended: tuple[int, str] | None = None  # close code and reason, once the service has ended it
 
@@ -110,7 +114,7 @@ class Session:
         if type(message) is asked.AskOrders:
             return sent.OrdersReply(id=message.id, n=account.events, orders=views.order_views(desk.exchange, account))
         if type(message) is asked.AskLeases:
-            return sent.LeasesReply(id=message.id, n=account.events, leases=views.lease_views(desk.exchange, account))
+            return sent.LeasesReply(id=message.id, n=account.events, leases=views.lease_views(desk.exchange, account, desk.clock.now()))
         raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
 
     def _refused(self, id: str, problem: ProblemError) -> bytes:
@@ -134,9 +138,11 @@ class Session:
         except BaseException:
             desk.unfollow(holder, self)
             raise
+        self._missed = len(messages)
         messages += self._held_back or []
         self._held_back = None
         self._queue_up(messages)
+        self._connection.attach(self)
 
     def told(self, applied: Applied, index: int) -> bytes:
         one = views.numbered_one(applied, index, self._principal.holder)
@@ -157,40 +163,41 @@ class Session:
         if self._held_back is not None:
             self._held_back += messages
             return
-        limits = self._desk.limits
         self._queue_up(messages)
-        if len(self._queue) > limits.outbound_messages_max or self._queued_bytes > limits.outbound_bytes_max:
+        if self._connection.is_full and self._is_too_slow():
             self.end(sent.CLOSE_SLOW, "slow_consumer")
 
     def _queue_up(self, messages: list[bytes]) -> None:
-        """Without a bound: what a session missed may be more than one that keeps up ever has waiting."""
+        """To be written at the end of this turn of the loop, so that all that becomes durable together leaves in one frame."""
         if self.ended is None:
             self._queue += messages
-            self._queued_bytes += sum(map(len, messages))
-            self._wake.set()
+            if not self._flush_soon:
+                self._flush_soon = True
+                self._loop.call_soon(self.flush)
+
+    def _is_too_slow(self) -> bool:
+        """Too much waits for a peer that does not read. What it missed before this session does not count: that may be a day's events."""
+        limits = self._desk.limits
+        waiting = self._queue[self._missed :]
+        return len(waiting) > limits.outbound_messages_max or sum(map(len, waiting)) > limits.outbound_bytes_max
+
+    def flush(self) -> None:
+        """Write what waits, unless the peer does not read: then it goes on waiting, within bounds."""
+        self._flush_soon = False
+        while self._queue and not self._connection.is_full and self.ended is None:
+            piece, self._queue = self._queue[:MESSAGES_PER_FRAME], self._queue[MESSAGES_PER_FRAME:]
+            self._missed = max(0, self._missed - len(piece))
+            self._connection.write(self._form.join(piece), self._form.text)
 
     def end(self, code: int, reason: str) -> None:
-        """The service ends the session: what waits is dropped, a last word is sent if it can be, and the caller may come back and resume."""
+        """The service ends the session: what waits is dropped, a last word is sent, and the caller may come back and resume."""
         if self.ended is None:
+            self.flush()
             self.ended = code, reason
             self._queue = []
-            self._wake.set()
+            closing = sent.Closing(reason=reason, n=self._desk.latest(self._principal.holder))
+            self._connection.write(self._form.join([self._form.encode(closing)]), self._form.text)
             self.over.set()
-
-    async def send_all(self, send: Send) -> None:
-        """Send what is delivered, as long as the session lasts."""
-        while self.ended is None:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._queue:
-                piece = self._queue[: self._desk.limits.outbound_messages_max]
-                self._queue = self._queue[len(piece) :]
-                self._queued_bytes = sum(map(len, self._queue)) if self._queue else 0
-                await send(self._form.join(piece))
-        code, reason = self.ended
-        closing = sent.Closing(reason=reason, n=self._desk.latest(self._principal.holder))
-        await send(self._form.join([self._form.encode(closing)]))
-        await send({"type": "websocket.close", "code": code, "reason": reason})
 
     # -- the end
 
@@ -236,7 +243,7 @@ class Sessions:
             session, holder = await self._open_session(scope, receive, form)
         except ProblemError as problem:
             refused = sent.Refused(code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
-            await send(form.join([form.encode(refused)]))
+            scope[SELF].write(form.encode(refused), form.text)
             await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
             return
         if session is not None:
@@ -256,7 +263,7 @@ class Sessions:
             raise ProblemError(Code.BAD_REQUEST, "expected a hello as the first message")
         self._desk.check_open()
         principal = self._principal(scope, hello)
-        session = Session(self._desk, principal, form, hello)
+        session = Session(self._desk, principal, form, hello, scope[SELF])
         caps = None if principal.is_operator else self._desk.account(principal).caps.sessions
         self._places.enter(principal.holder, self._desk.limits.sessions_max if caps is None else caps)
         try:
@@ -278,20 +285,22 @@ class Sessions:
         return principal
 
     async def _run(self, session: Session, holder: str, receive: Receive, send: Send) -> None:
-        sending = asyncio.create_task(session.send_all(send))
-        reading = asyncio.create_task(_read_all(session, receive))
+        gone = asyncio.create_task(_until_gone(receive))
         over = asyncio.create_task(session.over.wait())
         try:
-            await asyncio.wait((sending, reading, over), return_when=asyncio.FIRST_COMPLETED)
-            if session.ended is not None:
-                await asyncio.wait((sending,), timeout=LAST_WORD_WITHIN_S)
+            await asyncio.wait((gone, over), return_when=asyncio.FIRST_COMPLETED)
+            if session.ended is not None and not gone.done():
+                code, reason = session.ended
+                async with asyncio.timeout(LAST_WORD_WITHIN_S):
+                    await send({"type": "websocket.close", "code": code, "reason": reason})
+        except TimeoutError:
+            pass  # it does not read, not even this: the connection is closed without a word
         finally:
             self._open.discard(session)
             self._places.leave(holder)
             session.leave()
-            for task in (sending, reading, over):
-                task.cancel()
-            await asyncio.gather(sending, reading, over, return_exceptions=True)
+            gone.cancel()
+            over.cancel()
 
     async def keep_alive(self) -> None:
         """For ever: let every session hear from the service."""
@@ -301,12 +310,10 @@ class Sessions:
                 session.beat()
 
 
-async def _read_all(session: Session, receive: Receive) -> None:
-    while session.ended is None:
-        message = await receive()
-        if message["type"] == "websocket.disconnect":
-            return
-        session.receive(frame_of(message))
+async def _until_gone(receive: Receive) -> None:
+    """Once a session has begun its frames do not come this way, so all that comes is the end."""
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
 
 
 def frame_of(message: MutableMapping[str, Any]) -> bytes | str:

@@ -69,9 +69,9 @@ class Call:
         return result.applied
 
     @property
-    def is_repeat(self) -> bool:
-        """Was this Idempotency-Key used before?"""
-        return bool(self.key) and self.desk.remembered.find(self.principal.holder, self.key) is not None
+    def first_command(self) -> Command | None:
+        """What was carried out when this Idempotency-Key was first used; None if it is new."""
+        return self.desk.first_command(self.principal.holder, self.key)
 
     @property
     def account(self) -> Account:

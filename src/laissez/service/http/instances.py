@@ -28,8 +28,9 @@ def run(call: Call) -> Answer:
     if not 1 <= asked.count <= most:
         raise ProblemError(Code.BAD_REQUEST, f"count: expected 1 to {most}, found {asked.count}")
     price = read_price(asked.max_price, "max_price")
-    command = PlaceOrder((Alternative(_scope(call, asked), price, price),))
-    applied = enter_all(call, "instances", [command] * asked.count)
+    # Sent again, it is the command of the first time: the lease that it is to be near may be forgotten by now.
+    command = call.first_command or PlaceOrder((Alternative(_scope(call, asked), price, price),))
+    applied = enter_all(call, "instances", asked, [command] * asked.count)
     refuse_all_refused(call, applied)
     refused = tuple([one.outcome.refused.detail for one in applied if one.outcome.refused is not None])
     return Answer(InstancesDone(tuple(_started(applied, call.principal.holder)), refused))
@@ -99,8 +100,7 @@ def shown(call: Call) -> Answer:
 def stop(call: Call) -> Answer:
     id = call.path["id"]
     body = hashlib.blake2b(b"stop " + id.encode(), digest_size=8).digest()
-    # On a repeat the command is not looked at, and what it was the first time can no longer be told from the state.
-    command = CancelOrder("") if call.is_repeat else _ending(call.account, id)
+    command = call.first_command or _ending(call.account, id)  # what it was the first time can no longer be told from the state
     applied = call.enter(command, body)
     for numbered in views.numbered(applied, call.principal.holder):
         event = numbered.event

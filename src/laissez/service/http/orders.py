@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from laissez.market.reasons import Reason
 from laissez.service import views
@@ -84,13 +85,15 @@ def batch(call: Call) -> Answer:
             read.append(read_command(one))
         except ProblemError as problem:
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
-    outcomes = iter(enter_all(call, "batch", [one for one in read if not isinstance(one, BatchItem)]))
+    commands = [one for one in read if not isinstance(one, BatchItem)]
+    outcomes = iter(enter_all(call, "batch", commands, commands))
     return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
 
 
-def enter_all(call: Call, name: str, commands: list[Command]) -> list[Applied]:
-    """Have all of them carried out under one Idempotency-Key: the first under the key itself, so that a key that was used for anything else is
-    found before anything is done; the others under ids made from it. Sent again after a crash in the middle, the rest is done then."""
+def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command]) -> list[Applied]:
+    """Have all of them carried out under one Idempotency-Key, which stands for what was `asked`: the first under the key itself, so that a key that
+    was used for anything else is found before anything is done; the others under ids made from it. Sent again after a crash in the middle, the
+    rest is done then."""
     principal, desk = call.principal, call.desk
     if not principal.is_operator and len(commands) > desk.allowance(principal.holder).burst:
         burst = desk.allowance(principal.holder).burst
@@ -98,7 +101,7 @@ def enter_all(call: Call, name: str, commands: list[Command]) -> list[Applied]:
     if not commands:
         return []
     desk.admit(principal, len(commands))
-    body = hashlib.blake2b(pack([name, commands]), digest_size=8).digest()
+    body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
     applied: list[Applied] = []
     replayed = True
     for index, command in enumerate(commands):

@@ -1,0 +1,76 @@
+"""The WebSocket connection of a session, with nothing between it and the session once that has begun.
+
+uvicorn passes every frame through a queue to a task, and stops reading in between; for a session that sends thousands of small frames that costs
+more than carrying them out. So its protocol is told to hand frames to the session as they arrive, and the session writes by itself. All else
+(handshake, pings, closing) stays with uvicorn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+if TYPE_CHECKING:
+    from laissez.service.session import Session
+
+SELF = "laissez.connection"  # where the scope of an ASGI call holds the connection
+
+_BINARY, _TEXT = 0x82, 0x81
+
+
+class Connection(WebSocketsSansIOProtocol):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._session: Session | None = None
+
+    def attach(self, session: Session) -> None:
+        """From here on frames go to the session; first those that have come already."""
+        self._session = session
+        waiting = [self.queue.get_nowait() for _ in range(self.queue.qsize())]
+        for message in waiting:
+            if message["type"] == "websocket.receive":
+                session.receive(message.get("bytes") or message.get("text") or b"")
+            else:
+                self.queue.put_nowait(message)
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    def write(self, payload: bytes, text: bool) -> None:
+        """Send one frame. What a server sends is not masked, so a frame is a short header and the payload."""
+        if self.close_sent or self.transport.is_closing():
+            return
+        size = len(payload)
+        opcode = _TEXT if text else _BINARY
+        if size < 126:
+            header = bytes((opcode, size))
+        elif size < 65_536:
+            header = bytes((opcode, 126)) + size.to_bytes(2, "big")
+        else:
+            header = bytes((opcode, 127)) + size.to_bytes(8, "big")
+        self.transport.write(header + payload)
+
+    @property
+    def is_full(self) -> bool:
+        """The peer does not read as fast as it is sent to."""
+        return not self.writable.is_set()
+
+    def handle_connect(self, event: Any) -> None:
+        super().handle_connect(event)
+        if not self.handshake_complete:  # not refused
+            self.scope[SELF] = self  # type: ignore[typeddict-unknown-key]
+
+    def send_receive_event_to_app(self) -> None:
+        if self._session is None:
+            super().send_receive_event_to_app()
+            return
+        frame = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
+        self.frames = []
+        if not self.close_sent:
+            self._session.receive(frame)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._session is not None:
+            self._session.flush()
