@@ -41,9 +41,7 @@ class Load:
 
     async def rest(self) -> None:
         tasks, self._tasks = self._tasks, []
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
+        _raise_first(await asyncio.gather(*tasks, return_exceptions=True))
 
     # -- working
 
@@ -89,16 +87,19 @@ class Load:
 
     async def repeat(self) -> None:
         """Send again what was not answered, and some of what was; each by any way that can ask for the same."""
-        for holder in self._rest:
-            answered = [asked for asked in self._recent[holder] if asked.answer is not None]
-            older = [asked for asked in self._ledger.asked.values() if asked.holder == holder and asked.answer is not None]
-            sample = [*self._some(answered, REPEATED), *self._some(older, REPEATED // 2)]
-            for asked in [*self._ledger.unanswered(holder), *sample]:
-                await self._send_again(asked)
-            self._recent[holder] = []
-        for session in self._sessions.values():
-            if isinstance(session, Ours):
-                await session.drain()
+        outcomes = await asyncio.gather(*(self._repeat_of(holder) for holder in self._rest), return_exceptions=True)
+        _raise_first(outcomes)
+
+    async def _repeat_of(self, holder: str) -> None:
+        answered = [asked for asked in self._recent[holder] if asked.answer is not None]
+        older = [asked for asked in self._ledger.asked.values() if asked.holder == holder and asked.answer is not None]
+        sample = [*self._some(answered, REPEATED), *self._some(older, REPEATED // 2)]
+        for asked in [*self._ledger.unanswered(holder), *sample]:
+            await self._send_again(asked)
+        self._recent[holder] = []
+        session = self._sessions[holder]
+        if isinstance(session, Ours):
+            await session.drain()
 
     async def _send_again(self, asked: Asked) -> None:
         session = self._sessions[asked.holder]
@@ -129,6 +130,13 @@ class Load:
                     found = (await rest.ask(asked.id, other)).json().get("code", "carried out")
                 if found != "idempotency_conflict":
                     self._ledger.breaks(f"{asked} was sent again as {other}, which must be a conflict and was: {found}")
+
+
+def _raise_first(outcomes: list[BaseException | None]) -> None:
+    """Once all have come to their end."""
+    for outcome in outcomes:
+        if outcome is not None:
+            raise outcome
 
 
 async def _until_lost(work: Awaitable[None]) -> None:

@@ -51,7 +51,11 @@ class HandWritten:
                 self._url, subprotocols=protocols, compression=None, ping_interval=None, max_size=FRAME_BYTES_MAX, proxy=None
             )
             await self._socket.send(self._encode(hello), text=self._is_text)
-            self._take(await self._socket.recv(decode=False))
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                self._take(await self._socket.recv(decode=False))
+        except TimeoutError as error:
+            self._ledger.breaks(f"a session of {self.holder} was not welcomed within {ANSWER_WITHIN_S} seconds")
+            raise Lost from error
         except (OSError, EOFError, WebSocketException) as error:
             raise Lost from error
         self._reading = asyncio.create_task(self._read())
@@ -123,6 +127,8 @@ class HandWritten:
                 self._ledger.breaks(f"a heartbeat for {self.holder} speaks of event {message['n']} after {self._events.last}")
             elif "id" in message:
                 self._answered(message)
+            elif kind == "refused":
+                self._ledger.breaks(f"a session of {self.holder} that resumed after event {self._events.last} was refused: {message['detail']}")
 
     def _welcomed(self, message: Json) -> None:
         if message["n"] != self._events.last:

@@ -31,6 +31,7 @@ from laissez.check.crash_sessions import HandWritten, Ours
 KILLS_PER_LIFE = 25  # then a new folder: every start checks the whole journal, which would take longer and longer
 TENANTS = ("ann", "bob", "cat", "dan")
 SNAPSHOT_AWAITED_S = 1.5
+KILL_TAKES_S = 120.0  # at most, with all that comes before and after it
 STARTUP_S = 0.6  # about how long a start takes: kills before it is over hit recovery
 
 # When the next kill comes, and how often of 100.
@@ -86,13 +87,15 @@ class Life:
         try:
             await self._begin()
             while self.kills < kills:
-                await self._one_kill()
+                async with asyncio.timeout(KILL_TAKES_S):
+                    await self._one_kill()
                 tell(self.kills)
                 self._ledger.check()
             await self._end()
-        except Lost as error:
+        except (Lost, TimeoutError) as error:
             self._ledger.check()
-            raise Finding(f"the connection was lost while the server was alive: {error.__cause__!r}\n{self._server.log_end()}") from error
+            what = "the connection was lost while the server was alive" if isinstance(error, Lost) else "nothing moves any more"
+            raise Finding(f"{what}: {error.__cause__!r}\n{self._server.log_end()}") from error
         finally:
             await self._server.kill(with_children=True)
             await self._close()

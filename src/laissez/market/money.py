@@ -24,6 +24,16 @@ class MoneyError(ValueError):
 
 def parse_price(text: str) -> int:
     """Micro-dollars per hour from dollars per hour, such as "2.75"."""
+    whole, point, decimals = text.partition(".")
+    if len(whole) < 5 and whole.isdecimal() and whole.isascii() and len(decimals) <= DECIMALS_MAX:  # nearly always; the rest is looked at closely
+        if not point:
+            return int(whole) * MICRO_PER_DOLLAR
+        if decimals.isdecimal() and decimals.isascii():
+            return int(whole + decimals.ljust(DECIMALS_MAX, "0"))
+    return _parse_closely(text)
+
+
+def _parse_closely(text: str) -> int:
     match = _PRICE.fullmatch(text)
     if match is None:
         raise MoneyError(f'expected dollars per hour, digits with at most {DECIMALS_MAX} decimals such as "2.75", found {_shown(text)}')
@@ -37,7 +47,9 @@ def parse_price(text: str) -> int:
 
 def format_price(micro: int) -> str:
     """The shortest decimal text of a price. Numbers that no price may have are shown too, for messages about them."""
-    return _decimal(micro).rstrip("0").rstrip(".")
+    if micro % MICRO_PER_DOLLAR == 0:
+        return str(micro // MICRO_PER_DOLLAR)
+    return _decimal(micro).rstrip("0")
 
 
 def split_charge(charge: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ more than carrying them out. So its protocol is told to hand frames to the sessi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -59,7 +59,7 @@ class Connection(WebSocketsSansIOProtocol):
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
         if not self.handshake_complete:  # not refused
-            self.scope[SELF] = self  # type: ignore[typeddict-unknown-key]
+            cast(dict[str, Any], self.scope)[SELF] = self
 
     def send_receive_event_to_app(self) -> None:
         if self._session is None:

@@ -78,7 +78,7 @@ class Desk:
         self._reader = journal.reader()
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
-        self._unstored: dict[int, tuple[Request, Applied]] = {}  # requests with an id that are not durable yet, in their order
+        self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
         self._followers: dict[str, list[Follower]] = {}
         self._allowances: dict[str, Allowance] = {}
         self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
@@ -90,10 +90,11 @@ class Desk:
 
     def admit(self, principal: Principal, commands: int = 1) -> None:
         """May this holder send so many commands now? Raises a `ProblemError` if not."""
-        self.check_open()
+        if self.failure is not None or self.stopping:
+            self.check_open()
         if self.position - self.durable + commands > self.limits.pending_commands_max:
             raise ProblemError(Code.OVERLOADED, "more commands wait to be stored than are allowed to; nothing was done: try again in a moment", 0.1)
-        if not principal.is_operator:
+        if principal.holder != OPERATOR:
             self.allowance(principal.holder).take(commands, self.clock.now())
 
     def check_open(self) -> None:
@@ -115,7 +116,7 @@ class Desk:
     def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"") -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
 
-        `origin` is told of its own events in its reply, so they are not sent to it again.
+        `origin` is told of its own events in its reply, or before its refusal, so they are not sent to it again.
         """
         request = Request(who, by, id, body, command)
         if id:
@@ -143,12 +144,11 @@ class Desk:
         self.commands += 1
         if request.id:
             self.remembered.add(at, request.who, request.id, seq)
-            self._unstored[seq] = request, applied
+            self._unstored.append((seq, request, applied))
         if applied.outcome.told:
             self.history.add(at, seq, applied.outcome)
         if self._followers:
-            # A refusal has no room for events: what happened before it, as holds that were over ended, is told like anything else.
-            self._tell_followers(applied, origin if applied.outcome.refused is None else None)
+            self._tell_followers(applied, origin)
             if type(request.command) is RevokeKey and applied.outcome.refused is None:
                 self._cut_off(request.command.key)
         self.on_applied(request, applied)
@@ -170,9 +170,9 @@ class Desk:
 
     def _entered(self, seq: int) -> tuple[Request, Applied]:
         """From memory while it is on its way to the disk, from the journal after that."""
-        on_its_way = self._unstored.get(seq)
-        if on_its_way is not None:
-            return on_its_way
+        for on_its_way, request, applied in self._unstored:
+            if on_its_way == seq:
+                return request, applied
         entry = self._reader.entry(seq)
         assert entry is not None
         return read_request(entry.request), Applied(read_outcome(entry.outcome))
@@ -244,11 +244,12 @@ class Desk:
         return self.exchange.accounts[principal.holder]
 
     def _tell_followers(self, applied: Applied, origin: Follower | None) -> None:
+        operators = self._followers.get(OPERATOR, ())
         for index, told in enumerate(applied.outcome.told):
-            for holder in (OPERATOR,) if told.tenant is None else (told.tenant, OPERATOR):
-                for follower in self._followers.get(holder, ()):
-                    if follower is not origin:
-                        self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
+            followers = self._followers.get(told.tenant, ()) if told.tenant is not None else ()
+            for follower in (*followers, *operators) if operators else followers:
+                if follower is not origin:
+                    self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
 
     def end_streams(self, code: int, reason: str) -> None:
         for followers in list(self._followers.values()):
@@ -271,8 +272,8 @@ class Desk:
         self._waiting_since = now
         self.durable = seq
         unstored = self._unstored
-        while unstored and (first := next(iter(unstored))) <= seq:
-            del unstored[first]
+        while unstored and unstored[0][0] <= seq:
+            unstored.popleft()
         outbox = self._outbox
         while outbox and outbox[0][0] <= seq:
             _, deliver, message = outbox.popleft()
@@ -313,8 +314,8 @@ def digest(commands: Sequence[Command]) -> bytes:
     return hashlib.blake2b(pack(commands), digest_size=8).digest()
 
 
-def numbered(outcome: Outcome, holder: str) -> list[Numbered]:
+def numbered(outcome: Outcome, holder: str) -> tuple[Numbered, ...]:
     """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
     if holder == OPERATOR:
-        return [Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)]
-    return [Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder]
+        return tuple([Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)])
+    return tuple([Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder])

@@ -153,14 +153,14 @@ class Exchange:
             raise Turned(
                 Reason.BOOKS_CLOSED, f"expected a time from {format_time(self.closed_before)} until now, found {format_time(command.before)}"
             )
-        self.market.apply(to_market.AdvanceTime(), at)
+        passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome  # holds that are over end first, and that is told
         documents = statements(self.market, self.accounts, self.closed_before, command.before)
-        applied = self._tell(self.market.apply(command, at))
-        assert applied.outcome.refused is None
+        closed = self._tell(self.market.apply(command, at)).outcome
+        assert closed.refused is None
         self.closed_before = command.before
         for account in self.accounts.values():
             account.books_closed(command.before)
-        return Applied(applied.outcome, documents)
+        return Applied(Outcome(passed.first, passed.told + closed.told, None), documents)
 
     # -- telling
 

@@ -13,12 +13,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from laissez.market.commands import BringOnline, TakeOffline
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.service.commands import Request
 from laissez.service.desk import Desk
 from laissez.service.outcomes import Applied
 from laissez.service.places import Places
-from laissez.wire.events import ResourceOffline, ResourceOnline
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
 LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -51,7 +51,7 @@ class Metrics(Collector):
     def __init__(self, desk: Desk, places: Places) -> None:
         self._desk = desk
         self._places = places
-        self._commands: dict[tuple[str, str], int] = {}
+        self._commands: dict[tuple[type, str | None], int] = {}  # by kind and by the code of a refusal; None: carried out
         self._answers: dict[tuple[str, int], int] = {}
         self._events = 0
         self._latency = Spread(LATENCIES_S)
@@ -70,14 +70,14 @@ class Metrics(Collector):
 
     def applied(self, request: Request, applied: Applied) -> None:
         outcome = applied.outcome
-        key = type(request.command).__name__, DONE if outcome.refused is None else outcome.refused.code
+        command = request.command
+        key = type(command), None if outcome.refused is None else outcome.refused.code
         self._commands[key] = self._commands.get(key, 0) + 1
         self._events += len(outcome.told)
-        for told in outcome.told:
-            if type(told.event) is ResourceOffline:
-                self.offline.add(told.event.leaf)
-            elif type(told.event) is ResourceOnline:
-                self.offline.discard(told.event.leaf)
+        if outcome.refused is None and isinstance(command, TakeOffline):
+            self.offline.add(command.leaf)
+        elif outcome.refused is None and isinstance(command, BringOnline):
+            self.offline.discard(command.leaf)
 
     def durable(self, commands: int, waited_s: float) -> None:
         self._latency.observe(waited_s)
@@ -119,8 +119,9 @@ class Metrics(Collector):
 
     def _commands_family(self) -> Metric:
         family = CounterMetricFamily("laissez_commands", "Commands by kind and outcome.", labels=("kind", "outcome"))
-        for (kind, outcome), count in sorted(self._commands.items()):
-            family.add_metric((kind, outcome), count)
+        named = {(kind.__name__, DONE if code is None else code): count for (kind, code), count in self._commands.items()}
+        for labels, count in sorted(named.items()):
+            family.add_metric(labels, count)
         return family
 
     def _answers_family(self) -> Metric:

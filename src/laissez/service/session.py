@@ -12,7 +12,7 @@ from typing import Any
 
 from laissez import __version__
 from laissez.service import views
-from laissez.service.commands import CancelOrder
+from laissez.service.commands import CancelOrder, Command
 from laissez.service.commands import PlaceOrder as Placed
 from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
@@ -21,7 +21,7 @@ from laissez.service.keyring import Principal, authenticate
 from laissez.service.outcomes import Applied
 from laissez.service.places import Places
 from laissez.service.rates import RateWatch
-from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_command, read_price
+from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_price
 from laissez.wire import events as told
 from laissez.wire import requests as asked
 from laissez.wire import session as sent
@@ -69,34 +69,45 @@ class Session:
         """Carry out what a frame asks for. All answers leave together, once everything they reflect is durable."""
         try:
             messages = self._form.read(frame, self._desk.limits.batch_commands_max)
-            answers = [self._answer(message) for message in messages]
+            answers = [answer for message in messages for answer in self._answers(message)]
         except ProblemError as problem:
             answers = [self._refused("", problem)]
         self._desk.when_durable(self._deliver_all, answers)
 
-    def _answer(self, message: asked.SessionMessage) -> bytes:
+    def _answers(self, message: asked.SessionMessage) -> list[bytes]:
         try:
-            if type(message) in COMMANDS:
-                return self._carry_out(message)  # type: ignore[arg-type]
-            return self._form.encode(self._ask(message))
+            read = COMMANDS.get(type(message))
+            return [self._form.encode(self._ask(message))] if read is None else self._carry_out(message, read)
         except ProblemError as problem:
-            return self._refused(message.id, problem)
+            return [self._refused(message.id, problem)]
 
-    def _carry_out(self, message: asked.TenantCommand | asked.OperatorCommand) -> bytes:
+    def _carry_out(self, message: asked.SessionMessage, read: Callable[[Any], Command]) -> list[bytes]:
+        principal, desk = self._principal, self._desk
         check_id(message.id)
-        if SCOPE_OF[type(message)] not in self._principal.scopes:
-            raise ProblemError(Code.FORBIDDEN, f"your key may not {SCOPE_OF[type(message)]}: it has {', '.join(sorted(self._principal.scopes))}")
-        command = read_command(message)
+        scope = SCOPE_OF[type(message)]
+        if scope not in principal.scopes:
+            raise ProblemError(Code.FORBIDDEN, f"your key may not {scope}: it has {', '.join(sorted(principal.scopes))}")
+        command = read(message)
         if type(command) is Placed and self._placed is not None:
             command = Placed(command.alternatives, True)
-        self._desk.admit(self._principal)
-        result = self._desk.enter(self._principal.holder, self._principal.key, message.id, command, self)
+        desk.admit(principal)
+        result = desk.enter(principal.holder, principal.key, message.id, command, self)
         applied = result.applied
-        if applied.outcome.refused is not None:
-            raise ProblemError(applied.outcome.refused.code, applied.outcome.refused.detail)
+        refused = applied.outcome.refused
+        if refused is not None:
+            # It has no room for events. There are some if holds were over and ended first; they go before it.
+            first = [] if result.replayed else self._all_told(applied)
+            return [*first, self._refused(message.id, ProblemError(refused.code, refused.detail))]
         if self._placed is not None:
             self._note_placed(applied)
-        return self._form.encode(sent.Reply(id=message.id, events=views.numbered(applied, self._principal.holder)))
+        return [self._form.encode(sent.Reply(id=message.id, events=views.numbered(applied, principal.holder)))]
+
+    def _all_told(self, applied: Applied) -> list[bytes]:
+        """The events that are the holder's to see, each as a message of its own."""
+        principal = self._principal
+        return [
+            self.told(applied, index) for index, one in enumerate(applied.outcome.told) if principal.is_operator or one.tenant == principal.holder
+        ]
 
     def _ask(self, message: asked.SessionMessage) -> sent.Sent:
         desk, holder = self._desk, self._principal.holder

@@ -32,7 +32,7 @@ SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
 
 def numbered(applied: Applied, holder: str) -> tuple[Numbered, ...]:
     """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
-    return tuple(numbered_events(applied.outcome, holder))
+    return numbered_events(applied.outcome, holder)
 
 
 def numbered_one(applied: Applied, index: int, holder: str) -> Numbered:

@@ -20,7 +20,6 @@ def _format_second(second: int) -> str:
     return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-@lru_cache(64)  # all that one command causes happens at one time
 def format_time(us: int) -> str:
     return f"{_format_second(us // _SECOND)}.{us % _SECOND:06d}Z"
 

@@ -1,0 +1,169 @@
+"""The examples of a page, taken out of it and run as a reader would: in one shell, one after the other, in an empty folder.
+
+    console          lines after `$ ` are typed (`> ` goes on), the others are what is printed
+    console server   is started and left running until the next such block; it listens on a free port instead of the usual one
+    python           is run as a program; a `text` block right after it is what it prints
+
+In what is printed, `...` stands for anything within a line, or alone on a line for any lines. The usual address stands for that of the server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+USUAL = "http://127.0.0.1:8340"
+WITHIN_S = 60
+_BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_END = "\x1e"
+
+
+@dataclass
+class Example:
+    """A block that runs: where it is in the page, what is typed, and what is printed for each."""
+
+    line: int
+    kind: str
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    found: list[tuple[int, str]] = field(default_factory=list)  # exit status and output of each step
+
+
+def examples(page: str) -> list[Example]:
+    found: list[Example] = []
+    follows_program = False
+    for block in _BLOCK.finditer(page):
+        kind, body = block["kind"], block["body"]
+        if kind == "text" and follows_program:
+            found[-1].steps = [(found[-1].steps[0][0], body)]
+        elif kind in ("console", "console server"):
+            found.append(Example(page.count("\n", 0, block.start()) + 1, kind, list(_typed(body))))
+        elif kind == "python":
+            found.append(Example(page.count("\n", 0, block.start()) + 1, kind, [(body, "")]))
+        follows_program = kind == "python"
+    return found
+
+
+def _typed(body: str) -> Iterator[tuple[str, str]]:
+    for typed in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, *rest = typed.splitlines()
+        while rest and rest[0].startswith("> "):
+            command += "\n" + rest.pop(0).removeprefix("> ")
+        yield command, "".join(f"{line}\n" for line in rest)
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Is this what the page shows? Spaces at the ends of lines and how many there are in a row do not count: tables grow with what they hold."""
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else _line(line) for line in _plain(shown).splitlines())
+    return re.fullmatch(pattern, _plain(printed)) is not None
+
+
+def _line(line: str) -> str:
+    return re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
+
+
+def _plain(text: str) -> str:
+    return "".join(re.sub(r" +", " ", line).strip() + "\n" for line in text.splitlines())
+
+
+class Shell:
+    """A bash that stays, so that what one example exports the next one knows; and the server that runs beside it."""
+
+    def __init__(self, folder: Path, url: str = USUAL) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"}
+        commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment = kept | {"PATH": commands, "XDG_CONFIG_HOME": str(folder / "config"), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
+        self.folder = folder
+        self.url = url
+        self._server: subprocess.Popen[str] | None = None
+        self._bash = subprocess.Popen(
+            ["bash", "--norc"],
+            cwd=folder,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, example: Example) -> None:
+        for typed, _ in example.steps:
+            if example.kind == "console server":
+                example.found.append((0, self.serve(typed)))
+            elif example.kind == "python":
+                program = self.folder / f"example_{example.line}.py"
+                program.write_text(typed)
+                example.found.append(self._type(f"python {program.name}"))
+            else:
+                example.found.append(self._type(typed))
+
+    def _type(self, command: str) -> tuple[int, str]:
+        command = command.replace(USUAL, self.url)
+        assert self._bash.stdin is not None and self._bash.stdout is not None
+        self._bash.stdin.write(f"{command}\nprintf '\\n{_END}%d\\n' $?\n")
+        self._bash.stdin.flush()
+        output = ""
+        for line in self._bash.stdout:
+            if line.startswith(_END):
+                return int(line[1:]), output.removesuffix("\n").replace(self.url, USUAL)
+            output += line
+        raise AssertionError(f"the shell ended after: {command}")
+
+    def serve(self, command: str) -> str:
+        """Start a server in place of the one before; returns what it says until it serves."""
+        self.stop_server()
+        words = [*command.split(), "--port", "0"]
+        self._server = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._server.stdout is not None
+        said = until_it_serves(self._server.stdout)
+        before, self.url = self.url, re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
+        self._type(f'LAISSEZ_URL="${{LAISSEZ_URL/{before.removeprefix("http://")}/{self.url.removeprefix("http://")}}}"')
+        return said.replace(self.url, USUAL)
+
+    def stop_server(self) -> None:
+        if self._server is not None:
+            server, self._server = self._server, None
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.communicate(timeout=WITHIN_S)
+            finally:
+                server.kill()
+            assert server.returncode == 0, f"the server ended with {server.returncode}"
+
+    def close(self) -> None:
+        try:
+            self._bash.communicate(timeout=WITHIN_S)
+        finally:
+            self.stop_server()
+
+
+def until_it_serves(said: IO[str]) -> str:
+    """What a server says until it can be spoken to."""
+    text = ""
+    for line in said:
+        text += line
+        if line.startswith(("Serving at", "Ctrl-C stops it")):
+            _until_it_takes_connections(int(re.findall(r"http://127\.0\.0\.1:(\d+)", text)[0]))
+            return text
+    raise AssertionError(f"the server ended, having said: {text}")
+
+
+def _until_it_takes_connections(port: int) -> None:
+    """A server says where it is a moment before it listens there."""
+    ends = time.monotonic() + WITHIN_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            assert time.monotonic() < ends, f"nobody listens on port {port}"
+            time.sleep(0.01)
