@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+import laissez
+
 USUAL = "http://127.0.0.1:8340"
 WITHIN_S = 60
 _BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,13 +76,18 @@ def _plain(text: str) -> str:
     return "".join(re.sub(r" +", " ", line).strip() + "\n" for line in text.splitlines())
 
 
+def environment_of(home: Path) -> dict[str, str]:
+    """The environment without any setting of ours, and with the form of the market that runs here: which one to take is not left to a warning."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_")}
+    return kept | {"LAISSEZ_MARKET": laissez.market_form(), "XDG_CONFIG_HOME": str(home / "config"), "PYTHONUNBUFFERED": "1"}
+
+
 class Shell:
     """A bash that stays, so that what one example exports the next one knows; and the server that runs beside it."""
 
     def __init__(self, folder: Path, url: str = USUAL) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"}
         commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self.environment = kept | {"PATH": commands, "XDG_CONFIG_HOME": str(folder / "config"), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
+        self.environment = environment_of(folder) | {"PATH": commands, "COLUMNS": "160"}
         self.folder = folder
         self.url = url
         self._server: subprocess.Popen[str] | None = None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from doc_shell import until_it_serves
+from doc_shell import environment_of, until_it_serves
 from laissez.cli import main
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("cli_live")]
@@ -68,11 +68,10 @@ class Live:
         return self.data / "keys" / f"{holder}.key"
 
     def environment(self, who: str | Path | None) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"}
-        kept |= {"XDG_CONFIG_HOME": str(self.home / "config"), "PYTHONUNBUFFERED": "1"}
+        found = environment_of(self.home)
         if who is not None:
-            kept |= {"LAISSEZ_URL": self.url, "LAISSEZ_KEY_FILE": str(self.key(who) if isinstance(who, str) else who)}
-        return kept
+            found |= {"LAISSEZ_URL": self.url, "LAISSEZ_KEY_FILE": str(self.key(who) if isinstance(who, str) else who)}
+        return found
 
     def run(self, who: str | Path | None, *arguments: str, **variables: str) -> Done:
         """One command, in this process: starting Python each time would take most of the time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli, crashes
+from laissez.check import cli, crashes, event_audit
 from laissez.check.crash_server import Entry
 from laissez.check.event_audit import Auditor, dollars, instant
 from laissez.check.faulty_server import entry_of
@@ -57,6 +58,13 @@ def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -
 
 
 # -- the auditor
+
+
+def test_the_auditor_shares_no_code_with_what_it_audits() -> None:
+    imported = [node for node in ast.walk(ast.parse(Path(event_audit.__file__).read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [getattr(node, "module", None) or node.names[0].name for node in imported]
+    assert [] == [name for name in names if name.startswith("laissez")]
+
 
 Told = tuple[str | None, float, dict[str, Any]]  # whose, at which hour, what
 

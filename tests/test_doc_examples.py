@@ -54,7 +54,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Exa
 def test_an_example_prints_what_its_page_shows(ran: dict[str, list[Example]], page: str, index: int) -> None:
     example = ran[page][index]
     for (typed, shown), (status, printed) in zip(example.steps, example.found, strict=True):
-        if shutil.which("curl") is None and re.search(r"\b(curl|ask|place)\b", typed) and example.kind == "console":
+        if shutil.which("curl") is None and re.match(r"(curl|ask|place)\b", typed):  # the last two are functions that call it
             pytest.skip("there is no curl here")
         assert 0 == status, f"{page}.md line {example.line}: {typed}\n{printed}"
         assert matches(shown, printed), f"{page}.md line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"

@@ -4,11 +4,15 @@ import pytest
 
 from laissez.market import (
     AdvanceTime,
+    Band,
     BringOnline,
     CancelOrder,
     Command,
+    ControlsView,
     EndReason,
     Event,
+    FeeLine,
+    FloorView,
     LeaseEnded,
     Relinquish,
     SetControls,
@@ -271,3 +275,33 @@ def test_m13_the_own_bid_is_no_foreign_bid() -> None:
     story = owned()
     story.goes((1, place("own", "h 9"), "own"))
     assert (EndReason.FLOOR_RAISED, 6, 5) == ended(story.at(2, SetFloor("h", 6)))
+
+
+# -- what the operator has set
+
+
+def test_m4_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:
+    story = Story("h/a", "h/b", "t")
+    story.goes((0, SetFloor("h", 5), "- - -"), (0, SetFloor("h/a", 3), "- - -"), (0, SetFloor("h/b", 7), "- - -"))
+    assert (FloorView("h", 5, 5), FloorView("h/a", 3, 5), FloorView("h/b", 7, 7)) == story.market.floors()
+    story.at(1, SetFloor("h", None))
+    assert (FloorView("h/a", 3, 3), FloorView("h/b", 7, 7)) == story.market.floors()
+
+
+def test_m15_to_m18_controls_are_listed_where_they_are_set() -> None:
+    story = Story("h/a", "h/b")
+    band = Band(100_000, 60)
+    story.at(0, SetControls("h/b", hold_us=9))
+    story.at(0, SetControls("h", rise=band, fall=Band(0, 5), flash_us=7))
+    assert (ControlsView("h", band, Band(0, 5), None, 7), ControlsView("h/b", None, None, 9, None)) == story.market.controls()
+
+
+def test_m18_fees_are_told_whole_from_their_first_instant() -> None:
+    story = Story("h")
+    story.at(0, SetControls("h", flash_us=100))
+    story.at(10, place("ann", "h 0..0"))
+    story.at(10, place("bob", "h 5"))
+    story.at(20, CancelOrder("bob", 2))
+    assert () == story.market.bill("bob").fees
+    assert (FeeLine(2, "h", 5, 20, 110, 450),) == story.market.fees("bob")
+    assert () == story.market.fees("nobody")

@@ -83,7 +83,11 @@ def crashes(
     started = time.monotonic()
     with progress() as bar:
         task = bar.add_task("kills", total=kills)
-        outcome = run_crashes(kills, seed, tell=lambda done: bar.update(task, completed=done))
+        try:
+            outcome = run_crashes(kills, seed, tell=lambda done: bar.update(task, completed=done))
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} kills: nothing found so far")
+            raise typer.Exit(130) from None
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 

@@ -57,6 +57,9 @@ def run(kills: int, seed: int, entry: Entry = Entry(), tell: Callable[[int], Non
         except Finding as finding:
             again = f"laissez check crashes --kills {here} --seed {seed}"
             return Outcome(life.add_to(counted), f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in {folder}\nagain: {again}")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         counted = life.add_to(counted)
         shutil.rmtree(folder)
         seed += 1

@@ -14,7 +14,6 @@ from laissez.cli.tables import Column, moment, money, show, show_json
 from laissez.client import Client
 from laissez.wire.views import Bill, BillLine
 
-
 OPERATOR = "operator"  # who holds the operator's keys
 
 

@@ -4,7 +4,7 @@ Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no
 Change it with `Market.apply(command, at) -> events`; ask it with the read-only methods of `Market`.
 """
 
-from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.commands import (
     ALTERNATIVES_MAX,
     ORDERS_PER_TENANT_MAX,
@@ -66,12 +66,14 @@ __all__ = [
     "CloseBooks",
     "Command",
     "ControlsSet",
+    "ControlsView",
     "EmptyPeriod",
     "EndReason",
     "Event",
     "FeeCharged",
     "FeeLine",
     "FloorSet",
+    "FloorView",
     "LeafBroughtOnline",
     "LeafTakenOffline",
     "LeaseEnded",

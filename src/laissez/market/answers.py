@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from laissez.market.commands import Alternative
+from laissez.market.commands import Alternative, Band
 
 
 class OrderView(msgspec.Struct, frozen=True, gc=False):
@@ -31,6 +31,24 @@ class LeaseView(msgspec.Struct, frozen=True, gc=False):
     hold_until: int | None
     rate: int
     charged: int
+
+
+class FloorView(msgspec.Struct, frozen=True, gc=False):
+    """A node with a floor of its own (M4); `in_force` is the highest on its path."""
+
+    node: str
+    own: int
+    in_force: int
+
+
+class ControlsView(msgspec.Struct, frozen=True, gc=False):
+    """A node with controls of its own (M15 to M18); `None` is left to the nearest ancestor that sets it."""
+
+    node: str
+    rise: Band | None
+    fall: Band | None
+    hold_us: int | None
+    flash_us: int | None
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from heapq import heappop
 from typing import Any
 
 from laissez.market import questions, snapshot
-from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseView, OrderView, PriceSegment
 from laissez.market.clearing import end_holds
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
 from laissez.market.events import Event, Refused
@@ -105,6 +105,14 @@ class Market:
         """The highest floor on the path of a node (M4)."""
         return questions.find_node(self._state, node).highest_floor()
 
+    def floors(self) -> tuple[FloorView, ...]:
+        """Every node with a floor of its own, in path order."""
+        return questions.floors(self._state)
+
+    def controls(self) -> tuple[ControlsView, ...]:
+        """Every node with controls of its own, in path order."""
+        return questions.controls(self._state)
+
     def quote(self, tenant: str | None, scope: str) -> int | None:
         """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`); `None` if no price would (M11, M12)."""
         return questions.quote(self._state, tenant, scope)
@@ -128,6 +136,10 @@ class Market:
     def bill(self, tenant: str, since: Any = None, until: Any = None) -> Bill:
         """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
+
+    def fees(self, tenant: str) -> tuple[FeeLine, ...]:
+        """The flash fees of a tenant that are still on the books, whole (M18)."""
+        return questions.fees(self._state, tenant)
 
     def revenue(self) -> int:
         """What all tenants together owe (M14)."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from laissez.market.answers import Bill, FeeLine, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.charges import charge_between, charge_until, segments
-from laissez.market.commands import Alternative
+from laissez.market.commands import Alternative, Band
 from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.node import NEVER
 from laissez.market.shapes import is_whole
 
 if TYPE_CHECKING:
+    from laissez.market.controls import Controls
     from laissez.market.lease import Lease
     from laissez.market.node import Node
     from laissez.market.order import Order
@@ -107,6 +108,28 @@ def lease_view(lease: Lease) -> LeaseView:
         rate,
         min(rate, lease.cap()),
     )
+
+
+def floors(state: State) -> tuple[FloorView, ...]:
+    return tuple([FloorView(node.path, node.floor, node.highest_floor()) for node in state.forest.by_path.values() if node.floor > 0])
+
+
+def controls(state: State) -> tuple[ControlsView, ...]:
+    return tuple([_controls_view(node.path, node.controls) for node in state.forest.by_path.values() if node.controls is not None])
+
+
+def _controls_view(path: str, controls: Controls) -> ControlsView:
+    rise = Band(controls.rise_ppm, controls.rise_interval) if controls.rise_interval else None
+    fall = Band(controls.fall_ppm, controls.fall_interval) if controls.fall_interval else None
+    return ControlsView(path, rise, fall, controls.hold or None, controls.flash or None)
+
+
+def fees(state: State, name: str) -> tuple[FeeLine, ...]:
+    """Whole fees, also the part that is yet to come and a fee that begins this very instant, which no bill shows."""
+    tenant = state.tenants.get(name)
+    if tenant is None:
+        return ()
+    return tuple([FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(fee.start, fee.end)) for fee in tenant.fees])
 
 
 def bill(state: State, name: str, since: Any, until: Any) -> Bill:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from laissez.market.money import dollars
-from laissez.service import standing
 from laissez.service.accounts import Account
 from laissez.service.exchange import Exchange
 from laissez.service.statements import Statement
@@ -121,9 +120,9 @@ def _open_lines(exchange: Exchange, account: Account, since: int, until: int, wh
             line_of = lines.setdefault(number, Line("lease", account.lease_names[number], lease.leaf, lease.start, until, 0))
             line_of.charge += lease.charged * max(0, until - begin)
     fees = [
-        Line("fee", account.order_names[fee.order], fee.scope, max(fee.start, since), min(fee.end, until), fee.charge(since, until))
-        for fee in standing.fees(market, account.name)
-        if fee.start < until and fee.end > since
+        Line("fee", account.order_names[fee.order], fee.scope, begin, end, fee.rate * (end - begin))
+        for fee in market.fees(account.name)
+        if (begin := max(fee.start, since)) < (end := min(fee.end, until))
     ]
     return [*lines.values(), *fees]
 

@@ -203,7 +203,7 @@ class Desk:
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
         """A holder's events after number `n`, as far as they have happened when this is called, and at most `most` of them."""
         latest = self.latest(holder)
-        entries = self.history.entries_after(holder, n, latest)[:most]
+        entries = self.history.entries_after(holder, n, latest, most)
         await self.all_durable()
         found: list[Numbered] = []
         group: Group | None = None

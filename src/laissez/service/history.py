@@ -6,6 +6,7 @@ Only places are kept; the events are read from the journal when somebody asks. B
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 import msgspec
 
@@ -57,8 +58,8 @@ class History:
                 self._by_tenant.setdefault(tenant, deque()).appendleft(seq)
         return True
 
-    def entries_after(self, holder: str, n: int, latest: int) -> list[int]:
-        """The entries that hold a holder's events after number `n`; `latest` is the number of its newest event."""
+    def entries_after(self, holder: str, n: int, latest: int, most: int | None = None) -> list[int]:
+        """The entries that hold a holder's events after number `n`, or the next `most` of them; `latest` is the number of its newest event."""
         gone_until = self.gone_until(holder, latest)
         if not 0 <= n <= latest:
             raise ProblemError(Code.BAD_REQUEST, f"expected the number of an event from 0 to {latest}, your latest, found {n}")
@@ -66,15 +67,11 @@ class History:
             gone = f"events up to {gone_until} are no longer kept, and those after {n} were asked for: list what you hold, then follow from now on"
             raise ProblemError(Code.HISTORY_GONE, gone)
         if holder != OPERATOR:
-            newest_first = reversed(self._by_tenant.get(holder, ()))
-            entries = {seq: None for _, seq in zip(range(latest - n), newest_first, strict=False)}
-            return list(reversed(entries))
-        wanted: list[int] = []
-        for place in reversed(self._places):
-            if place.first + len(place.tenants) <= n + 1:
-                break
-            wanted.append(place.seq)
-        return wanted[::-1]
+            kept = self._by_tenant.get(holder, ())
+            begin = len(kept) - (latest - n)
+            return list(dict.fromkeys(islice(kept, begin, None if most is None else begin + most)))
+        after = (place.seq for place in self._places if place.first + len(place.tenants) > n + 1)
+        return list(islice(after, most))
 
     def gone_until(self, holder: str, latest: int) -> int:
         """The number of a holder's last event that is no longer kept; 0 if all are."""

@@ -9,17 +9,17 @@ from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffl
 from laissez.market.money import dollars
 from laissez.market.reasons import Reason
 from laissez.market.topology import Topology
-from laissez.service import billing, standing
+from laissez.service import billing
 from laissez.service.commands import OPERATOR, Command
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after
 from laissez.service.reading import read_controls, read_price
-from laissez.service.telling import optional_price, price
+from laissez.service.telling import band, optional_price, price, seconds
 from laissez.service.views import SHOWN_MAX, numbered
 from laissez.wire.problems import ProblemError
 from laissez.wire.times import format_time
-from laissez.wire.views import Done, MarketSummary, Node, Resource
+from laissez.wire.views import Controls, Done, Floor, MarketSummary, Node, Resource
 
 TENANTS_PER_TURN = 20  # worked out before others have their turn
 
@@ -103,7 +103,8 @@ def set_online(call: Call) -> Answer:
 
 def floors(call: Call) -> Answer:
     cursor = cursor_of(call, "floors")
-    found = (one for one in standing.floors(call.desk.exchange.market) if _is_after(one.node, cursor))
+    set_here = (one for one in call.desk.exchange.market.floors() if _is_after(one.node, cursor))
+    found = (Floor(one.node, price(one.own), price(one.in_force)) for one in set_here)
     return Answer(page(call, "floors", found, lambda floor: Cursor(floor.node)))
 
 
@@ -117,7 +118,8 @@ def remove_floor(call: Call) -> Answer:
 
 def controls(call: Call) -> Answer:
     cursor = cursor_of(call, "controls")
-    found = (one for one in standing.controls(call.desk.exchange.market) if _is_after(one.node, cursor))
+    set_here = (one for one in call.desk.exchange.market.controls() if _is_after(one.node, cursor))
+    found = (Controls(one.node, band(one.rise), band(one.fall), seconds(one.hold_us), seconds(one.flash_us)) for one in set_here)
     return Answer(page(call, "controls", found, lambda one: Cursor(one.node)))
 
 
