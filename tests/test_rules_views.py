@@ -299,7 +299,7 @@ def test_m15_to_m18_controls_are_listed_where_they_are_set() -> None:
 def test_m18_fees_are_told_whole_from_their_first_instant() -> None:
     story = Story("h")
     story.at(0, SetControls("h", flash_us=100))
-    story.at(10, place("ann", "h 0..0"))
+    story.at(10, place("ann", "h ..9"))
     story.at(10, place("bob", "h 5"))
     story.at(20, CancelOrder("bob", 2))
     assert () == story.market.bill("bob").fees

@@ -22,7 +22,7 @@ import msgspec
 from laissez.check.crash_checks import Inspector
 from laissez.check.crash_clients import Lost, Rest, Stream
 from laissez.check.crash_finding import Finding
-from laissez.check.crash_journal import OPERATOR, Truth
+from laissez.check.crash_journal import OPERATOR, Truth, compare
 from laissez.check.crash_ledger import Ledger
 from laissez.check.crash_load import Load
 from laissez.check.crash_server import LEAVES, Entry, Server, unused_port
@@ -194,6 +194,9 @@ class Life:
             self.kills += 1
         await self._server.kill(with_children=self._draw.random() < 0.5)
         await self._gone()
+        if self._draw.random() < 0.5:  # by what lies on the disk before the next start touches it; else the start comes first
+            self._truth.read_on()
+            compare(self._truth, self._ledger)
 
     async def _stop(self) -> None:
         await self._server.stop()

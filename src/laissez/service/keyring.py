@@ -2,8 +2,8 @@
 
     lz_<id>_<secret>        the id finds the record, the secret is hashed and compared in constant time
 
-A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate` (the operator's). Two keys of one name may live at
-once, so that a new one can replace the old without a gap; a revoked key is worthless from that instant.
+A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate` (the operator's). Two keys of one name may live
+at once, so that a new one can replace the old without a gap; a revoked key is worthless from that instant.
 """
 
 from __future__ import annotations

@@ -114,10 +114,10 @@ SessionMessage: TypeAlias = TenantCommand | OperatorCommand | Question | Hello
 
 
 class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a lease of yours: below the node above it at `level`.
+    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a lease of yours: below the node above it
+    at `level`, which is a level's name from the topology ("rack") or the number of steps up from the leaf.
 
-    `level` is a level's name from the topology ("rack") or the number of steps up from the leaf. `max_price` is the most you will pay per
-    hour for each.
+    `max_price` is the most you will pay per hour for each.
     """
 
     count: int = 1

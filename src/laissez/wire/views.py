@@ -134,7 +134,10 @@ class PriceHistory(msgspec.Struct, frozen=True):
 
 
 class BillLine(msgspec.Struct, frozen=True):
-    """`kind` is lease, fee or carried; `start` and `end` bound the charge within the bill's period; `cost` is in dollars, rounded down to a millionth."""
+    """`kind` is lease, fee or carried; `start` and `end` bound the charge within the bill's period.
+
+    `cost` is in dollars, rounded down to a millionth.
+    """
 
     kind: str
     id: str
