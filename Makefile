@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 MARKET := src/laissez/market
+SAMPLE := laissez-sample
 
 IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 # `python3` if it is in range, else the newest that is. To choose one yourself: make PYTHON=/path/to/python
@@ -22,8 +23,8 @@ BUILT := $(VENV)/.built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: $(RUNTIME) ## show a small market at work
-	@$(BIN)/laissez demo
+run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a second start goes on with it
+	@exec $(BIN)/laissez up --data $(SAMPLE)
 
 test: lint test-interpreted test-compiled ## lint, then all tests on both forms of the market
 
@@ -46,12 +47,13 @@ test-compiled: build ## tests on the compiled market
 		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/test_histories.py; \
 	fi
 
-bench: build ## measure how fast the market is here
+bench: build ## measure how fast the market and the service are here
 	@$(BIN)/laissez bench market
+	@$(BIN)/laissez bench service
 
 build: $(BUILT) ## compile the market in place, if there is a C compiler
 
-clean: ## remove everything that make has made
+clean: ## remove everything that make has made, except the sample market
 	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info $(MARKET)/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
