@@ -246,3 +246,15 @@ def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
         assert 400 == (await world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "x"})).status_code
 
     with_service(tmp_path / "data", story)
+
+
+def test_the_operator_reads_a_tenants_events_as_the_tenant_does(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("bob", "h100", "1")
+        await world.place("ann", "h100", "2")
+        own = (await world.ask("ann", "GET", "/v1/events")).content
+        assert own == (await world.ask("operator", "GET", "/v1/events?tenant=ann")).content
+        assert 404 == (await world.ask("operator", "GET", "/v1/events?tenant=nobody")).status_code
+        assert 403 == (await world.ask("ann", "GET", "/v1/events?tenant=bob")).status_code
+
+    with_service(tmp_path, story)

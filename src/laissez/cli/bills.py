@@ -56,8 +56,7 @@ def bill(
         typer.echo(client.bill_csv("csv" if form is BillForm.CSV else "focus", since, until, tenant), nl=False)
         return
     if tenant is None and client.me().holder == OPERATOR:
-        bills = [client.bill(since=since, until=until, tenant=one.name) for one in client.tenants()]
-        show(bills, BILLS, output, "no tenants")
+        show(list(client.bills(since, until)), BILLS, output, "no tenants")
         return
     found = client.bill(since=since, until=until, tenant=tenant)
     if output is Format.JSON:

@@ -32,9 +32,8 @@ def events(
     """Show what happened to you, as far back as the server keeps it; with -f, what happens from now on, or after event N."""
     if follow and tenant is not None:
         raise typer.BadParameter("expected either --follow or --tenant, found both")
-    happened = client.follow(after) if follow else client.events(after, limit if tenant is None else None)
-    wanted = happened if tenant is None else (told for told in happened if isinstance(told, Numbered) and told.tenant == tenant)
-    for told in islice(wanted, limit):
+    happened = client.follow(after) if follow else client.events(after, limit, tenant=tenant)
+    for told in islice(happened, limit):
         if output is Format.JSON:
             show_json(told)
         else:

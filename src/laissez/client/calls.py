@@ -172,6 +172,11 @@ def bill(since: Time | None = None, until: Time | None = None, tenant: str | Non
     return _ask("/v1/bills", views.Bill, since=_time(since), until=_time(until), tenant=tenant)
 
 
+def bills(since: Time | None = None, until: Time | None = None) -> Call[views.Page[views.Bill]]:
+    """What every tenant owes, for the operator."""
+    return _list("/v1/bills", views.Bill, since=_time(since), until=_time(until))
+
+
 def bill_csv(format: Literal["csv", "focus"] = "csv", since: Time | None = None, until: Time | None = None, tenant: str | None = None) -> Call[str]:
     """The bill as a CSV file, plain or with the columns of FOCUS."""
     params = _params(format=format, since=_time(since), until=_time(until), tenant=tenant)

@@ -50,6 +50,7 @@ class Api:
     quote = Method(calls.quote)
     quotes = Listing(calls.quotes)
     bill = Method(calls.bill)
+    bills = Listing(calls.bills)
     bill_csv = Method(calls.bill_csv)
     events = Listing(calls.events)
     topology = Listing(calls.topology)

@@ -135,9 +135,11 @@ class Desk:
             raise
         try:
             seq = self._commit.put(entry, applied.documents)
-        except JournalFailed as error:
+        except BaseException as error:  # it was applied and will not be stored: what is in memory is ahead for good
             self._fail(str(error))
-            raise ProblemError(Code.JOURNAL_FAILED, str(error)) from error
+            if isinstance(error, JournalFailed):
+                raise ProblemError(Code.JOURNAL_FAILED, str(error)) from error
+            raise
         if self.position == self.durable:
             self._waiting_since = self._loop.time()
         self.position = seq
@@ -240,6 +242,10 @@ class Desk:
         """The number of a holder's latest event."""
         return self.exchange.events if holder == OPERATOR else self.exchange.accounts[holder].events
 
+    def latest_durable(self, holder: str) -> int:
+        """The number of a holder's latest event that is stored: all that anybody may have been told."""
+        return self.latest(holder) - self.history.happened_after(holder, self.durable)
+
     def account(self, principal: Principal) -> Account:
         return self.exchange.accounts[principal.holder]
 
@@ -267,6 +273,8 @@ class Desk:
         self._loop.call_soon_threadsafe(self._release, seq)
 
     def _release(self, seq: int) -> None:
+        if seq <= self.durable:  # `close` was first
+            return
         now = self._loop.time()
         self.on_durable(seq - self.durable, now - self._waiting_since)
         self._waiting_since = now

@@ -21,6 +21,7 @@ class Form:
     text: bool  # frames are text, not binary
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
+    _decode_any: Callable[[bytes], Any]
 
     def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
         """The messages of a frame; all of it is refused if any of it cannot be read."""
@@ -36,6 +37,14 @@ class Form:
             )
         return messages
 
+    def before_first_event(self, messages: list[bytes]) -> int | None:
+        """The number just before the first event that encoded messages tell of; None if they tell of none."""
+        for message in messages:
+            said = self._decode_any(message)
+            for told in said.get("events", ()) or filter(None, [said.get("told")]):
+                return int(told["n"]) - 1
+        return None
+
     def join(self, messages: list[bytes]) -> bytes:
         """The payload of one frame with all of them."""
         raise NotImplementedError
@@ -48,6 +57,7 @@ class JsonForm(Form):
     def __init__(self) -> None:
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
+        self._decode_any = msgspec.json.decode
 
     def join(self, messages: list[bytes]) -> bytes:
         return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
@@ -60,6 +70,7 @@ class MsgpackForm(Form):
     def __init__(self) -> None:
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
+        self._decode_any = msgspec.msgpack.decode
 
     def join(self, messages: list[bytes]) -> bytes:
         return messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)

@@ -6,7 +6,7 @@ Only places are kept; the events are read from the journal when somebody asks. B
 from __future__ import annotations
 
 from collections import deque
-from itertools import islice
+from itertools import islice, takewhile
 
 import msgspec
 
@@ -43,11 +43,13 @@ class History:
                     kept = self._by_tenant[tenant] = deque()
                 kept.append(seq)
         oldest = at - self._age_max_us
-        while self._count > self._events_max or self._places[0].at < oldest:
+        while self._places and (self._count > self._events_max or self._places[0].at < oldest):
             self._forget()
 
     def add_older(self, at: int, seq: int, outcome: Addressees) -> bool:
         """Put an entry before all others, as when the journal is read backwards; False once there is no room."""
+        if not outcome.told:
+            return True
         if self._count + len(outcome.told) > self._events_max:
             return False
         tenants = tuple([told.tenant for told in outcome.told])
@@ -76,6 +78,12 @@ class History:
     def gone_until(self, holder: str, latest: int) -> int:
         """The number of a holder's last event that is no longer kept; 0 if all are."""
         return latest - (self._count if holder == OPERATOR else len(self._by_tenant.get(holder, ())))
+
+    def happened_after(self, holder: str, seq: int) -> int:
+        """How many of a holder's events lie in entries after `seq`."""
+        if holder != OPERATOR:
+            return sum(1 for _ in takewhile(lambda entry: entry > seq, reversed(self._by_tenant.get(holder, ()))))
+        return sum(len(place.tenants) for place in takewhile(lambda place: place.seq > seq, reversed(self._places)))
 
     def __len__(self) -> int:
         return self._count

@@ -46,18 +46,20 @@ def read_duration(value: float | None, field: str) -> int | None:
     return round(value * SECOND_US)
 
 
+def read_fraction(text: str, field: str) -> int:
+    """Millionths. A fraction is written like a price: digits with at most six decimals."""
+    try:
+        return parse_price(text)
+    except MoneyError:
+        raise ProblemError(Code.BAD_REQUEST, f'{field}: expected digits with at most six decimals such as "0.1", found {text[:40]!r}') from None
+
+
 def read_band(band: wire.BandSetting | None, field: str) -> to_market.Band | None:
-    """A fraction is written like a price: digits with at most six decimals."""
     if band is None:
         return None
     interval = read_duration(band.seconds, f"{field}.seconds")
     assert interval is not None
-    try:
-        return to_market.Band(parse_price(band.fraction), interval)
-    except MoneyError:
-        raise ProblemError(
-            Code.BAD_REQUEST, f'{field}.fraction: expected digits with at most six decimals such as "0.1", found {band.fraction[:40]!r}'
-        ) from None
+    return to_market.Band(read_fraction(band.fraction, f"{field}.fraction"), interval)
 
 
 def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_market.SetControls:

@@ -33,8 +33,10 @@ class Remembered:
         """Put one before all others, as when the journal is read backwards; False if there is no room."""
         if len(self._oldest) >= self._ids_max:
             return False
-        self._by_holder.setdefault(holder, {})[id] = seq
-        self._oldest.appendleft((at, holder, id))
+        ids = self._by_holder.setdefault(holder, {})
+        if id not in ids:  # else it was forgotten once and used again: the later request is what it stands for
+            ids[id] = seq
+            self._oldest.appendleft((at, holder, id))
         return True
 
     def __len__(self) -> int:

@@ -25,11 +25,14 @@ from laissez.service.places import Places
 from laissez.service.sampling import sample_rates
 from laissez.service.session import Sessions
 from laissez.service.settings import Settings
+from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 
 SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
 GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
+BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
+STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
 
 log = logging.getLogger("laissez.server")
@@ -45,15 +48,8 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ours: uvicorn's own would raise the signal again afterwards, before the last snapshot is taken."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        try:
-            yield
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+        """Nothing: the loop has our own. uvicorn's would raise the signal again afterwards, before the last snapshot is taken."""
+        yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._before_stop()
@@ -70,8 +66,15 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}. Is another server running there?") from error
+    listening.listen(BACKLOG)  # from here on callers wait instead of being refused
     listening.setblocking(False)
     return listening
+
+
+def drop_deaf_peers(listening: socket.socket, after_s: float) -> None:
+    """A peer that takes nothing of what is sent to it is dropped by the system, with its buffers: closing waits until they are empty."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from the socket that accepts them
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(after_s * 1000))
 
 
 class CannotListen(Exception):
@@ -82,6 +85,7 @@ def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
     """Serve until stopped by a signal; returns the exit status."""
     logs.set_up(settings.server)
     listening = listen(settings.server.host, settings.server.port)
+    drop_deaf_peers(listening, settings.limits.dead_after_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     if sys.platform != "win32":
         import uvloop
@@ -126,6 +130,9 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
         desk.end_streams(CLOSE_FAILED, "journal_failed")
 
     desk.on_failure = fail
+    loop = asyncio.get_running_loop()
+    for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
+        loop.add_signal_handler(number, server.handle_exit, number, None)
     orphans = upkeep.cancel_orphans(desk)
     if orphans:
         log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
@@ -139,6 +146,8 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
             sessions.keep_alive(),
         )
     ]
+    for task in tasks:
+        task.add_done_callback(_note_end)
     address = "http://{}:{}".format(*listening.getsockname()[:2])
     if on_ready is not None:
         await on_ready(desk, address)
@@ -153,6 +162,13 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
         await desk.all_durable()
     snapshotter.take_last()
     return STOPPED_BY_FAILURE if desk.failure is not None else 0
+
+
+def _note_end(task: asyncio.Task[None]) -> None:
+    """They run for ever; one that ends by itself met a bug, or a journal that has failed, which is told elsewhere."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, ProblemError):
+        log.critical("a task of the server ended: restart it", exc_info=error)
 
 
 def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
@@ -171,5 +187,5 @@ def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_S,
-        backlog=2048,
+        backlog=BACKLOG,
     )

@@ -21,7 +21,7 @@ from laissez.service.keyring import Principal, authenticate
 from laissez.service.outcomes import Applied
 from laissez.service.places import Places
 from laissez.service.rates import RateWatch
-from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_price
+from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_fraction
 from laissez.wire import events as told
 from laissez.wire import requests as asked
 from laissez.wire import session as sent
@@ -49,7 +49,7 @@ class Session:
 
     def __init__(self, desk: Desk, principal: Principal, form: Form, hello: asked.Hello, connection: Connection) -> None:
         self.key = principal.key
-        self.watch = RateWatch(read_price(hello.warn_within, "warn_within"))
+        self.watch = RateWatch(read_fraction(hello.warn_within, "warn_within"))
         self._desk = desk
         self._principal = principal
         self._form = form
@@ -67,6 +67,8 @@ class Session:
 
     def receive(self, frame: bytes | str) -> None:
         """Carry out what a frame asks for. All answers leave together, once everything they reflect is durable."""
+        if self.ended is not None:  # its key may have been revoked; what was sent before the end was heard is not carried out
+            return
         try:
             messages = self._form.read(frame, self._desk.limits.batch_commands_max)
             answers = [answer for message in messages for answer in self._answers(message)]
@@ -196,7 +198,8 @@ class Session:
         """Write what waits, unless the peer does not read: then it goes on waiting, within bounds."""
         self._flush_soon = False
         while self._queue and not self._connection.is_full and self.ended is None:
-            piece, self._queue = self._queue[:MESSAGES_PER_FRAME], self._queue[MESSAGES_PER_FRAME:]
+            piece = self._queue[:MESSAGES_PER_FRAME]
+            del self._queue[:MESSAGES_PER_FRAME]
             self._missed = max(0, self._missed - len(piece))
             self._connection.write(self._form.join(piece), self._form.text)
 
@@ -205,9 +208,10 @@ class Session:
         if self.ended is None:
             self.flush()
             self.ended = code, reason
+            n = self._form.before_first_event(self._queue)
             self._queue = []
-            closing = sent.Closing(reason=reason, n=self._desk.latest(self._principal.holder))
-            self._connection.write(self._form.join([self._form.encode(closing)]), self._form.text)
+            closing = sent.Closing(reason=reason, n=self._desk.latest_durable(self._principal.holder) if n is None else n)
+            self._connection.write(self._form.encode(closing), self._form.text)
             self.over.set()
 
     # -- the end
@@ -307,11 +311,11 @@ class Sessions:
         except TimeoutError:
             pass  # it does not read, not even this: the connection is closed without a word
         finally:
+            gone.cancel()
+            over.cancel()
             self._open.discard(session)
             self._places.leave(holder)
             session.leave()
-            gone.cancel()
-            over.cancel()
 
     async def keep_alive(self) -> None:
         """For ever: let every session hear from the service."""

@@ -5,6 +5,8 @@ Charges are exact integers (rate times microseconds), written as text because th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from laissez.journal import Document
@@ -40,7 +42,7 @@ def statements(market: Market, accounts: dict[str, Account], since: int, until: 
     for account in accounts.values():
         bill = market.bill(account.name, None, until)
         lines = [_lease_line(account, line, since, until) for line in bill.leases if line.start < until]
-        lines += [_fee_line(account, line, since, until) for line in bill.fees]
+        lines += [_fee_line(account, line, charge, since, until) for line, charge in _alike(bill.fees)]
         charged = tuple(line for line in lines if line.charge != "0")
         if charged:
             documents.append(Document(document_name(account.name), msgspec.msgpack.encode(Statement(since, until, charged))))
@@ -53,12 +55,23 @@ def _lease_line(account: Account, line: LeaseLine, since: int, until: int) -> St
     return StatementLine("lease", name, line.leaf, max(line.start, since), end, _newly_charged(account, name, line.charge))
 
 
-def _fee_line(account: Account, line: FeeLine, since: int, until: int) -> StatementLine:
+def _alike(fees: tuple[FeeLine, ...]) -> Iterator[tuple[FeeLine, int]]:
+    """Fees for one order and scope, from one instant until one instant, as one, with what they charge together.
+
+    An order amended twice within a microsecond owes two of them. What has been billed is noted under what tells a line from all others.
+    """
+    charges: dict[tuple[int, str, int, int], int] = {}
+    for line in fees:
+        key = (line.order, line.scope, line.start, line.end)
+        charges[key] = charges.get(key, 0) + line.charge
+    first = {(line.order, line.scope, line.start, line.end): line for line in reversed(fees)}
+    return ((first[key], charge) for key, charge in charges.items())
+
+
+def _fee_line(account: Account, line: FeeLine, charge: int, since: int, until: int) -> StatementLine:
     order = account.order_names[line.order]
-    end = min(line.end, until)
-    return StatementLine(
-        "fee", order, line.scope, max(line.start, since), end, _newly_charged(account, f"{order} {line.scope} {line.start}", line.charge)
-    )
+    newly = _newly_charged(account, f"{order} {line.scope} {line.start} {line.end}", charge)
+    return StatementLine("fee", order, line.scope, max(line.start, since), min(line.end, until), newly)
 
 
 def _newly_charged(account: Account, line: str, charge: int) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 from pathlib import Path
 
 from laissez.journal import Journal, snapshots
@@ -20,6 +21,7 @@ SERVICE = "service"  # who made a request that nobody's key made
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
 SNAPSHOT_LOOK_S = 0.1
+NOT_WRITTEN = "the snapshot could not be written; the journal is complete without it"
 
 log = logging.getLogger("laissez.upkeep")
 
@@ -116,37 +118,55 @@ class Snapshotter:
         seq = self._desk.position
         self._last = seq
         reading, writing = os.pipe()
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError as error:  # too little memory, or too many processes: there may be room next time
+            os.close(reading)
+            os.close(writing)
+            log.error(NOT_WRITTEN, extra={"seq": seq, "reason": str(error)})
+            return
         if child == 0:
             _write_snapshot(self._desk, self._journal.folder, seq, self._kept, reading, writing)
         os.close(reading)
         try:
-            await self._desk.all_durable()
-            with self._journal.reader() as reader:
-                head = reader.chain_at(seq)
-            assert head is not None
-            os.write(writing, head)
-        finally:
-            os.close(writing)
-        await self._wait_for(child, seq)
-
-    async def _wait_for(self, child: int, seq: int) -> None:
-        while True:
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid == child:
-                break
-            await asyncio.sleep(SNAPSHOT_LOOK_S)
-        if os.waitstatus_to_exitcode(status) == 0:
+            try:
+                await self._desk.all_durable()
+                with self._journal.reader() as reader:
+                    head = reader.chain_at(seq)
+                assert head is not None
+                os.write(writing, head)
+            finally:
+                os.close(writing)
+            status = await _end_of(child)
+        except BaseException:
+            # The server is being stopped, or the journal has failed. A copy that lived on would keep the port and the folder from the next start.
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        if status == 0:
             self.taken += 1
             log.info("snapshot taken", extra={"seq": seq})
         else:
-            log.error("the snapshot could not be written; the journal is complete without it", extra={"seq": seq})
+            log.error(NOT_WRITTEN, extra={"seq": seq, "reason": f"the copy of the process that writes it ended with {status}"})
 
     def take_last(self) -> None:
         """At a planned stop, when everything is durable: the next start replays nothing."""
-        if self._desk.failure is None and self._journal.last > self._last:
+        newest = max((file.seq for file in snapshots.newest_first(self._journal.folder)), default=0)
+        if self._desk.failure is not None or self._journal.last <= newest:
+            return
+        try:
             snapshots.write(self._journal.folder, self._journal.last, self._journal.head, self._desk.exchange.snapshot())
             snapshots.prune(self._journal.folder, self._kept)
+        except OSError as error:
+            log.error(NOT_WRITTEN, extra={"seq": self._journal.last, "reason": str(error)})
+
+
+async def _end_of(child: int) -> int:
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            return os.waitstatus_to_exitcode(status)
+        await asyncio.sleep(SNAPSHOT_LOOK_S)
 
 
 def _write_snapshot(desk: Desk, folder: Path, seq: int, kept: int, reading: int, writing: int) -> None:

@@ -30,7 +30,8 @@ async def listed(call: Call) -> Answer:
     cursor = cursor_of(call, "events")
     if cursor is not None and after is not None:
         raise ProblemError(Code.BAD_REQUEST, "expected after or cursor, found both")
-    holder, desk = call.principal.holder, call.desk
+    desk = call.desk
+    holder = call.accounts()[0].name if "tenant" in call.query else call.principal.holder
     if cursor is not None:
         after = cursor.number
     elif after is None:
@@ -40,8 +41,8 @@ async def listed(call: Call) -> Answer:
 
 
 async def _stream(call: Call, after: int | None) -> Answer:
-    if "limit" in call.query or "cursor" in call.query:
-        raise ProblemError(Code.BAD_REQUEST, "limit and cursor go with pages; a stream is resumed with Last-Event-ID or after")
+    if not call.query.keys() <= {"after"}:
+        raise ProblemError(Code.BAD_REQUEST, "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or after")
     last = _number(call.last_event_id or None, "Last-Event-ID")
     call.desk.check_open()
     stream = Stream(call.desk, call.principal, call.site.places)

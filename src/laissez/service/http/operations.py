@@ -120,8 +120,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,
-        summary="What happened", answer=views.Page[Numbered], media=(JSON, events.STREAM), problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS),
-        query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"),),
+        summary="What happened", answer=views.Page[Numbered], media=(JSON, events.STREAM),
+        problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS, Code.NOT_FOUND),
+        query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"), TENANT),
         description="With Accept: text/event-stream, events are sent as they happen: id is their number, event their type, data the same JSON; "
         "Last-Event-ID resumes. Notices (rate.changed, limit.near) have no id. A comment comes when nothing else does.",
     ),
