@@ -51,6 +51,13 @@ class Connection(WebSocketsSansIOProtocol):
             header = bytes((opcode, 127)) + size.to_bytes(8, "big")
         self.transport.write(header + payload)
 
+    def hang_up(self, code: int, reason: str) -> None:
+        """Close, behind all that the peer has not read yet."""
+        if not self.close_sent and not self.transport.is_closing():
+            self.conn.send_close(code, reason)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
+
     @property
     def is_full(self) -> bool:
         """The peer does not read as fast as it is sent to."""

@@ -216,6 +216,11 @@ class Session:
 
     # -- the end
 
+    def hang_up(self) -> None:
+        """The peer does not read: say why it is over without waiting for that."""
+        assert self.ended is not None
+        self._connection.hang_up(*self.ended)
+
     def leave(self) -> None:
         """The connection is gone: stop following, and cancel its orders if it asked for that."""
         self._desk.unfollow(self._principal.holder, self)
@@ -309,7 +314,7 @@ class Sessions:
                 async with asyncio.timeout(LAST_WORD_WITHIN_S):
                     await send({"type": "websocket.close", "code": code, "reason": reason})
         except TimeoutError:
-            pass  # it does not read, not even this: the connection is closed without a word
+            session.hang_up()
         finally:
             gone.cancel()
             over.cancel()

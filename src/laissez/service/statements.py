@@ -5,7 +5,7 @@ Charges are exact integers (rate times microseconds), written as text because th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -55,17 +55,16 @@ def _lease_line(account: Account, line: LeaseLine, since: int, until: int) -> St
     return StatementLine("lease", name, line.leaf, max(line.start, since), end, _newly_charged(account, name, line.charge))
 
 
-def _alike(fees: tuple[FeeLine, ...]) -> Iterator[tuple[FeeLine, int]]:
+def _alike(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
     """Fees for one order and scope, from one instant until one instant, as one, with what they charge together.
 
     An order amended twice within a microsecond owes two of them. What has been billed is noted under what tells a line from all others.
     """
-    charges: dict[tuple[int, str, int, int], int] = {}
+    together: dict[tuple[int, str, int, int], tuple[FeeLine, int]] = {}
     for line in fees:
         key = (line.order, line.scope, line.start, line.end)
-        charges[key] = charges.get(key, 0) + line.charge
-    first = {(line.order, line.scope, line.start, line.end): line for line in reversed(fees)}
-    return ((first[key], charge) for key, charge in charges.items())
+        together[key] = line, together.get(key, (line, 0))[1] + line.charge
+    return together.values()
 
 
 def _fee_line(account: Account, line: FeeLine, charge: int, since: int, until: int) -> StatementLine:

@@ -1,0 +1,301 @@
+"""Sessions over real connections: how they begin, what each message is answered with, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laissez.service import session
+from laissez.service.settings import Limits
+from laissez.wire.session import JSON, MSGPACK
+from live_world import Live, Peer, events_of, place, with_live
+
+pytestmark = pytest.mark.once
+
+BOTH = pytest.mark.parametrize("form", [JSON, MSGPACK])
+
+
+async def refused_hello(peer: Peer, *messages: Any) -> tuple[str, int | None]:
+    await peer.say(*messages)
+    code, heard = await peer.end()
+    assert ["refused"] == [message["type"] for message in heard]
+    return heard[0]["code"], code
+
+
+# -- the beginning
+
+
+@BOTH
+def test_hello_is_answered_by_welcome_in_the_form_that_was_asked_for(tmp_path: Path, form: str) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann", form) as peer:
+            assert form == peer.socket.subprotocol
+            welcome = await peer.ask(type="hello", id="h")
+            assert ("welcome", "h", "ann", 0) == (welcome["type"], welcome["id"], welcome["holder"], welcome["n"])
+            assert (15, 60) == (welcome["heartbeat_s"], welcome["dead_after_s"])
+            assert {"type": "pong", "id": "p"} == await peer.ask(type="ping", id="p")
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_json_is_spoken_where_no_form_is_asked_for_and_no_unknown_one(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann", None) as peer:
+            assert "welcome" == (await peer.ask(type="hello"))["type"]
+        with pytest.raises(Exception, match="403"):
+            async with live.connected("ann", "laissez.v2.json"):
+                pass
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_the_key_may_come_in_the_hello(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected() as peer:
+            assert "bob" == (await peer.ask(type="hello", key=live.world.secrets["bob"]))["holder"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_wrong_key_no_key_and_a_revoked_key_are_answered_alike(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        revoked = live.world.new_secret("ann", "read")
+        id = (await live.world.ask(revoked, "GET", "/v1/me")).json()["key"]
+        await live.world.ask("operator", "DELETE", f"/v1/keys/{id}")
+        for who, hello in ((None, {}), ("lz_x", {}), (None, {"key": "lz_0_x"}), (revoked, {}), (live.world.secrets["ann"] + "x", {})):
+            async with live.connected(who) as peer:
+                assert ("unauthenticated", 4401) == await refused_hello(peer, {"type": "hello", **hello})
+        assert 0 == len(live.sessions) == len(live.world.places)
+
+    with_live(tmp_path / "data", tale)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [{"type": "ping", "id": "p"}],
+        [{"type": "hello"}, {"type": "ping", "id": "p"}],
+        [[]],
+        [{"type": "hello", "colour": "red"}],
+        [{"type": "hello", "warn_within": "much"}],
+        [{"type": "hello", "resume_after": -1}],
+        [{"type": "hello", "resume_after": 1}],
+        [7],
+    ],
+)
+def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(tmp_path: Path, first: list[Any]) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            assert ("bad_request", 4400) == await refused_hello(peer, *first)
+        assert 0 == len(live.world.places) and [] == live.world.desk.following()
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_who_says_nothing_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "HELLO_WITHIN_S", 0.05)
+
+    async def tale(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            code, heard = await peer.end()
+            assert (4400, ["bad_request"]) == (code, [message["code"] for message in heard])
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_who_leaves_before_the_hello_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann"):
+            pass
+        await live.is_left()
+        assert 0 == len(live.world.places)
+
+    with_live(tmp_path / "data", tale)
+
+
+# -- messages and answers
+
+
+@BOTH
+def test_every_message_of_a_tenant_is_answered_under_its_id(tmp_path: Path, form: str) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann", form) as peer:
+            placed = await peer.ask(**place("1", "a100", "5"))
+            assert ("reply", "1", [(1, "order.placed"), (2, "lease.started")]) == (placed["type"], placed["id"], events_of(placed))
+            lease = placed["events"][1]["event"]["lease"]
+            waiting = await peer.ask(**place("2", "a100", "1"))
+            order = waiting["events"][0]["event"]["order"]
+            better = [{"scope": "a100", "limit": "2", "bid": "1.5"}]
+            assert [(4, "order.amended")] == events_of(await peer.ask(type="amend_order", id="3", order=order, alternatives=better))
+            orders = await peer.ask(type="orders", id="4")
+            assert ("orders", "4", 4, [order]) == (orders["type"], orders["id"], orders["n"], [one["id"] for one in orders["orders"]])
+            assert [(5, "lease.limit_set")] == events_of(await peer.ask(type="set_limit", id="5", lease=lease, limit=None))
+            leases = await peer.ask(type="leases", id="6")
+            assert (5, [(lease, None)]) == (leases["n"], [(one["id"], one["limit"]) for one in leases["leases"]])
+            quote = await peer.ask(type="quote", id="7", scope="h100")
+            assert ("quote", "7", "h100", "0") == (quote["type"], quote["id"], quote["quote"]["scope"], quote["quote"]["price"])
+            assert [(6, "order.cancelled")] == events_of(await peer.ask(type="cancel_order", id="8", order=order))
+            assert [(7, "lease.ended")] == events_of(await peer.ask(type="relinquish", id="9", lease=lease))
+
+    with_live(tmp_path / "data", tale)
+
+
+@BOTH
+def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(tmp_path: Path, form: str) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann", form) as peer:
+            before = peer.frames
+            wrong = {"type": "cancel_order", "id": "2", "order": "ord_x"}
+            dear = place("4", "a100", "cheap")
+            foreign = {"type": "take_offline", "id": "5", "leaf": "a100/east/rack1/gpu1"}
+            nameless = place("", "a100", "1")
+            await peer.say(place("1", "a100", "5"), wrong, place("3", "h100", "1"), dear, foreign, nameless, {"type": "hello"}, {"type": "ping", "id": "8"})
+            heard = await peer.hear_all(8)
+            assert before + 1 == peer.frames
+            assert ["reply", "refused", "reply", "refused", "refused", "refused", "refused", "pong"] == [one["type"] for one in heard]
+            codes = [(one.get("code"), one.get("status")) for one in heard if one["type"] == "refused"]
+            assert [("not_your_order", 404), ("bad_request", 400), ("forbidden", 403), ("bad_request", 400), ("bad_request", 400)] == codes
+            assert [(1, "order.placed"), (2, "lease.started"), (3, "order.placed"), (4, "lease.started")] == events_of(heard[0]) + events_of(heard[2])
+
+    with_live(tmp_path / "data", tale)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        "{",
+        "null",
+        '{"type": "ping"} x',
+        '{"type": "steal", "id": "1"}',
+        '[{"type": "ping", "id": "1"}, {"type": "ping", "id": 2}]',
+        '[{"type": "place_order", "id": "1", "alternatives": [{"scope": "h100", "limit": "1"}]}, {"type": "place_order", "id": "2"}]',
+        '[{"type": "place_order", "id": "1", "alternatives": [{"scope": "h100", "limit": 1}]}]',
+        "[" * 5_000,
+    ],
+)
+def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(tmp_path: Path, frame: str) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            position = live.world.desk.position
+            await peer.say_raw(frame)
+            assert ("refused", "bad_request") == ((refused := await peer.hear())["type"], refused["code"])
+            assert "id" not in refused and position == live.world.desk.position
+            assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_text_in_a_session_of_bytes_is_refused(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann", MSGPACK) as peer:
+            await peer.say_raw(json.dumps(place("1", "h100", "1")))
+            assert "bad_request" == (await peer.hear())["code"]
+            assert 0 == live.world.desk.latest("ann")
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann", MSGPACK) as peer:
+            await peer.say_raw(b"\x82\xa4type\xa4ping\xa2id\xa1\xff")
+            assert "bad_request" == (await peer.hear())["code"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_message_in_pieces_is_one_message(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            await peer.socket.send(['{"type": "pi', 'ng", "id"', ': "p"}'])
+            assert {"type": "pong", "id": "p"} == await peer.hear()
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer(live.world.new_secret("ann", "read")) as peer:
+            assert "forbidden" == (await peer.ask(**place("1", "h100", "1")))["code"]
+            assert "orders" == (await peer.ask(type="orders", id="2"))["type"]
+        async with live.peer(live.world.new_secret("ann", "trade")) as peer:
+            for kind in ("orders", "leases", "quote"):
+                asked = {"scope": "h100"} if kind == "quote" else {}
+                assert "forbidden" == (await peer.ask(type=kind, id=kind, **asked))["code"]
+            assert "pong" == (await peer.ask(type="ping", id="3"))["type"]
+            assert "reply" == (await peer.ask(**place("4", "h100", "1")))["type"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_over_http(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer, live.peer("ann", MSGPACK) as other:
+            first = await peer.ask(**place("one", "a100", "5"))
+            position = live.world.desk.position
+            assert first == await peer.ask(**place("one", "a100", "5"))
+            await other.until("event")
+            await other.until("event")
+            assert first == await other.ask(**place("one", "a100", "5"))
+            done = await live.world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}, key="one")
+            assert "true" == done.headers["idempotency-replayed"] and first["events"] == done.json()["events"]
+            assert "idempotency_conflict" == (await peer.ask(**place("one", "a100", "6")))["code"]
+            refused = await peer.ask(type="cancel_order", id="two", order="ord_x")
+            position += 1
+            assert refused == await peer.ask(type="cancel_order", id="two", order="ord_x")
+            assert position == live.world.desk.position
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_scope_outside_the_pricing_domain_is_unknown(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            answers = [await peer.ask(type="quote", id="q", scope=scope) for scope in ("h100/east", "h100/north")]
+            assert [("scope_unknown", 404)] * 2 == [(one["code"], one["status"]) for one in answers]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        n = live.world.desk.latest("operator")
+        async with live.peer("operator") as operator, live.peer("ann") as ann:
+            await ann.ask(**place("1", "a100", "5"))
+            told = [(await operator.hear())["told"] for _ in range(2)]
+            assert [(n + 1, "ann", "order.placed"), (n + 2, "ann", "lease.started")] == [(one["n"], one["tenant"], one["event"]["type"]) for one in told]
+            leaf = "a100/east/rack1/gpu1"
+            offline = await operator.ask(type="take_offline", id="1", leaf=leaf)
+            told = offline["events"]
+            assert [(n + 3, "resource.offline"), (n + 4, "lease.ended")] == sorted(events_of(offline))
+            assert {"ann", None} == {one.get("tenant") for one in told}
+            assert "lease.ended" == (await ann.hear())["told"]["event"]["type"]
+            assert "resource.online" == (await operator.ask(type="bring_online", id="2", leaf=leaf))["events"][0]["event"]["type"]
+            assert "floor.set" == (await operator.ask(type="set_floor", id="3", node="h100", price="2"))["events"][0]["event"]["type"]
+            controls = await operator.ask(type="set_controls", id="4", node="h100", hold_s=60, rise={"fraction": "0.1", "seconds": 60})
+            assert ("controls.set", 60) == ((event := controls["events"][0]["event"])["type"], event["hold_s"])
+            assert "2" == (await operator.ask(type="quote", id="5", scope="h100/east"))["quote"]["price"]
+            for kind in ("orders", "leases"):
+                assert "bad_request" == (await operator.ask(type=kind, id=kind))["code"]
+            assert "forbidden" == (await operator.ask(**place("6", "h100", "1")))["code"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as ann, live.peer("bob") as bob:
+            await live.world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 1})
+            await ann.ask(**place("1", "a100", "2"))
+            await bob.ask(**place("1", "a100", "3"))
+            live.world.passing.pass_us(2_000_000)
+            ended = await ann.ask(type="cancel_order", id="2", order="ord_x")
+            refused = await ann.hear()
+            assert ("event", 3, "lease.ended") == (ended["type"], ended["told"]["n"], ended["told"]["event"]["type"])
+            assert ("refused", "not_your_order") == (refused["type"], refused["code"])
+
+    with_live(tmp_path / "data", tale, Limits(commands_burst=100))
