@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from laissez.service import session
-from laissez.service.settings import Limits
 from laissez.wire.session import JSON, MSGPACK
 from live_world import Live, Peer, events_of, place, with_live
 
@@ -293,9 +292,10 @@ def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> No
             await ann.ask(**place("1", "a100", "2"))
             await bob.ask(**place("1", "a100", "3"))
             live.world.passing.pass_us(2_000_000)
-            ended = await ann.ask(type="cancel_order", id="2", order="ord_x")
+            ended = await ann.ask(**place("2", "z100", "1"))
             refused = await ann.hear()
             assert ("event", 3, "lease.ended") == (ended["type"], ended["told"]["n"], ended["told"]["event"]["type"])
-            assert ("refused", "not_your_order") == (refused["type"], refused["code"])
+            assert ("refused", "scope_unknown") == (refused["type"], refused["code"])
+            assert refused == await ann.ask(**place("2", "z100", "1"))
 
-    with_live(tmp_path / "data", tale, Limits(commands_burst=100))
+    with_live(tmp_path / "data", tale)

@@ -12,9 +12,11 @@ from rich.table import Table
 
 from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
+from laissez.bench.recovery import measure as measure_recovery
 from laissez.bench.service import LOADS
 from laissez.bench.service import Row as ServiceRow
 from laissez.bench.service import measure as measure_service
+from laissez.bench.soak import measure as measure_soak
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import steps
 
@@ -83,6 +85,39 @@ def service(
         print(msgspec.json.encode(rows).decode())
     else:
         _print_service_table(rows)
+
+
+@app.command()
+def recovery(
+    commands: Annotated[int, typer.Option(min=1_000, help="Commands in the journal.")] = 1_000_000,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Time a start after a crash: the newest snapshot is 200,000 commands old, the rest is replayed, everything is checked."""
+    with steps("bench recovery", 3) as step:
+        found = measure_recovery(commands, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(found).decode())
+    else:
+        print(f"{found.commands:,} commands ({found.megabytes:,.0f} MB), {found.replayed:,} of them replayed: recovered in {found.seconds:.1f} s")
+
+
+@app.command()
+def soak(
+    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long.")] = 10,
+    per_second: Annotated[float, typer.Option(min=100, help="Commands per second.")] = 10_000,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Watch the server's memory under a steady load."""
+    with steps("bench soak", 2) as step:
+        found = measure_soak(minutes, per_second, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(found).decode())
+    else:
+        print(f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
+        print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
+        print(f"last quarter over the one before it: x{found.growth:.3f}")
 
 
 def _print_service_table(rows: list[ServiceRow]) -> None:

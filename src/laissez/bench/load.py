@@ -34,6 +34,7 @@ class Plan(msgspec.Struct):
     seed: int
     tenants: list[Held]
     scopes: list[str]
+    per_second: float | None = None  # over all connections; None: as fast as answers come
 
 
 class Report(msgspec.Struct):
@@ -74,6 +75,7 @@ class Connection(asyncio.Protocol):
         self.tally = tally
         self.buffer = bytearray()
         self.sent: dict[str, float] = {}
+        self.due = 0.0
         self.transport: asyncio.Transport
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -127,14 +129,22 @@ class SessionConnection(Connection):
             for message in read if type(read) is list else (read,):
                 answered += self._heard(message)
         if answered:
-            self._ask(answered)
+            self._ask_again(answered)
 
     def begin(self) -> None:
         self._ask(self.plan.in_flight)
 
+    def _ask_again(self, count: int) -> None:
+        """At once, or when the connection's share of the rate allows it."""
+        if self.plan.per_second is None:
+            self._ask(count)
+            return
+        self.due = max(self.due, time.perf_counter()) + count * self.plan.connections / self.plan.per_second
+        asyncio.get_running_loop().call_later(self.due - time.perf_counter(), self._ask, count)
+
     def _ask(self, count: int) -> None:
         now = time.perf_counter()
-        if now >= self.tally.stop:
+        if now >= self.tally.stop or self.transport.is_closing():
             return
         messages = [self.tenant.next() for _ in range(count)]
         for message in messages:

@@ -24,7 +24,7 @@ TENANTS = 1_000
 WARM_UP_S = 2.0
 
 # load: connections, commands under way on each
-LOADS = {"session": (64, 6), "connections": (1_000, 1), "rest": (32, 1), "batch": (4, 100)}
+LOADS = {"session": (64, 5), "connections": (1_000, 1), "rest": (32, 1), "batch": (4, 100)}
 
 
 class Row(msgspec.Struct):
