@@ -275,6 +275,13 @@ class Desk:
     def _release(self, seq: int) -> None:
         if seq <= self.durable:  # `close` was first
             return
+        try:
+            self._let_out(seq)
+        except BaseException as error:  # a bug: some may have heard and others not
+            self._fail(f"the service met a bug and stopped: {error!r}")
+            raise
+
+    def _let_out(self, seq: int) -> None:
         now = self._loop.time()
         self.on_durable(seq - self.durable, now - self._waiting_since)
         self._waiting_since = now

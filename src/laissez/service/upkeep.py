@@ -21,6 +21,7 @@ SERVICE = "service"  # who made a request that nobody's key made
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
 SNAPSHOT_LOOK_S = 0.1
+FIRST_OWN_FILE, FILES_MAX = 3, 1 << 20  # after standard input, output and error
 NOT_WRITTEN = "the snapshot could not be written; the journal is complete without it"
 
 log = logging.getLogger("laissez.upkeep")
@@ -174,7 +175,9 @@ def _write_snapshot(desk: Desk, folder: Path, seq: int, kept: int, reading: int,
     status = 1
     try:
         gc.disable()
-        os.close(writing)
+        # Nothing but the pipe may be held on to: not the journal's lock, which must be free as soon as the server is gone, and no connection.
+        os.closerange(FIRST_OWN_FILE, reading)
+        os.closerange(reading + 1, FILES_MAX)
         os.nice(10)
         body = desk.exchange.snapshot()
         head = os.read(reading, 32)

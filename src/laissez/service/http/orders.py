@@ -16,6 +16,8 @@ from laissez.wire import events as told
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.views import BatchDone, BatchItem, OrderDone
 
+PART = "\t"  # between a request's id and the number of one of its commands; no client's own id may hold it
+
 
 def place(call: Call) -> Answer:
     return _done(call, call.enter(PlaceOrder(read_alternatives(call.body.alternatives))))
@@ -105,7 +107,7 @@ def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command])
     applied: list[Applied] = []
     replayed = True
     for index, command in enumerate(commands):
-        id = call.key if index == 0 or not call.key else f"{call.key}#{index}"
+        id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
         result = desk.enter(principal.holder, principal.key, id, command, None, body)
         replayed = replayed and result.replayed
         applied.append(result.applied)

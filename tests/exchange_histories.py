@@ -1,0 +1,142 @@
+"""Random histories of an exchange: those of `laissez.check.histories`, said by tenants in their own ids.
+
+python exchange_histories.py 3 7      prints a digest of all outcomes, documents and snapshots of the histories with seeds 3 to 6
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from itertools import count as count_up
+from itertools import islice
+from random import Random
+
+import msgspec
+
+from laissez.check.histories import Draft, Step, draw_history
+from laissez.check.worlds import World
+from laissez.journal import Document
+from laissez.market import Market, Topology
+from laissez.market import commands as market
+from laissez.service import commands
+from laissez.service.commands import OPERATOR, Request
+from laissez.service.exchange import Exchange, read_request
+from laissez.service.outcomes import pack
+from laissez.wire.requests import Caps
+
+LENGTH = 150
+KEYS_LATER = 10  # keys, caps and books change about every so many commands
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """A request as the journal holds it, and what came of it."""
+
+    at: int
+    request: bytes
+    outcome: bytes
+    documents: tuple[Document, ...]
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    genesis: bytes
+    steps: tuple[Happened, ...]
+    tenants: tuple[str, ...]
+
+
+def with_fees(count: int) -> list[int]:
+    """The first seeds whose histories have flash fees."""
+    return list(islice((seed for seed in count_up() if "flash_us" in Draft(seed).controls), count))
+
+
+def draw(seed: int, length: int = LENGTH) -> Drawn:
+    """A history, played once to know the tenants' own ids."""
+    drawn = draw_history(seed, length)
+    return _Play(seed, drawn.world).all(drawn.steps)
+
+
+class _Play:
+    def __init__(self, seed: int, world: World) -> None:
+        self._rng = Random(seed)
+        self._world = world
+        self._genesis = Market(Topology.of(world.leaves), world.orders_per_tenant_max).snapshot()
+        self._exchange = Exchange.begin(self._genesis)
+        self._now = 1
+        self._steps: list[Happened] = []
+
+    def all(self, steps: tuple[Step, ...]) -> Drawn:
+        for tenant in self._world.tenants:
+            self._enter(OPERATOR, commands.CreateTenant(tenant, Caps(open_orders=self._rng.choice((None, None, 5)))))
+        for step in steps:
+            at = step.at
+            if type(at) is int and self._now <= at < market.TIME_MAX_US:
+                self._now = at
+            self._say(step.command)
+            if self._rng.randrange(KEYS_LATER) == 0:
+                self._say_something_else()
+        return Drawn(self._genesis, tuple(self._steps), self._world.tenants)
+
+    def _say(self, command: market.Command) -> None:
+        tenant = getattr(command, "tenant", OPERATOR)
+        if hasattr(command, "tenant") and tenant not in self._world.tenants:
+            return  # one that no key belongs to
+        try:
+            said = self._in_own_words(command)
+            read_request(pack(Request(tenant, "", "", b"", said)))
+        except (msgspec.MsgspecError, UnicodeEncodeError, TypeError, OverflowError):
+            return  # malformed on purpose: never gets so far
+        self._enter(tenant, said)
+
+    def _in_own_words(self, command: market.Command) -> commands.Command:
+        if isinstance(command, market.PlaceOrder):
+            return commands.PlaceOrder(command.alternatives, self._rng.random() < 0.2)
+        if isinstance(command, market.AmendOrder):
+            return commands.AmendOrder(self._order(command.tenant, command.order), command.alternatives)
+        if isinstance(command, market.CancelOrder):
+            return commands.CancelOrder(self._order(command.tenant, command.order))
+        if isinstance(command, market.SetLimit):
+            return commands.SetLimit(self._lease(command.tenant, command.leaf), command.limit)
+        if isinstance(command, market.Relinquish):
+            return commands.Relinquish(self._lease(command.tenant, command.leaf))
+        return command
+
+    def _order(self, tenant: str, number: int) -> str:
+        return self._exchange.accounts[tenant].order_names.get(number, "ord_unknown")
+
+    def _lease(self, tenant: str, leaf: str) -> str:
+        held = [name for name, record in self._exchange.accounts[tenant].leases.items() if record.leaf == leaf]
+        return held[-1] if held else "lse_unknown"
+
+    def _say_something_else(self) -> None:
+        tenant = self._rng.choice((*self._world.tenants, OPERATOR, "nobody"))
+        key = self._rng.choice((*self._exchange.keys, "key_unknown"))
+        scopes = ("read", "operate") if tenant == OPERATOR else ("read",)
+        said: commands.Command = self._rng.choice(
+            (
+                commands.IssueKey(tenant, f"key_{len(self._steps)}", bytes(32), scopes, self._rng.choice("abc")),
+                commands.RevokeKey(key),
+                commands.SetCaps(tenant, Caps(open_orders=self._rng.choice((None, 0, 3, 2_000)))),
+                market.CloseBooks(self._rng.choice((self._now, self._exchange.closed_before, (self._now + self._exchange.closed_before) // 2))),
+            )
+        )
+        self._enter(OPERATOR, said)
+
+    def _enter(self, who: str, command: commands.Command) -> None:
+        request = pack(Request(who, "", "", b"", command))
+        outcome, documents = self._exchange.replay(self._now, request)
+        self._steps.append(Happened(self._now, request, outcome, documents))
+
+
+def digest(seeds: range) -> str:
+    found = hashlib.sha256()
+    for seed in seeds:
+        drawn = draw(seed)
+        exchange = Exchange.begin(drawn.genesis)
+        for step in drawn.steps:
+            outcome, documents = exchange.replay(step.at, step.request)
+            found.update(outcome + b"".join(document.name.encode() + document.body for document in documents))
+        found.update(exchange.snapshot())
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    print(digest(range(int(sys.argv[1]), int(sys.argv[2]))))
