@@ -1,8 +1,8 @@
 """The WebSocket connection of a session, with nothing between it and the session once that has begun.
 
-uvicorn passes every frame through a queue to a task, and stops reading in between; for a session that sends thousands of small frames that costs
-more than carrying them out. So its protocol is told to hand frames to the session as they arrive, and the session writes by itself. All else
-(handshake, pings, closing) stays with uvicorn.
+uvicorn passes every frame through a parser and a queue to a task, and stops reading in between; for a session that sends thousands of small frames
+that costs more than carrying them out. So here a whole frame of data goes straight to the session, and the session writes by itself. All else
+(handshake, pings, closing, messages in several frames, whatever breaks the protocol) stays with uvicorn and its parser.
 """
 
 from __future__ import annotations
@@ -11,18 +11,28 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # no compiled part for this platform
+    from websockets.utils import apply_mask
+
 if TYPE_CHECKING:
     from laissez.service.session import Session
 
 SELF = "laissez.connection"  # where the scope of an ASGI call holds the connection
 
-_BINARY, _TEXT = 0x82, 0x81
+_BINARY, _TEXT = 0x82, 0x81  # the first byte of a message in one frame
+_DATA = frozenset({_BINARY, _TEXT})
+_MASKED = 0x80
+_MASK_BYTES = 4
 
 
 class Connection(WebSocketsSansIOProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._session: Session | None = None
+        self._arrived = bytearray()  # not yet cut into frames
+        self._left_to_parser = False
 
     def attach(self, session: Session) -> None:
         """From here on frames go to the session; first those that have come already."""
@@ -36,6 +46,43 @@ class Connection(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        """Cut what arrives into frames. Once the parser has been given a part of one, it gets all the rest too."""
+        if not self.handshake_initiated or self._left_to_parser:
+            super().data_received(data)
+            return
+        self._arrived += data
+        while (frame := self._whole_frame()) is not None:
+            super().data_received(frame)
+
+    def _whole_frame(self) -> bytes | None:
+        """The next frame that is the parser's business; data frames on the way to it go to the session. None if there is no whole one."""
+        arrived = self._arrived
+        begin = 0
+        found: bytes | None = None
+        while found is None and len(arrived) - begin >= 2:
+            size = arrived[begin + 1] & 0x7F
+            head = begin + 2
+            if size == 126:
+                size, head = int.from_bytes(arrived[head : head + 2], "big"), head + 2
+            elif size == 127:
+                size, head = int.from_bytes(arrived[head : head + 8], "big"), head + 8
+            end = head + _MASK_BYTES + size
+            if size > self.config.ws_max_size or not arrived[begin + 1] & _MASKED:
+                self._left_to_parser = True  # it knows what to say
+                end = len(arrived)
+            if len(arrived) < end:
+                break
+            if not self._left_to_parser and arrived[begin] in _DATA and self._session is not None and not self.frames:
+                payload = apply_mask(bytes(arrived[head + _MASK_BYTES : end]), bytes(arrived[head : head + _MASK_BYTES]))
+                if not self.close_sent:
+                    self._session.receive(payload)
+            else:
+                found = bytes(arrived[begin:end])
+            begin = end
+        del arrived[:begin]
+        return found
 
     def write(self, payload: bytes, text: bool) -> None:
         """Send one frame. What a server sends is not masked, so a frame is a short header and the payload."""
