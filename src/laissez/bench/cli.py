@@ -93,7 +93,7 @@ def recovery(
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """Time a start after a crash: the newest snapshot is 200,000 commands old, the rest is replayed, everything is checked."""
+    """Time a start after a crash: the newest snapshot is 100,000 commands old, the rest is replayed, everything is checked."""
     with steps("bench recovery", 3) as step:
         found = measure_recovery(commands, step)
     if as_json or output is Format.JSON:

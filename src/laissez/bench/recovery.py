@@ -21,11 +21,12 @@ from laissez.journal import snapshots
 from laissez.service import opening
 from laissez.service.desk import Desk
 from laissez.service.reading import read_command
+from laissez.service.settings import Journal as JournalSettings
 from laissez.service.settings import Limits
 from laissez.wire.requests import SessionMessage
 
 LEAVES, TENANTS = 10_000, 1_000
-SNAPSHOT_BEFORE_END = 200_000  # a server takes one at least every so many commands
+SNAPSHOT_BEFORE_END = JournalSettings().snapshot_every  # a server takes one at least every so many commands
 
 
 class Recovery(msgspec.Struct):
@@ -97,7 +98,7 @@ def _command(tenant: Tenant) -> Message:
 
 
 def _enter(desk: Desk, name: str, tenants: dict[str, Tenant], message: Message) -> None:
-    command = read_command(msgspec.convert(message, SessionMessage))  # type: ignore[arg-type]
+    command = read_command(msgspec.convert(message, SessionMessage))
     for told in desk.enter(name, "bench", message["id"], command).applied.outcome.told:
         if told.tenant is not None:
             tenants[told.tenant].heard(msgspec.to_builtins(told.event))

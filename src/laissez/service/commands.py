@@ -78,3 +78,11 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     id: str
     body: bytes
     command: Command
+
+
+class Asker(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A request of which only matters who made it and under which id: the rest of its bytes is skipped, not read."""
+
+    who: str
+    by: str
+    id: str

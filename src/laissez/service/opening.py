@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import msgspec
 from laissez.journal import Document, Journal, SnapshotUnusable, recover
 from laissez.market import Market, SnapshotError, Topology
 from laissez.service.clock import Clock
-from laissez.service.exchange import Exchange, read_request
+from laissez.service.commands import Asker
+from laissez.service.exchange import Exchange
 from laissez.service.history import History
 from laissez.service.outcomes import read_addressees
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
 
 HOUR_US = 3_600_000_000
+
+read_asker = msgspec.msgpack.Decoder(Asker).decode
 
 
 class Replaying:
@@ -60,7 +64,10 @@ def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
 
 
 def open_folder(folder: Path, limits: Limits, on_progress: Callable[[int, int], None] | None = None) -> Opened:
+    """Recover everything. While millions of objects are made that all stay, looking for garbage among them only takes time."""
     journal = Journal.open(folder)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress)
         exchange = recovered.machine.exchange
@@ -71,6 +78,9 @@ def open_folder(folder: Path, limits: Limits, on_progress: Callable[[int, int], 
     except BaseException:
         journal.close()
         raise
+    finally:
+        if collects:
+            gc.enable()
     return Opened(journal, exchange, clock, history, remembered, recovered.replayed, recovered.snapshot_seq, recovered.warnings)
 
 
@@ -86,9 +96,9 @@ def _refill(journal: Journal, history: History, remembered: Remembered, now: int
                 if room_in_history:
                     room_in_history = entry.at >= history_from and history.add_older(entry.at, seq, read_addressees(entry.outcome))
                 if room_in_remembered and entry.at >= remembered_from:
-                    request = read_request(entry.request)
-                    if request.id:
-                        room_in_remembered = remembered.add_older(entry.at, request.who, request.id, seq)
+                    asker = read_asker(entry.request)
+                    if asker.id:
+                        room_in_remembered = remembered.add_older(entry.at, asker.who, asker.id, seq)
                 else:
                     room_in_remembered = False
             if not room_in_history and not room_in_remembered:

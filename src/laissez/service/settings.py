@@ -52,7 +52,7 @@ class Data(_Section, frozen=True):
 
 
 class Journal(_Section, frozen=True):
-    snapshot_every: Count = 200_000
+    snapshot_every: Count = 100_000
     snapshots_kept: Count = 2
 
 
