@@ -280,7 +280,7 @@ def test_m13_the_own_bid_is_no_foreign_bid() -> None:
 # -- what the operator has set
 
 
-def test_m4_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:
+def test_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:
     story = Story("h/a", "h/b", "t")
     story.goes((0, SetFloor("h", 5), "- - -"), (0, SetFloor("h/a", 3), "- - -"), (0, SetFloor("h/b", 7), "- - -"))
     assert (FloorView("h", 5, 5), FloorView("h/a", 3, 5), FloorView("h/b", 7, 7)) == story.market.floors()
@@ -288,7 +288,7 @@ def test_m4_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None
     assert (FloorView("h/a", 3, 3), FloorView("h/b", 7, 7)) == story.market.floors()
 
 
-def test_m15_to_m18_controls_are_listed_where_they_are_set() -> None:
+def test_controls_are_listed_where_they_are_set() -> None:
     story = Story("h/a", "h/b")
     band = Band(100_000, 60)
     story.at(0, SetControls("h/b", hold_us=9))
@@ -296,7 +296,7 @@ def test_m15_to_m18_controls_are_listed_where_they_are_set() -> None:
     assert (ControlsView("h", band, Band(0, 5), None, 7), ControlsView("h/b", None, None, 9, None)) == story.market.controls()
 
 
-def test_m18_fees_are_told_whole_from_their_first_instant() -> None:
+def test_fees_are_told_whole_from_their_first_instant() -> None:
     story = Story("h")
     story.at(0, SetControls("h", flash_us=100))
     story.at(10, place("ann", "h ..9"))
