@@ -68,8 +68,9 @@ class Tally:
 class Connection(asyncio.Protocol):
     """A connection that sends its next requests whenever answers have come."""
 
-    def __init__(self, plan: Plan, tenant: Tenant, key: str, tally: Tally) -> None:
+    def __init__(self, plan: Plan, number: int, tenant: Tenant, key: str, tally: Tally) -> None:
         self.plan = plan
+        self.number = number
         self.tenant = tenant
         self.key = key
         self.tally = tally
@@ -132,15 +133,19 @@ class SessionConnection(Connection):
             self._ask_again(answered)
 
     def begin(self) -> None:
-        self._ask(self.plan.in_flight)
+        """With a given rate, the connections begin one after the other, so that they do not all ask at the same instants."""
+        wait = 0.0 if self.plan.per_second is None else self.number * self.plan.in_flight / self.plan.per_second
+        self.due = time.perf_counter() + wait
+        asyncio.get_running_loop().call_later(wait, self._ask, self.plan.in_flight)
 
     def _ask_again(self, count: int) -> None:
         """At once, or when the connection's share of the rate allows it."""
         if self.plan.per_second is None:
             self._ask(count)
             return
-        self.due = max(self.due, time.perf_counter()) + count * self.plan.connections / self.plan.per_second
-        asyncio.get_running_loop().call_later(self.due - time.perf_counter(), self._ask, count)
+        now = time.perf_counter()
+        self.due = max(self.due + count * self.plan.connections / self.plan.per_second, now)
+        asyncio.get_running_loop().call_later(self.due - now, self._ask, count)
 
     def _ask(self, count: int) -> None:
         now = time.perf_counter()
@@ -298,7 +303,7 @@ async def run(plan: Plan) -> Report:
     for number in range(plan.connections):
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
-        _, connection = await loop.create_connection(lambda t=tenant, h=held: kind(plan, t, h.key, tally), plan.host, plan.port)  # type: ignore[misc]
+        _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: kind(plan, n, t, h.key, tally), plan.host, plan.port)  # type: ignore[misc]
         await asyncio.wait_for(connection.ready, READY_WITHIN_S)
         opened.append(connection)
     started = time.perf_counter()

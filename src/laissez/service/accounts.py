@@ -126,12 +126,16 @@ class Account:
             self.forget_order(self.orders.pop(record.order).number)
             self.billed.pop(name, None)
         del self.ended[:closed]
-        for number in [number for number, until in self.fees.items() if until <= before]:
+        self._forget_fees([number for number, until in self.fees.items() if until <= before])
+
+    def _forget_fees(self, over: list[int]) -> None:
+        names = {self.order_names[number] for number in over}
+        # What is billed is gone through once for all of them: an order's lines begin with its name, and there may be many of both.
+        for line in [line for line in self.billed if line.partition(" ")[0] in names] if names else []:
+            del self.billed[line]
+        for number in over:
             del self.fees[number]
-            name = self.order_names[number]
-            for line in [line for line in self.billed if line.startswith(f"{name} ")]:
-                del self.billed[line]
-            if name not in self.orders:
+            if self.order_names[number] not in self.orders:
                 del self.order_names[number]
 
     def live_lease(self, name: str) -> LeaseRecord | None:

@@ -117,7 +117,7 @@ def _open_lines(exchange: Exchange, account: Account, since: int, until: int, wh
     begin = max(since, market.now)
     for number, lease in charged.items():
         if begin < until or whole:
-            line_of = lines.setdefault(number, Line("lease", account.lease_names[number], lease.leaf, lease.start, until, 0))
+            line_of = lines.setdefault(number, Line("lease", account.lease_names[number], lease.leaf, max(lease.start, since), until, 0))
             line_of.charge += lease.charged * max(0, until - begin)
     fees = [
         Line("fee", account.order_names[fee.order], fee.scope, begin, end, fee.rate * (end - begin))

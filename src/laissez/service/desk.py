@@ -127,9 +127,10 @@ class Desk:
 
     def _apply(self, request: Request, origin: Follower | None) -> Applied:
         at = self.clock.now()
+        packed = _packed(request)
         try:
             applied = self.exchange.apply(at, request)
-            entry = Entry(at, pack(request), pack(applied.outcome))
+            entry = Entry(at, packed, pack(applied.outcome))
         except BaseException as error:  # a bug: what is in memory may be half done, and must not go on
             self._fail(f"the service met a bug and stopped: {error!r}")
             raise
@@ -317,6 +318,14 @@ class Desk:
         self._commit.close()
         self._release(self._commit.durable)
         self._reader.close()
+
+
+def _packed(request: Request) -> bytes:
+    """Before anything is done with it: what cannot be stored must not be carried out."""
+    try:
+        return pack(request)
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise ProblemError(Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}") from None
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from laissez.journal.disk import keep
 from laissez.market import Topology, TopologyError, parse_topology
 from laissez.service import opening
 from laissez.service.commands import OPERATOR, IssueKey
@@ -72,6 +73,8 @@ async def issue_first_key(desk: Desk, folder: Path, holder: str) -> Path | None:
         file.write(key.secret + "\n")
         file.flush()
         os.fsync(file.fileno())
+    keep(path.parent)
+    keep(folder)
     refused = desk.enter(OPERATOR, SERVICE, "", IssueKey(holder, key.id, key.digest, scopes, "first")).applied.outcome.refused
     if refused is not None:
         raise ProblemError(refused.code, refused.detail)

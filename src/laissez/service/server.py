@@ -31,6 +31,7 @@ from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
 GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
 BACKLOG = 2048
+FAREWELL_S, FAREWELL_LOOK_S = 2, 0.005  # for sessions to be closed when the server is stopped
 GRACE_S = 3  # for requests under way when the server is stopped
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
@@ -122,6 +123,7 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
         desk.stopping = True
         desk.end_streams(CLOSE_STOPPING, "stopping")
         log.info("stopping")
+        await _all_left(places)
 
     server = Server(config, before_stop)
 
@@ -162,6 +164,14 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
         await desk.all_durable()
     snapshotter.take_last()
     return STOPPED_BY_FAILURE if desk.failure is not None else 0
+
+
+async def _all_left(places: Places) -> None:
+    """Sessions and streams say why they end; uvicorn would close them with a code of its own. Who does not read is not waited for."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FAREWELL_S):
+            while len(places):
+                await asyncio.sleep(FAREWELL_LOOK_S)
 
 
 def _note_end(task: asyncio.Task[None]) -> None:

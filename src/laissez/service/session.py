@@ -159,7 +159,7 @@ class Session:
 
     def told(self, applied: Applied, index: int) -> bytes:
         one = views.numbered_one(applied, index, self._principal.holder)
-        if self._placed is not None and type(one.event) is told.LeaseStarted:
+        if self._placed is not None and isinstance(one.event, told.LeaseStarted | told.OrderCancelled):
             self._placed.discard(one.event.order)
         return self._form.encode(sent.EventSent(told=one))
 

@@ -9,7 +9,7 @@ import os
 import signal
 from pathlib import Path
 
-from laissez.journal import Journal, snapshots
+from laissez.journal import Journal, JournalError, snapshots
 from laissez.market.commands import AdvanceTime, CloseBooks
 from laissez.service.commands import OPERATOR, CancelOrder
 from laissez.service.desk import Desk
@@ -113,7 +113,14 @@ class Snapshotter:
         while True:
             await asyncio.sleep(SNAPSHOT_LOOK_S)
             if self._desk.failure is None and self._desk.position - self._last >= self._every:
-                await self.take()
+                await self._try()
+
+    async def _try(self) -> None:
+        """Whatever is short (memory, processes, open files): there may be enough of it next time."""
+        try:
+            await self.take()
+        except (OSError, JournalError) as error:
+            log.error(NOT_WRITTEN, extra={"seq": self._last, "reason": str(error)})
 
     async def take(self) -> None:
         seq = self._desk.position
@@ -121,11 +128,10 @@ class Snapshotter:
         reading, writing = os.pipe()
         try:
             child = os.fork()
-        except OSError as error:  # too little memory, or too many processes: there may be room next time
+        except OSError:
             os.close(reading)
             os.close(writing)
-            log.error(NOT_WRITTEN, extra={"seq": seq, "reason": str(error)})
-            return
+            raise
         if child == 0:
             _write_snapshot(self._desk, self._journal.folder, seq, self._kept, reading, writing)
         os.close(reading)
@@ -140,7 +146,7 @@ class Snapshotter:
                 os.close(writing)
             status = await _end_of(child)
         except BaseException:
-            # The server is being stopped, or the journal has failed. A copy that lived on would keep the port and the folder from the next start.
+            # The server is being stopped, or the journal has failed or cannot be read. A copy that lived on would keep the port and the folder from the next start.
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise

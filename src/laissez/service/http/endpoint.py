@@ -15,7 +15,7 @@ import msgspec
 from laissez.service.http import incoming
 from laissez.service.http.call import NOBODY, Answer, Call, Receive, Refusal, Scope, Send
 from laissez.service.http.operation import Operation
-from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, UNAUTHENTICATED, Headers, encode, send_bytes, send_problem
+from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem, unauthenticated
 from laissez.service.http.site import Site
 from laissez.service.keyring import Principal, authenticate
 from laissez.wire.problems import Code, ProblemError
@@ -72,8 +72,8 @@ class _Ready:
                 media = answer.media or JSON
                 body = answer.content if answer.media else encode(answer.content)
             except ProblemError as problem:
-                if self._desk.failure is None:
-                    await self._desk.all_durable()  # a refusal, too, tells of the state
+                if self._operation.durable or self._desk.failure is None:
+                    await self._desk.all_durable()  # a refusal, too, tells of the state; once the journal has failed, of one that may never be
                 raise problem
             if answer.streams is not None:
                 self._site.count(self._operation.name, status)
@@ -122,7 +122,7 @@ class _Ready:
     def _permitted(self, headers: dict[bytes, bytes]) -> Principal:
         principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
         if principal is None:
-            raise UNAUTHENTICATED
+            raise unauthenticated()
         scopes = self._scopes
         if scopes and principal.scopes.isdisjoint(scopes):
             raise ProblemError(
