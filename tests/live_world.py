@@ -176,7 +176,8 @@ async def served(world: World) -> AsyncIterator[Live]:
     listening = listen("127.0.0.1", 0)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: config.http_protocol_class(config=config, server_state=state, app_state={}), sock=listening)
+    protocol: Any = config.http_protocol_class
+    server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), sock=listening)
     beating = asyncio.create_task(sessions.keep_alive())
     try:
         yield Live(world, sessions, listening.getsockname()[1])

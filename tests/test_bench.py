@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import laissez
-from laissez.bench import cli
+from laissez.bench import cli, recovery, service, soak
 from laissez.bench.crowd import Crowd, tree
 from laissez.bench.market import LOADS, OPERATIONS, Timer
 
@@ -54,3 +54,35 @@ def test_nonsense_sizes_are_refused() -> None:
         ran = CliRunner().invoke(cli.app, ["market", "--leaves", sizes])
         assert 2 == ran.exit_code
         assert "expected numbers of leaves" in " ".join(ran.output.split())
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_every_load_of_the_service_is_answered_and_durable() -> None:
+    begun: list[str] = []
+    rows = service.measure(list(service.LOADS), 0.5, begun.append, leaves=200, tenants=20)
+    assert ["making the market", *service.LOADS] == begun
+    assert list(service.LOADS) == [row.load for row in rows]
+    for row in rows:
+        assert row.per_second > 0 and 0 < row.p50_ms <= row.p99_ms and row.durable, row
+        assert row.problems.keys() <= {"already_filled", "not_your_lease", "not_your_order", "too_many_orders"}, row
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_recovery_replays_what_came_after_the_snapshot() -> None:
+    found = recovery.measure(600, lambda _: None, leaves=200, tenants=20)
+    assert found.commands > 600 and found.replayed < found.commands and found.seconds > 0
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_the_soak_reads_the_servers_memory_along_the_way() -> None:
+    found = soak.measure(0.05, 500, lambda _: None, leaves=200, tenants=20)
+    assert len(found.megabytes) >= soak.READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0 and found.growth > 0
+
+
+def test_an_unknown_load_is_refused() -> None:
+    ran = CliRunner().invoke(cli.app, ["service", "--load", "carrier-pigeon"])
+    assert 2 == ran.exit_code
+    assert "expected loads from session, connections, rest, batch" in " ".join(ran.output.replace("│", " ").split())

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -94,7 +96,18 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
             outcome = read_outcome(step.outcome)
             seen.update(type(told.event).__name__ for told in outcome.told)
             seen.update(["refused"] * (outcome.refused is not None) + ["statement"] * len(step.documents))
-    for kind in ("LeaseStarted", "LeaseEnded", "FeeCharged", "ControlsSet", "ResourceOffline", "BooksClosed", "KeyRevoked", "CapsSet", "refused", "statement"):
+    for kind in (
+        "LeaseStarted",
+        "LeaseEnded",
+        "FeeCharged",
+        "ControlsSet",
+        "ResourceOffline",
+        "BooksClosed",
+        "KeyRevoked",
+        "CapsSet",
+        "refused",
+        "statement",
+    ):
         assert seen[kind] > 20, (kind, seen)
 
 
@@ -172,7 +185,7 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
         for tenant in ("ann", "bob"):
             total = 0
             edges = [*range(begin // HOUR_US * HOUR_US, desk.at, HOUR_US), desk.at]
-            for since, until in zip(edges, edges[1:], strict=False):
+            for since, until in pairwise(edges):
                 account = desk.exchange.accounts[tenant]
                 part = billing.of_period(desk.exchange, account, desk.statements.get(document_name(tenant), []), since, until, desk.at)
                 assert open_.exchange.market.bill(tenant, since, until).total == part.total
@@ -193,7 +206,7 @@ def test_two_fees_of_one_instant_are_both_billed() -> None:
         desk.say(OPERATOR, to_market.CloseBooks(desk.at + after_s * SECOND_US), after_s * SECOND_US)
         charged = sum(int(line.charge) for statement in desk.statements[document_name("ann")] for line in statement.lines)
         assert desk.exchange.market.bill("ann").total == charged > 0
-    assert {} == desk.exchange.accounts["ann"].billed == desk.exchange.accounts["ann"].fees
+    assert not desk.exchange.accounts["ann"].billed and not desk.exchange.accounts["ann"].fees
 
 
 def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
@@ -222,7 +235,7 @@ def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there()
     restored = Exchange.restore(desk.exchange.snapshot())
     assert order == billing.running(restored, restored.accounts["ann"], desk.at).lines[0].id
     desk.say(OPERATOR, to_market.CloseBooks(desk.at + 60 * SECOND_US), 60 * SECOND_US)
-    assert {} == account.order_names == account.fees
+    assert not account.order_names and not account.fees
     assert [order, order] == [line.id for statement in desk.statements[document_name("ann")] for line in statement.lines]
     assert "not_your_order" == desk.refused(desk.say("ann", CancelOrder(order)))
 
@@ -247,6 +260,29 @@ def test_memory_is_given_back_when_the_books_are_closed() -> None:
     desk.say(OPERATOR, to_market.SetControls("a"))
     desk.say(OPERATOR, to_market.CloseBooks(desk.at + 2 * SECOND_US), 2 * SECOND_US)
     assert len(desk.exchange.snapshot()) < empty + 100
+
+
+class Walked(dict[str, int]):
+    """Counts how often it is gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_closing_the_books_goes_through_what_is_billed_once_however_many_fees_are_over() -> None:
+    desk = Desk("a/1")
+    desk.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
+    desk.place("bob", "a", 1, 100)
+    for _ in range(20):
+        desk.say("ann", CancelOrder(desk.place("ann", "a", 10).told[0].event.order))  # type: ignore[union-attr]
+    account = desk.exchange.accounts["ann"]
+    account.billed = walked = Walked(account.billed)
+    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 2 * SECOND_US), 2 * SECOND_US)
+    assert (0, 0, 0) == (len(account.fees), len(account.order_names), len(walked))
+    assert 1 == walked.times
 
 
 # -- ids

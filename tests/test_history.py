@@ -23,7 +23,7 @@ PLENTY = 1_000
 AGE_US = 100
 
 
-class Told_:
+class Telling:
     """A history that is told of entries one after the other."""
 
     def __init__(self, events_max: int = PLENTY) -> None:
@@ -54,8 +54,8 @@ class Told_:
         return self.history.gone_until(holder, self.latest(holder))
 
 
-def told_some(events_max: int = PLENTY) -> Told_:
-    one = Told_(events_max)
+def told_some(events_max: int = PLENTY) -> Telling:
+    one = Telling(events_max)
     one.add("ann", "ann")
     one.add("bob")
     one.add()

@@ -83,6 +83,7 @@ def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(tmp
 def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         place = {"type": "place_order", **ORDER}
+        unreadable = {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "x"}]}
         await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
         await world.ask("ann", "POST", "/v1/batch", {"commands": [place, place]}, key="two")
         await world.ask("ann", "POST", "/v1/instances", {"type": "h100", "max_price": "1"}, key="three")
@@ -91,12 +92,16 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
             for method, path, body in (
                 ("POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "3"}]}),
                 ("POST", "/v1/batch", {"commands": [place, place, place]}),
+                ("POST", "/v1/batch", {"commands": [place, unreadable, place]}),
+                ("POST", "/v1/instances", {"near": "lse_x", "level": 15, "max_price": "1"}),
                 ("POST", "/v1/instances", {"type": "h100", "max_price": "2"}),
                 ("DELETE", "/v1/orders/ord_x", None),
                 ("DELETE", "/v1/leases/lse_x", None),
             ):
                 answer = await world.ask("ann", method, path, body, key=key)
                 assert (409, "idempotency_conflict") == (answer.status_code, answer.json()["code"])
+            beyond = await world.ask("ann", "POST", "/v1/instances", {"near": "lse_x", "level": 10**30, "max_price": "1"}, key=key)
+            assert (400, "bad_request") == (beyond.status_code, beyond.json()["code"])
         assert position == world.desk.position
         theirs = await world.ask("bob", "POST", "/v1/orders", ORDER, key="one")
         assert 201 == theirs.status_code and "idempotency-replayed" not in theirs.headers

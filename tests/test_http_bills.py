@@ -51,6 +51,21 @@ def test_a_running_bill_grows_between_commands(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+def test_a_period_after_the_last_command_is_billed_from_its_own_beginning(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await start(world)
+        began = world.desk.clock.now()
+        world.passing.pass_us(30 * MINUTE_US)
+        since, until = format_time(began + 10 * MINUTE_US), format_time(began + 20 * MINUTE_US)
+        (line,) = (await bill(world, since=since, until=until))["lines"]
+        assert (since, until, "0.600000") == (line["start"], line["end"], line["cost"])
+        table = await world.ask("ann", "GET", "/v1/bills", params={"since": since, "until": until, "format": "focus"})
+        (row,) = csv.DictReader(io.StringIO(table.text))
+        assert "0.166666" == row["ConsumedQuantity"]
+
+    with_service(tmp_path / "data", story)
+
+
 def test_a_bill_carries_forward_what_the_books_no_longer_hold(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await start(world)
@@ -113,6 +128,8 @@ def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Pat
         ({"since": "yesterday"}, 400),
         ({"since": "2026-11-15"}, 400),
         ({"until": "2999-01-01T00:00:00Z"}, 422),
+        ({"until": "9999-12-31T23:59:59-23:59"}, 422),
+        ({"since": "0001-01-01T00:00:00Z"}, 422),
         ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, 422),
         ({"format": "pdf"}, 400),
         ({"limit": "3"}, 400),

@@ -11,6 +11,18 @@ from service_world import LEAVES, World, with_service
 pytestmark = pytest.mark.once
 
 
+def test_a_number_that_the_journal_cannot_hold_is_refused_and_the_service_goes_on(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        position = world.desk.position
+        for method, path, body in (("PATCH", "/v1/tenants/ann", {}), ("POST", "/v1/tenants", {"name": "eve"})):
+            answer = await world.ask("operator", method, path, {**body, "caps": {"open_orders": 10**30}})
+            assert (400, "bad_request") == (answer.status_code, answer.json()["code"]), answer.text
+        assert world.desk.failure is None and position == world.desk.position
+        await world.place("ann", "a100", "5")
+
+    with_service(tmp_path / "data", story)
+
+
 def test_a_leaf_goes_offline_with_its_lease_and_comes_back(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         leaf = "a100/east/rack1/gpu1"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from laissez.service.http.call import Call
 from laissez.service.http.operations import OPERATIONS
+from laissez.service.reading import NAME_MAX
 from laissez.wire.problems import Code
 from service_world import GENEROUS, World, with_service
 
@@ -62,6 +66,7 @@ def test_a_cursor_of_another_list_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+LONG = "x" * (NAME_MAX + 1)
 GOOD = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
 
 
@@ -88,6 +93,48 @@ def test_a_body_that_cannot_be_read_is_refused(tmp_path: Path, body: bytes, stat
         answer = await world.ask("ann", "POST", "/v1/orders", content=body, headers={"Content-Type": "application/json"})
         assert status == answer.status_code, answer.text
         assert status == 201 or is_problem(answer, status, {400: "bad_request", 413: "body_too_large"}[status])
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize("parts", [[GOOD], [GOOD[:20], GOOD[20:]], []])
+def test_a_body_that_breaks_off_is_not_carried_out_even_where_what_came_can_be_read(tmp_path: Path, parts: list[bytes]) -> None:
+    async def story(world: World) -> None:
+        messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts] + [{"type": "http.disconnect"}]
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"authorization", f"Bearer {world.secrets['ann']}".encode()), (b"content-type", b"application/json"), (b"content-length", b"500")]
+        scope = {"type": "http", "method": "POST", "path": "/v1/orders", "query_string": b"", "headers": headers}
+        position = world.desk.position
+        await world.app(scope, receive, send)
+        assert (400, position) == (sent[0]["status"], world.desk.position)
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/orders", {"alternatives": [{"scope": LONG, "limit": "1"}]}),
+        ("PUT", f"/v1/orders/{LONG}", {"alternatives": [{"scope": "h100", "limit": "1"}]}),
+        ("DELETE", f"/v1/orders/{LONG}", None),
+        ("PATCH", f"/v1/leases/{LONG}", {"limit": "1"}),
+        ("DELETE", f"/v1/leases/{LONG}", None),
+        ("POST", "/v1/instances", {"scope": LONG, "max_price": "1"}),
+    ],
+)
+def test_a_name_longer_than_any_path_is_turned_away_and_not_stored(tmp_path: Path, method: str, path: str, body: object) -> None:
+    async def story(world: World) -> None:
+        position = world.desk.position
+        assert is_problem(await world.ask("ann", method, path, body), 400, "bad_request")
+        assert position == world.desk.position
+        assert 404 == (await world.ask("ann", "DELETE", f"/v1/orders/{LONG[1:]}")).status_code
 
     with_service(tmp_path / "data", story)
 
@@ -246,5 +293,16 @@ def test_every_answer_carries_the_headers_that_keep_it_private(tmp_path: Path) -
             assert FIXED.items() <= dict(answer.headers).items() and answer.headers["content-type"], operation.name
             if answer.headers["content-type"].endswith("json"):
                 json.loads(answer.content)
+
+    with_service(tmp_path / "data", story)
+
+
+def test_requests_that_are_turned_away_leave_nothing_in_memory(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(20):
+            assert 401 == (await world.ask("lz_wrong", "GET", "/v1/orders")).status_code
+            assert 403 == (await world.ask("ann", "GET", "/v1/tenants")).status_code
+        gc.collect()
+        assert [] == [one for one in gc.get_objects() if type(one) is Call]
 
     with_service(tmp_path / "data", story)

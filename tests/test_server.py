@@ -7,6 +7,7 @@ import contextlib
 import json
 import resource
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -238,10 +239,8 @@ def test_a_folder_of_a_newer_format_is_said_clearly_and_left_alone(tmp_path: Pat
     assert before == (tmp_path / "data" / "journal.db").read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(__import__("socket"), "TCP_USER_TIMEOUT"), reason="this system has no such setting")
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such setting")
 def test_connections_that_are_not_read_are_dropped_by_the_system() -> None:
-    import socket
-
     with contextlib.closing(listen("127.0.0.1", 0)) as listening:
         drop_deaf_peers(listening, 2.5)
         with socket.create_connection(listening.getsockname()):

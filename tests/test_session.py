@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.frames import Frame, Opcode
 
 from laissez.service import session
 from laissez.wire.session import JSON, MSGPACK
@@ -151,7 +153,9 @@ def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(tmp_path
             dear = place("4", "a100", "cheap")
             foreign = {"type": "take_offline", "id": "5", "leaf": "a100/east/rack1/gpu1"}
             nameless = place("", "a100", "1")
-            await peer.say(place("1", "a100", "5"), wrong, place("3", "h100", "1"), dear, foreign, nameless, {"type": "hello"}, {"type": "ping", "id": "8"})
+            await peer.say(
+                place("1", "a100", "5"), wrong, place("3", "h100", "1"), dear, foreign, nameless, {"type": "hello"}, {"type": "ping", "id": "8"}
+            )
             heard = await peer.hear_all(8)
             assert before + 1 == peer.frames
             assert ["reply", "refused", "reply", "refused", "refused", "refused", "refused", "pong"] == [one["type"] for one in heard]
@@ -216,6 +220,54 @@ def test_a_message_in_pieces_is_one_message(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
+def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> None:
+    """Cut in every place, with frames that are control frames, long, in parts, and empty between the plain ones."""
+    long = '{"type": "ping", "id": "long"}' + " " * 300
+    frames = [
+        Frame(Opcode.TEXT, b'{"type": "ping", "id": "1"}'),
+        Frame(Opcode.PING, b"are you there"),
+        Frame(Opcode.TEXT, long.encode()),
+        Frame(Opcode.TEXT, b'{"type": "ping",', fin=False),
+        Frame(Opcode.PING, b""),
+        Frame(Opcode.CONT, b' "id": "2"}'),
+        Frame(Opcode.TEXT, b""),
+        Frame(Opcode.BINARY, b'{"type": "ping", "id": "3"}'),
+    ]
+
+    async def tale(live: Live) -> None:
+        stream = b"".join(frame.serialize(mask=True) for frame in frames)
+        async with live.peer("ann") as peer:
+            for piece in (len(stream), 1, 2, 3, 7, 64):
+                for begin in range(0, len(stream), piece):
+                    peer.socket.transport.write(stream[begin : begin + piece])
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                assert ["1", "long", "2", None, "3"] == [one.get("id") for one in await peer.hear_all(5)]
+
+    with_live(tmp_path / "data", tale)
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "code"),
+    [
+        (b"\x81\x05hello", 1002),  # not masked
+        (b"\xc1\x80abcd", 1002),  # a reserved bit
+        (b"\x83\x80abcd", 1002),  # no such kind of frame
+        (b"\x80\x80abcd", 1002),  # goes on with what was never begun
+        (b"\x81\xff" + (2**40).to_bytes(8, "big") + b"abcd", 1009),
+        (b"\x01\x81abcda" + b"\x81\x80abcd", 1002),  # a new message inside another
+    ],
+)
+def test_whatever_breaks_the_protocol_closes_the_connection(tmp_path: Path, first_bytes: bytes, code: int) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            peer.socket.transport.write(first_bytes)
+            assert (code, []) == await peer.end()
+            await live.is_left()
+
+    with_live(tmp_path / "data", tale)
+
+
 def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer(live.world.new_secret("ann", "read")) as peer:
@@ -266,7 +318,9 @@ def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> N
         async with live.peer("operator") as operator, live.peer("ann") as ann:
             await ann.ask(**place("1", "a100", "5"))
             told = [(await operator.hear())["told"] for _ in range(2)]
-            assert [(n + 1, "ann", "order.placed"), (n + 2, "ann", "lease.started")] == [(one["n"], one["tenant"], one["event"]["type"]) for one in told]
+            assert [(n + 1, "ann", "order.placed"), (n + 2, "ann", "lease.started")] == [
+                (one["n"], one["tenant"], one["event"]["type"]) for one in told
+            ]
             leaf = "a100/east/rack1/gpu1"
             offline = await operator.ask(type="take_offline", id="1", leaf=leaf)
             told = offline["events"]

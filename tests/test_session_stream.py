@@ -14,7 +14,7 @@ from laissez.service.sampling import sample, sample_rates
 from laissez.service.settings import Limits
 from laissez.service.upkeep import cancel_orphans
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
-from live_world import Closed, Live, Message, Peer, deaf_socket, eventually, events_of, many_turns, place, with_live
+from live_world import Closed, Live, Message, Peer, deaf_socket, events_of, eventually, many_turns, place, with_live
 from service_world import GENEROUS
 
 pytestmark = pytest.mark.once
@@ -51,7 +51,12 @@ def test_own_events_come_in_the_reply_and_those_of_others_by_themselves(tmp_path
             assert [(1, "order.placed"), (2, "lease.started")] == events_of(theirs)
             for peer in (one, two):
                 lost = await peer.hear()
-                assert ("event", 3, "lease.ended", LEAF) == (lost["type"], lost["told"]["n"], lost["told"]["event"]["type"], lost["told"]["event"]["leaf"])
+                assert ("event", 3, "lease.ended", LEAF) == (
+                    lost["type"],
+                    lost["told"]["n"],
+                    lost["told"]["event"]["type"],
+                    lost["told"]["event"]["leaf"],
+                )
             assert "pong" == (await bob.ask(type="ping", id="p"))["type"]
 
     with_live(tmp_path / "data", tale)
@@ -165,7 +170,12 @@ def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -
             assert [] == await looked_at()
             theirs = (await world.place("bob", "a100", "7.9"))["id"]
             assert [("rate.changed", "7.9")] == await looked_at()
-            for price, told in (("8", ["rate.changed", "limit.near"]), ("9", ["rate.changed"]), ("7", ["rate.changed"]), ("8.5", ["rate.changed", "limit.near"])):
+            for price, told in (
+                ("8", ["rate.changed", "limit.near"]),
+                ("9", ["rate.changed"]),
+                ("7", ["rate.changed"]),
+                ("8.5", ["rate.changed", "limit.near"]),
+            ):
                 await world.ask("bob", "PUT", f"/v1/orders/{theirs}", {"alternatives": [{"scope": "a100", "limit": price}]})
                 assert [(kind, price) for kind in told] == await looked_at()
             await world.ask("ann", "PATCH", f"/v1/leases/{mine['lease']}", {"limit": None})

@@ -165,10 +165,10 @@ def test_snapshots_are_taken_in_a_copy_verified_and_pruned(tmp_path: Path, monke
     async def story(world: World) -> None:
         taker = snapshotter_of(world)
         running = asyncio.create_task(taker.run())
-        for turn in range(1, 4):
+        for _ in range(3):
             for _ in range(5):
                 await world.place("ann", "h100", "1")
-            await eventually(lambda turn=turn: taker.taken == turn)
+            await eventually(lambda: taker.taken > len(taken))
             taken.append(kept_in(data)[0])
         running.cancel()
         await world.place("ann", "h100", "1")

@@ -53,6 +53,7 @@ class Tally:
         self.stop = self.start + plan.seconds
         self.latencies: list[float] = []
         self.answered = 0
+        self.over = False
         self.problems: dict[str, int] = {}
 
     def answer(self, sent: float, now: float) -> None:
@@ -87,7 +88,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if not self.ready.done():
             self.ready.set_exception(ConnectionError(f"closed before it was ready: {error}"))
-        elif time.perf_counter() < self.tally.stop:
+        elif not self.tally.over:
             self.tally.problem("connection_lost")
 
     def greeting(self) -> bytes:
@@ -311,6 +312,7 @@ async def run(plan: Plan) -> Report:
     for connection in opened:
         connection.begin()
     await asyncio.sleep(tally.stop - time.perf_counter())
+    tally.over = True
     for connection in opened:
         connection.transport.close()
     latencies = sorted(tally.latencies) or [0.0]

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from laissez.bench import cluster
-from laissez.bench.crowd import tree
 from laissez.bench.mix import Message, Tenant
 from laissez.journal import snapshots
 from laissez.service import opening
@@ -37,12 +36,12 @@ class Recovery(msgspec.Struct):
     megabytes: float
 
 
-def measure(commands: int, step: Callable[[str], None]) -> Recovery:
+def measure(commands: int, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> Recovery:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         folder = base / "market"
         step("making the market")
-        held = cluster.found(folder, LEAVES, TENANTS)
+        held = cluster.found(folder, leaves, tenants)
         step(f"carrying out {commands:,} commands")
         asyncio.run(_carry_out(folder, held, commands))
         step("recovering")
@@ -67,8 +66,7 @@ def _recover(folder: Path) -> Recovery:
 async def _carry_out(folder: Path, held: list[cluster.Held], commands: int) -> None:
     opened = opening.open_folder(folder, Limits())
     desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
-    topology = tree(LEAVES)
-    scopes = [path for path in topology.nodes if path.count("/") in (1, 2, 3)]
+    scopes = [path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)]
     names = list(opened.exchange.accounts)
     tenants = {name: Tenant(number, one, scopes, 1) for number, (name, one) in enumerate(zip(names, held, strict=True))}
     draw = random.Random(1)

@@ -52,8 +52,8 @@ def running(folder: Path, port: int = 0) -> Iterator[tuple[str, int, int]]:
     command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(folder), "--port", str(port)]
     environment = {**os.environ, "LAISSEZ_LIMITS__SESSIONS_MAX": "100", "LAISSEZ_SERVER__LOG_LEVEL": "warning"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("Serving at "):
                 host, _, port_text = line.split("//", 1)[1].strip().rpartition(":")
@@ -66,6 +66,7 @@ def running(folder: Path, port: int = 0) -> Iterator[tuple[str, int, int]]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
+        process.stdout.close()
 
 
 def measure(loads: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> list[Row]:

@@ -32,15 +32,15 @@ class Soak(msgspec.Struct):
     problems: dict[str, int]
 
 
-def measure(minutes: float, per_second: float, step: Callable[[str], None]) -> Soak:
+def measure(minutes: float, per_second: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> Soak:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         step("making the market")
-        held = cluster.found(base / "market", LEAVES, TENANTS)
-        scopes = [path for path in tree(LEAVES).nodes if path.count("/") in (1, 2, 3)]
+        held = cluster.found(base / "market", leaves, tenants)
+        scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
         step(f"{per_second:,.0f} commands a second for {minutes:g} minutes")
         with running(base / "market") as (host, port, pid):
-            plan = Plan("session", host, port, CONNECTIONS, IN_FLIGHT, minutes * 60, 2, time.time_ns(), held, scopes, per_second)
+            plan = Plan("session", host, port, min(CONNECTIONS, tenants), IN_FLIGHT, minutes * 60, 2, time.time_ns(), held, scopes, per_second)
             readings = Readings(pid, minutes * 60 / READINGS)
             report = put_under_load(plan)
             readings.stop()

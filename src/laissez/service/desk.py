@@ -48,6 +48,9 @@ class Follower(Protocol):
     def deliver(self, message: Any) -> None:
         """Send a message: what it reflects is durable."""
 
+    def ignore(self) -> None:
+        """Hear nothing more from it; it will be ended soon."""
+
     def end(self, code: int, reason: str) -> None:
         """End it; `code` is a close code of a session."""
 
@@ -264,10 +267,12 @@ class Desk:
                 follower.end(code, reason)
 
     def _cut_off(self, key: str) -> None:
+        """Not heard from this instant on, and told so once it is durable: a crash before that leaves the key in force."""
         for followers in list(self._followers.values()):
             for follower in list(followers):
                 if follower.key == key:
-                    follower.end(CLOSE_UNAUTHENTICATED, "key_revoked")
+                    follower.ignore()
+                    self.when_durable(_end_revoked, follower)
 
     def _stored(self, seq: int) -> None:
         """In the journal's thread."""
@@ -318,6 +323,10 @@ class Desk:
         self._commit.close()
         self._release(self._commit.durable)
         self._reader.close()
+
+
+def _end_revoked(follower: Follower) -> None:
+    follower.end(CLOSE_UNAUTHENTICATED, "key_revoked")
 
 
 def _packed(request: Request) -> bytes:

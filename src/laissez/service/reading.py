@@ -7,12 +7,14 @@ from typing import Any
 
 from laissez.market import commands as to_market
 from laissez.market.money import MoneyError, parse_price
+from laissez.market.topology import DEPTH_MAX, NODE_NAME_MAX
 from laissez.service import commands
 from laissez.wire import requests as wire
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 
 SECOND_US = 1_000_000
+NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)  # characters: of the longest path. What is refused is stored too, so nobody may send names at will
 
 price = parse_price
 
@@ -24,9 +26,17 @@ def read_price(text: str, field: str) -> int:
         raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
 
 
+def read_name(text: str, field: str) -> str:
+    """An id or a path, which need not exist."""
+    if len(text) > NAME_MAX:
+        raise ProblemError(Code.BAD_REQUEST, f"{field}: expected at most {NAME_MAX} characters, found {len(text)}")
+    return text
+
+
 def read_alternatives(asked: tuple[wire.Alternative, ...]) -> tuple[to_market.Alternative, ...]:
     alternatives = []
     for index, one in enumerate(asked):
+        read_name(one.scope, "scope")
         try:
             limit = price(one.limit)
             alternatives.append(to_market.Alternative(one.scope, limit if one.bid is None else price(one.bid), limit))
@@ -74,10 +84,12 @@ def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_
 
 COMMANDS: dict[type, Callable[[Any], commands.Command]] = {
     wire.PlaceOrder: lambda asked: commands.PlaceOrder(read_alternatives(asked.alternatives)),
-    wire.AmendOrder: lambda asked: commands.AmendOrder(asked.order, read_alternatives(asked.alternatives)),
-    wire.CancelOrder: lambda asked: commands.CancelOrder(asked.order),
-    wire.SetLimit: lambda asked: commands.SetLimit(asked.lease, None if asked.limit is None else read_price(asked.limit, "limit")),
-    wire.Relinquish: lambda asked: commands.Relinquish(asked.lease),
+    wire.AmendOrder: lambda asked: commands.AmendOrder(read_name(asked.order, "order"), read_alternatives(asked.alternatives)),
+    wire.CancelOrder: lambda asked: commands.CancelOrder(read_name(asked.order, "order")),
+    wire.SetLimit: lambda asked: commands.SetLimit(
+        read_name(asked.lease, "lease"), None if asked.limit is None else read_price(asked.limit, "limit")
+    ),
+    wire.Relinquish: lambda asked: commands.Relinquish(read_name(asked.lease, "lease")),
     wire.SetFloor: lambda asked: to_market.SetFloor(asked.node, None if asked.price is None else read_price(asked.price, "price")),
     wire.SetControls: lambda asked: read_controls(asked, asked.node),
     wire.TakeOffline: lambda asked: to_market.TakeOffline(asked.leaf),

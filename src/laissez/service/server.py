@@ -122,6 +122,8 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
     async def before_stop() -> None:
         desk.stopping = True
         desk.end_streams(CLOSE_STOPPING, "stopping")
+        if desk.failure is None:
+            upkeep.cancel_orphans(desk)  # now, not at the next start: until then a hold may end, and one of them win a lease
         log.info("stopping")
         await _all_left(places)
 

@@ -60,6 +60,9 @@ class Session:
         self._missed = 0  # how many at the front of the queue happened before the session began
         self._loop = asyncio.get_running_loop()
         self._flush_soon = False
+        self._began_after = 0  # the number of the last event before this session's stream
+        self._is_slow = False
+        self._is_ignored = False
         self.over = asyncio.Event()
         self.ended: tuple[int, str] | None = None  # close code and reason, once the service has ended it
 
@@ -67,7 +70,7 @@ class Session:
 
     def receive(self, frame: bytes | str) -> None:
         """Carry out what a frame asks for. All answers leave together, once everything they reflect is durable."""
-        if self.ended is not None:  # its key may have been revoked; what was sent before the end was heard is not carried out
+        if self._is_ignored or self.ended is not None:  # its key may have been revoked; what was sent before the end was heard is not carried out
             return
         try:
             messages = self._form.read(frame, self._desk.limits.batch_commands_max)
@@ -140,7 +143,7 @@ class Session:
         """Welcome the caller and send what it missed. It follows from this instant; what happens meanwhile is held back until it has caught up."""
         desk, holder = self._desk, self._principal.holder
         latest = desk.latest(holder)
-        n = latest if hello.resume_after is None else hello.resume_after
+        n = self._began_after = latest if hello.resume_after is None else hello.resume_after
         missed = desk.events_after(holder, n)
         desk.follow(holder, self)
         limits = desk.limits
@@ -177,8 +180,10 @@ class Session:
             self._held_back += messages
             return
         self._queue_up(messages)
-        if self._connection.is_full and self._is_too_slow():
-            self.end(sent.CLOSE_SLOW, "slow_consumer")
+        if self._connection.is_full and not self._is_slow and self._is_too_slow():
+            self._is_slow = True
+            # Not at once: what became durable together with this is queued first, and the last word says after which event to resume.
+            self._loop.call_soon(self.end, sent.CLOSE_SLOW, "slow_consumer")
 
     def _queue_up(self, messages: list[bytes]) -> None:
         """To be written at the end of this turn of the loop, so that all that becomes durable together leaves in one frame."""
@@ -203,16 +208,25 @@ class Session:
             self._missed = max(0, self._missed - len(piece))
             self._connection.write(self._form.join(piece), self._form.text)
 
+    def ignore(self) -> None:
+        self._is_ignored = True
+
     def end(self, code: int, reason: str) -> None:
         """The service ends the session: what waits is dropped, a last word is sent, and the caller may come back and resume."""
         if self.ended is None:
             self.flush()
             self.ended = code, reason
-            n = self._form.before_first_event(self._queue)
+            closing = sent.Closing(reason=reason, n=self._resumes_after())
             self._queue = []
-            closing = sent.Closing(reason=reason, n=self._desk.latest_durable(self._principal.holder) if n is None else n)
             self._connection.write(self._form.encode(closing), self._form.text)
             self.over.set()
+
+    def _resumes_after(self) -> int:
+        """The number of the last event that was sent."""
+        if self._held_back is not None:
+            return self._began_after
+        n = self._form.before_first_event(self._queue)
+        return self._desk.latest_durable(self._principal.holder) if n is None else n
 
     # -- the end
 
@@ -262,12 +276,23 @@ class Sessions:
         try:
             session, holder = await self._open_session(scope, receive, form)
         except ProblemError as problem:
-            refused = sent.Refused(code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
-            scope[SELF].write(form.encode(refused), form.text)
-            await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
+            await self._turn_away(await self._once_durable(problem), scope[SELF], form, send)
             return
         if session is not None:
             await self._run(session, holder, receive, send)
+
+    async def _once_durable(self, problem: ProblemError) -> ProblemError:
+        """A refusal, too, tells of the state: which keys are in force, how many events there are."""
+        try:
+            await self._desk.all_durable()
+        except ProblemError as failed:
+            return failed
+        return problem
+
+    async def _turn_away(self, problem: ProblemError, connection: Connection, form: Form, send: Send) -> None:
+        refused = sent.Refused(code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
+        connection.write(form.encode(refused), form.text)
+        await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
 
     async def _open_session(self, scope: MutableMapping[str, Any], receive: Receive, form: Form) -> tuple[Session | None, str]:
         try:

@@ -113,16 +113,16 @@ class Snapshotter:
         while True:
             await asyncio.sleep(SNAPSHOT_LOOK_S)
             if self._desk.failure is None and self._desk.position - self._last >= self._every:
-                await self._try()
+                await self.take()
 
-    async def _try(self) -> None:
+    async def take(self) -> None:
         """Whatever is short (memory, processes, open files): there may be enough of it next time."""
         try:
-            await self.take()
+            await self._take()
         except (OSError, JournalError) as error:
             log.error(NOT_WRITTEN, extra={"seq": self._last, "reason": str(error)})
 
-    async def take(self) -> None:
+    async def _take(self) -> None:
         seq = self._desk.position
         self._last = seq
         reading, writing = os.pipe()
@@ -146,7 +146,8 @@ class Snapshotter:
                 os.close(writing)
             status = await _end_of(child)
         except BaseException:
-            # The server is being stopped, or the journal has failed or cannot be read. A copy that lived on would keep the port and the folder from the next start.
+            # The server is being stopped, or the journal has failed or cannot be read. A copy that lived on would keep the port and the folder
+            # from the next start.
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise

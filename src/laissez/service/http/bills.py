@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from laissez.market.commands import TIME_MAX_US
+from laissez.market.reasons import Reason
 from laissez.service import exports
 from laissez.service.accounts import Account
 from laissez.service.billing import Owed, of_period, read_statement, running
@@ -12,7 +14,7 @@ from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
 from laissez.service.statements import Statement, document_name
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import TimeError, parse_time
+from laissez.wire.times import TimeError, format_time, parse_time
 
 FORMATS = ("json", "csv", "focus")
 CSV = b"text/csv; charset=utf-8"
@@ -67,6 +69,9 @@ async def _statements(desk: Desk, tenant: str) -> list[Statement]:
 def _time(call: Call, name: str) -> int | None:
     text = call.query.get(name)
     try:
-        return None if text is None else parse_time(text)
+        at = None if text is None else parse_time(text)
     except TimeError as error:
         raise ProblemError(Code.BAD_REQUEST, f"{name}: {error}") from None
+    if at is not None and not 0 <= at <= TIME_MAX_US:
+        raise ProblemError(Reason.TIME_OUT_OF_RANGE, f"{name}: expected a time from {format_time(0)} to {format_time(TIME_MAX_US)}, found {text!r}")
+    return at

@@ -142,6 +142,9 @@ class Stream:
             self.end(0, "slow_consumer")
         self._wake.set()
 
+    def ignore(self) -> None:
+        """There is nothing to hear: it only sends."""
+
     def end(self, code: int, reason: str) -> None:
         if not self._over.is_set():
             self._reason = reason

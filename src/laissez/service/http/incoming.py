@@ -76,7 +76,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, bytes_max: in
         raise too_large(bytes_max)
     message = await receive()
     body: bytes = message.get("body", b"")
-    if not message.get("more_body", False) and len(body) <= bytes_max:
+    if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= bytes_max:
         return body  # nearly always in one piece
     pieces = [body]
     size = len(body)
@@ -84,6 +84,8 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, bytes_max: in
         message = await receive()
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
+    if message["type"] == "http.disconnect":  # what has come may be readable by itself, and is still not what was asked for
+        raise ProblemError(Code.BAD_REQUEST, "the connection was closed in the middle of the body; nothing was done")
     if size > bytes_max:
         raise too_large(bytes_max)
     return b"".join(pieces)

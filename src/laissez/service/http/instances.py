@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from laissez.market.commands import Alternative
-from laissez.market.topology import TopologyError
+from laissez.market.topology import DEPTH_MAX, TopologyError
 from laissez.service import views
 from laissez.service.accounts import Account
 from laissez.service.commands import CancelOrder, PlaceOrder, Relinquish
@@ -14,7 +14,7 @@ from laissez.service.http.leases import unknown as no_lease
 from laissez.service.http.orders import enter_all, refuse_all_refused
 from laissez.service.http.paging import of_accounts
 from laissez.service.outcomes import Applied
-from laissez.service.reading import read_price
+from laissez.service.reading import read_name, read_price
 from laissez.wire import events as told
 from laissez.wire.ids import instance_of_order, order_of_instance
 from laissez.wire.problems import Code, ProblemError
@@ -27,6 +27,8 @@ def run(call: Call) -> Answer:
     most = call.desk.limits.instances_per_request_max
     if not 1 <= asked.count <= most:
         raise ProblemError(Code.BAD_REQUEST, f"count: expected 1 to {most}, found {asked.count}")
+    if isinstance(asked.level, int) and not 0 <= asked.level < DEPTH_MAX:
+        raise ProblemError(Code.BAD_REQUEST, f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found {asked.level}")
     price = read_price(asked.max_price, "max_price")
     # Sent again, it is the command of the first time: the lease that it is to be near may be forgotten by now.
     command = call.first_command or PlaceOrder((Alternative(_scope(call, asked), price, price),))
@@ -46,7 +48,7 @@ def _scope(call: Call, asked: RunInstances) -> str:
         return _near(call, asked.near, asked.level)
     if asked.type is not None and "/" in asked.type:
         raise ProblemError(Code.BAD_REQUEST, f"type: expected the name of a tree, found {asked.type[:200]!r}; for a part of one, use scope")
-    return asked.type or asked.scope or ""
+    return read_name(asked.type or asked.scope or "", "scope")
 
 
 def _near(call: Call, lease: str, level: str | int) -> str:

@@ -9,7 +9,7 @@ from laissez.service.commands import Relinquish, SetLimit
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import of_accounts
 from laissez.service.outcomes import Applied
-from laissez.service.reading import read_price
+from laissez.service.reading import read_name, read_price
 from laissez.wire import events as told
 from laissez.wire.problems import ProblemError
 from laissez.wire.views import LeaseDone
@@ -17,11 +17,12 @@ from laissez.wire.views import LeaseDone
 
 def set_limit(call: Call) -> Answer:
     limit = call.body.limit
-    return _done(call, call.enter(SetLimit(call.path["id"], None if limit is None else read_price(limit, "limit"))))
+    lease = read_name(call.path["id"], "id")
+    return _done(call, call.enter(SetLimit(lease, None if limit is None else read_price(limit, "limit"))))
 
 
 def relinquish(call: Call) -> Answer:
-    return _done(call, call.enter(Relinquish(call.path["id"])))
+    return _done(call, call.enter(Relinquish(read_name(call.path["id"], "id"))))
 
 
 def _done(call: Call, applied: Applied) -> Answer:

@@ -11,7 +11,7 @@ from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrde
 from laissez.service.http.call import Answer, Call, Refusal
 from laissez.service.http.paging import of_accounts
 from laissez.service.outcomes import Applied, pack
-from laissez.service.reading import SCOPE_OF, read_alternatives, read_command
+from laissez.service.reading import SCOPE_OF, read_alternatives, read_command, read_name
 from laissez.wire import events as told
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.views import BatchDone, BatchItem, OrderDone
@@ -24,11 +24,11 @@ def place(call: Call) -> Answer:
 
 
 def amend(call: Call) -> Answer:
-    return _done(call, call.enter(AmendOrder(call.path["id"], read_alternatives(call.body.alternatives))))
+    return _done(call, call.enter(AmendOrder(read_name(call.path["id"], "id"), read_alternatives(call.body.alternatives))))
 
 
 def cancel(call: Call) -> Answer:
-    return _done(call, call.enter(CancelOrder(call.path["id"])))
+    return _done(call, call.enter(CancelOrder(read_name(call.path["id"], "id"))))
 
 
 def _done(call: Call, applied: Applied) -> Answer:
@@ -88,7 +88,7 @@ def batch(call: Call) -> Answer:
         except ProblemError as problem:
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
     commands = [one for one in read if not isinstance(one, BatchItem)]
-    outcomes = iter(enter_all(call, "batch", commands, commands))
+    outcomes = iter(enter_all(call, "batch", asked, commands))
     return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
 
 

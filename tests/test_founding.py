@@ -1,0 +1,29 @@
+"""The first key: written where only its owner reads it, and on the disk before it is in force."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from laissez.service import founding
+from laissez.service.commands import CreateTenant
+from laissez.wire.requests import Caps
+from service_world import World, with_service
+
+pytestmark = pytest.mark.once
+
+
+def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "data"
+
+    async def story(world: World) -> None:
+        world.desk.enter("operator", "", "", CreateTenant("eve", Caps()))
+        kept: list[tuple[Path, bool]] = []
+        monkeypatch.setattr(founding, "keep", lambda path: kept.append((path, founding.has_key(world.desk, "eve"))))
+        path = await asyncio.wait_for(founding.issue_first_key(world.desk, folder, "eve"), 10)
+        assert path is not None and path.read_text().startswith("lz_")
+        assert [(folder / "keys", False), (folder, False)] == kept
+
+    with_service(folder, story)

@@ -1,0 +1,149 @@
+"""How the service ends a session: told only what is durable, and always after which event to resume."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from laissez.service.commands import OPERATOR, CancelOrder, RevokeKey
+from laissez.service.commands import PlaceOrder as Placed
+from laissez.service.desk import Desk
+from laissez.service.forms import FORMS
+from laissez.service.keyring import authenticate
+from laissez.service.reading import read_alternatives
+from laissez.service.session import Session
+from laissez.wire.requests import Alternative, Hello
+from laissez.wire.session import JSON
+from live_world import Live, eventually, many_turns, place, with_live
+from service_world import GENEROUS, World, with_service
+
+pytestmark = pytest.mark.once
+
+ORDER = Placed(read_alternatives((Alternative("h100", "1"),)))
+
+
+@contextmanager
+def held_up(desk: Desk) -> Iterator[None]:
+    """The journal stores, and the desk does not hear of it until the block ends."""
+    release, stored = desk._release, [desk.durable]
+    desk._release = stored.append  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        desk._release = release  # type: ignore[method-assign]
+        release(max(stored[-1], desk._commit.durable))
+
+
+class Wire:
+    """A connection that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.said: list[Any] = []
+
+    def attach(self, session: Session) -> None:
+        pass
+
+    def write(self, payload: bytes, text: bool) -> None:
+        read = msgspec.json.decode(payload)
+        self.said += read if isinstance(read, list) else [read]
+
+
+def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Wire]:
+    principal = authenticate(world.desk.exchange.keys, world.secrets[who])
+    assert principal is not None
+    wire = Wire()
+    return Session(world.desk, principal, FORMS[JSON], hello, wire), wire  # type: ignore[arg-type]
+
+
+def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        desk = live.world.desk
+        secret = live.world.new_secret("ann", "read", "trade")
+        id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
+        async with live.peer(secret) as revoked:
+            ending = asyncio.create_task(revoked.end())
+            with held_up(desk):
+                desk.enter(OPERATOR, "", "", RevokeKey(id))
+                position = desk.position
+                await revoked.say(place("late", "h100", "1"))
+                await asyncio.sleep(0.02)
+                await many_turns()
+                assert not ending.done() and position == desk.position
+            code, heard = await ending
+            assert (4401, ["key_revoked"]) == (code, [message["reason"] for message in heard])
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        desk = live.world.desk
+        async with live.connected("ann") as ahead:
+            with held_up(desk):
+                desk.enter("ann", "", "", ORDER)
+                hearing = asyncio.create_task(ahead.ask(type="hello", resume_after=9))
+                await asyncio.sleep(0.02)
+                await many_turns()
+                assert not hearing.done()
+            refused = await hearing
+            assert "bad_request" == refused["code"] and f"from 0 to {desk.latest('ann')}" in refused["detail"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        session, wire = session_of(world, "ann", Hello(resume_after=1))
+        with held_up(world.desk):
+            world.desk.enter("ann", "", "", ORDER)
+            greeting = asyncio.create_task(session.greet(Hello(resume_after=1)))
+            await many_turns()
+            session.end(1001, "stopping")
+        await greeting
+        await many_turns()
+        assert [("closing", 1)] == [(message["type"], message["n"]) for message in wire.said]
+        session.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        session, wire = session_of(world, "ann", Hello())
+        await session.greet(Hello())
+        await many_turns()
+        assert ["welcome"] == [message["type"] for message in wire.said]
+        wire.is_full = True
+        with held_up(world.desk):
+            world.desk.enter("bob", "", "", ORDER)
+            session.receive(msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)]))
+            world.desk.enter("ann", "", "", ORDER)
+            await eventually(lambda: world.desk._commit.durable == world.desk.position)  # all of it becomes known at once
+        await many_turns()
+        assert (4408, "slow_consumer") == session.ended
+        assert ("closing", 0) == (wire.said[-1]["type"], wire.said[-1]["n"])
+        session.leave()
+
+    with_service(tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=10))
+
+
+def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        desk = live.world.desk
+        async with live.peer("ann", cancel_on_disconnect=True) as peer:
+            await peer.say(place("blocks", "a100", "9"), place("1", "a100", "1"))
+            order = [message["events"][0]["event"]["order"] for message in await peer.hear_all(2)][1]
+            (session,) = live.sessions._open
+            assert {order} == session._placed
+            desk.enter("ann", "", "", CancelOrder(order))
+            await eventually(lambda: not session._placed)
+
+    with_live(tmp_path / "data", tale)
