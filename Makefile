@@ -34,17 +34,18 @@ lint: $(TOOLS) ## ruff and mypy
 	@$(BIN)/ruff format --check --quiet || { echo "not formatted: run $(BIN)/ruff format"; exit 1; }
 	@$(BIN)/mypy
 
-test-interpreted: $(TOOLS) ## tests on the Python sources; every branch of the market must be reached
+test-interpreted: $(TOOLS) ## tests of the market on its Python sources; every branch of it must be reached
 	@echo "== tests, market interpreted"
-	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) --cov=laissez.market --cov-report=term
+	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'not once' --cov=laissez.market --cov-report=term
 
-test-compiled: build ## tests on the compiled market
+test-compiled: build ## all tests, on the compiled market
 	@if [ -e $(BUILT) ]; then \
 		echo "== tests, market compiled"; \
-		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL) -m 'not once'; \
+		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL); \
 	else \
-		echo "no C compiler: the compiled run is skipped; the histories it would play are played interpreted"; \
+		echo "no C compiler: what would run on the compiled market runs interpreted"; \
 		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/test_histories.py; \
+		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
 	fi
 
 bench: build ## measure how fast the market and the service are here

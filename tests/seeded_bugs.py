@@ -14,6 +14,7 @@ class SeededBug(NamedTuple):
     module: str
     right: str
     wrong: str
+    seed: int = 1  # where the search begins; near the first history that notices, for those that would take long to find
 
 
 SEEDED_BUGS = (
@@ -39,7 +40,11 @@ SEEDED_BUGS = (
         "            while node.children[which - 1].idle_ask > ask:\n                which -= 1\n            which -= 1\n            node",
     ),
     SeededBug(
-        "leased before idle on a tie", "clearing", "surplus == best_surplus and best_leased and _comes_first(scope, best)", "surplus == best_surplus"
+        "leased before idle on a tie",
+        "clearing",
+        "surplus == best_surplus and best_leased and _comes_first(scope, best)",
+        "surplus == best_surplus",
+        40,
     ),
     SeededBug("an offline leaf can be won", "node", "self.floor if self.online else NEVER", "self.floor"),
     SeededBug("an idle leaf at the limit is not taken", "clearing", "if ask <= resting.limit:", "if ask < resting.limit:"),
@@ -65,12 +70,13 @@ SEEDED_BUGS = (
         "            change_hands(state, leaf)\n\n\ndef leases",
         "            change_hands(state, leaf)\n            return\n\n\ndef leases",
     ),
-    SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below"),
+    SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below", 110),
     SeededBug(
         "a lowered floor misses orders further down",
         "clearing",
         "if reached or node.resting_below > (node.book.count if node.book is not None else 0):",
         "if reached:",
+        95,
     ),
     SeededBug(
         "a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        change_hands(state, leaf)\n    else:\n", "    if True:\n"
@@ -94,12 +100,13 @@ SEEDED_BUGS = (
         "if owner is not None and self.by[index] is owner:",
         "if owner is None and self.by[index] is owner:",
     ),
-    SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area"),
+    SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area", 60),
     SeededBug(
         "a span is closed twice",
         "pricelog",
         "            if len(self.spans[level]) == settled // size:\n                return",
         "            if not self.spans:\n                return",
+        390,
     ),
     SeededBug(
         "no accrual when the rate changes", "node", "self.log.record(now, revision, price, by, other)", "self.log.record(now, 0, price, by, other)"

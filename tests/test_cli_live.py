@@ -162,8 +162,7 @@ def test_events_are_lines_for_both_and_the_operator_may_pick_a_tenants(live: Liv
     assert "order.placed" in live.ok("batch", "events --limit 1")
     assert [3, 4] == [json.loads(line)["n"] for line in live.ok("batch", "events --after 2 --limit 2 -o json").splitlines()]
     told = [json.loads(line) for line in live.ok("operator", "events --tenant batch -o json").splitlines()]
-    assert {"batch"} == {one["tenant"] for one in told}
-    assert 24 == len(told)
+    assert list(range(1, 25)) == [one["n"] for one in told]
 
 
 def test_bills_come_as_files_and_by_the_day(live: Live) -> None:

@@ -155,6 +155,19 @@ def test_after_the_journal_has_failed_nothing_that_waited_is_sent_and_all_is_tur
     with_service(tmp_path / "data", story)
 
 
+def test_why_the_journal_failed_is_told_to_the_operator_and_to_no_tenant(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        with Gate(world) as gate:
+            gate.fail()
+            answers = [await world.ask("ann", "POST", "/v1/orders", ORDER), await world.ask("ann", "GET", "/v1/orders")]
+        for answer in answers:
+            assert "journal_failed" == answer.json()["code"]
+            assert not [word for word in (str(tmp_path), "space", "entry") if word in answer.text]  # an entry's number counts everybody's commands
+        assert world.desk.failure is not None and "No space left on device" in world.desk.failure
+
+    with_service(tmp_path / "data", story)
+
+
 def test_after_the_journal_has_failed_sessions_hear_only_that_they_are_closed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         desk = live.world.desk
@@ -194,7 +207,7 @@ def test_a_bug_in_the_exchange_stops_the_service(tmp_path: Path) -> None:
         world.desk.exchange.apply = apply  # type: ignore[method-assign]
         for method, path in (("GET", "/v1/orders"), ("POST", "/v1/orders"), ("GET", "/readyz")):
             assert 503 == (await world.ask("ann", method, path, ORDER if method == "POST" else None)).status_code
-        assert world.desk.failure is not None and "ZeroDivisionError" in world.desk.failure
+        assert world.desk.failure is not None and "ZeroDivisionError" in world.desk.failure and "half done" not in world.desk.failure
 
     async def after(world: World) -> None:
         assert [1, 2] == [one["n"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from laissez.client.following import Messages
 from laissez.service.http.events import Stream
 from laissez.service.keyring import authenticate
 from laissez.service.sampling import sample
@@ -72,7 +73,7 @@ class Listening:
         await self.over()
 
     def events(self) -> list[dict[str, str]]:
-        blocks = [block for block in self._text.split("\n\n") if block and not block.startswith(":")]
+        blocks = [block for block in self._text.split("\n\n") if "data: " in block]
         return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
     @property
@@ -163,6 +164,25 @@ def test_notices_have_no_number(tmp_path: Path) -> None:
         assert [("rate.changed", False), ("limit.near", False)] == [(one["event"], "id" in one) for one in events[2:]]
         assert "4.9" == json.loads(events[3]["data"])["rate"]
         await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_that_begins_now_says_first_what_to_resume_after(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        stream = Listening(world, "ann")
+        async with asyncio.timeout(SOON_S):
+            while "id: " not in stream.text:
+                await asyncio.sleep(0)
+        await stream.leave()
+        following = Messages()
+        assert [] == list(following.feed(stream.text.encode()))
+        assert 2 == following.last
+        await world.place("ann", "h100", "1")  # while nobody listens
+        again = Listening(world, "ann", headers={"last-event-id": str(following.last)})
+        assert ["3", "4"] == [one["id"] for one in await again.until(2)]
+        await again.leave()
 
     with_service(tmp_path / "data", story)
 

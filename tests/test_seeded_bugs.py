@@ -35,7 +35,7 @@ def test_a_seeded_bug_is_noticed(bug: SeededBug, tmp_path: Path) -> None:
     shutil.copytree(SOURCES, tmp_path / "laissez", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     (tmp_path / "laissez" / "market" / f"{bug.module}.py").write_text(text_of(bug).replace(bug.right, bug.wrong))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LAISSEZ_MARKET": "interpreted"}
-    arguments = ["check", "market", "--histories", str(HISTORIES), "--seed", "1", "--jobs", "1", "--no-shrink"]
+    arguments = ["check", "market", "--histories", str(HISTORIES), "--seed", str(bug.seed), "--jobs", "1", "--no-shrink"]
     checked = subprocess.run([sys.executable, "-c", CHECK, *arguments], env=environment, capture_output=True, text=True, check=False)
     assert 1 == checked.returncode, checked.stdout + checked.stderr
     assert "laissez check market --histories 1 --seed" in checked.stdout, checked.stderr

@@ -68,14 +68,14 @@ def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_dur
         secret = live.world.new_secret("ann", "read", "trade")
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked:
-            ending = asyncio.create_task(revoked.end())
+            ending, heard_before = asyncio.create_task(revoked.end()), revoked.frames
             with held_up(desk):
                 desk.enter(OPERATOR, "", "", RevokeKey(id))
                 position = desk.position
                 await revoked.say(place("late", "h100", "1"))
                 await asyncio.sleep(0.02)
                 await many_turns()
-                assert not ending.done() and position == desk.position
+                assert (heard_before, position) == (revoked.frames, desk.position)
             code, heard = await ending
             assert (4401, ["key_revoked"]) == (code, [message["reason"] for message in heard])
 

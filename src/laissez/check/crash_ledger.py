@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from laissez.check.crash_finding import Finding
+from laissez.service.http.orders import PART
 
 Json: TypeAlias = dict[str, Any]
 
@@ -53,7 +54,7 @@ class Asked(msgspec.Struct, eq=False):
     def ids(self) -> list[str]:
         """The ids under which the journal keeps its commands."""
         count = len(self.command["commands"]) if self.kind == "batch" else self.command["count"] if self.kind == "run" else 1
-        return [self.id, *(f"{self.id}#{index}" for index in range(1, count))]
+        return [self.id, *(f"{self.id}{PART}{index}" for index in range(1, count))]
 
     def __str__(self) -> str:
         return f"{self.holder}'s request {self.id} ({msgspec.json.encode(self.command).decode()})"

@@ -102,7 +102,7 @@ class Desk:
 
     def check_open(self) -> None:
         if self.failure is not None:
-            raise ProblemError(Code.JOURNAL_FAILED, self.failure)
+            raise failed()
         if self.stopping:
             raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
 
@@ -116,33 +116,34 @@ class Desk:
             kept = self._allowances[holder] = Allowance(per_second, burst, self.clock.now())
         return kept
 
-    def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"") -> Result:
+    def enter(
+        self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None
+    ) -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
 
-        `origin` is told of its own events in its reply, or before its refusal, so they are not sent to it again.
+        `origin` is told of its own events in its reply, or before its refusal, so they are not sent to it again. `at` is now, unless given.
         """
         request = Request(who, by, id, body, command)
         if id:
             seq = self.remembered.find(who, id)
             if seq is not None:
                 return Result(self._first_time(seq, request), True)
-        return Result(self._apply(request, origin), False)
+        return Result(self._apply(request, origin, self.clock.now() if at is None else at), False)
 
-    def _apply(self, request: Request, origin: Follower | None) -> Applied:
-        at = self.clock.now()
+    def _apply(self, request: Request, origin: Follower | None, at: int) -> Applied:
         packed = _packed(request)
         try:
             applied = self.exchange.apply(at, request)
             entry = Entry(at, packed, pack(applied.outcome))
         except BaseException as error:  # a bug: what is in memory may be half done, and must not go on
-            self._fail(f"the service met a bug and stopped: {error!r}")
+            self._fail(_bug(error))
             raise
         try:
             seq = self._commit.put(entry, applied.documents)
         except BaseException as error:  # it was applied and will not be stored: what is in memory is ahead for good
             self._fail(str(error))
             if isinstance(error, JournalFailed):
-                raise ProblemError(Code.JOURNAL_FAILED, str(error)) from error
+                raise failed() from error
             raise
         if self.position == self.durable:
             self._waiting_since = self._loop.time()
@@ -204,7 +205,7 @@ class Desk:
 
     def check_journal(self) -> None:
         if self.failure is not None:
-            raise ProblemError(Code.JOURNAL_FAILED, self.failure)
+            raise failed()
 
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
         """A holder's events after number `n`, as far as they have happened when this is called, and at most `most` of them."""
@@ -250,6 +251,11 @@ class Desk:
         """The number of a holder's latest event that is stored: all that anybody may have been told."""
         return self.latest(holder) - self.history.happened_after(holder, self.durable)
 
+    @property
+    def stored_at(self) -> int:
+        """When the last entry was made that is durable."""
+        return self._journal.last_at
+
     def account(self, principal: Principal) -> Account:
         return self.exchange.accounts[principal.holder]
 
@@ -284,7 +290,7 @@ class Desk:
         try:
             self._let_out(seq)
         except BaseException as error:  # a bug: some may have heard and others not
-            self._fail(f"the service met a bug and stopped: {error!r}")
+            self._fail(_bug(error))
             raise
 
     def _let_out(self, seq: int) -> None:
@@ -314,7 +320,7 @@ class Desk:
         waiting, self._outbox = self._outbox, deque()
         for _, deliver, message in waiting:
             if deliver is _resolve and not message.done():
-                message.set_exception(ProblemError(Code.JOURNAL_FAILED, reason))
+                message.set_exception(failed())
         self.on_failure(reason)
 
     def close(self) -> None:
@@ -327,6 +333,17 @@ class Desk:
 
 def _end_revoked(follower: Follower) -> None:
     follower.end(CLOSE_UNAUTHENTICATED, "key_revoked")
+
+
+def failed() -> ProblemError:
+    """For whoever asks. The reason is the operator's: it may tell how many commands all tenants together have sent."""
+    why = "the service cannot store anything until it is started again; what was not acknowledged may or may not be kept: then send it again"
+    return ProblemError(Code.JOURNAL_FAILED, why)
+
+
+def _bug(error: BaseException) -> str:
+    """Only its kind: what it says may be about anybody. The log has all of it."""
+    return f"the service met a bug and stopped: {type(error).__name__}; the log says where"
 
 
 def _packed(request: Request) -> bytes:

@@ -74,10 +74,10 @@ def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
 
 def check_new_tenant(accounts: dict[str, Account], command: CreateTenant) -> None:
     name = command.name
-    if not 1 <= len(name) <= TENANT_NAME_MAX or not name.isprintable() or name != name.strip() or name == OPERATOR or "/" in name:
+    if not 1 <= len(name) <= TENANT_NAME_MAX or not name.isprintable() or name != name.strip() or name in (OPERATOR, ".", "..") or "/" in name:
         raise Turned(
             "tenant_invalid",
-            f"{name[:TENANT_NAME_MAX]!r} is no tenant's name: expected 1 to 200 printable characters without '/', and not 'operator'",
+            f"{name[:TENANT_NAME_MAX]!r} is no tenant's name: expected 1 to 200 printable characters without '/', and not 'operator', '.' or '..'",
         )
     if name in accounts:
         raise Turned(Code.CONFLICT, f"there is a tenant {name!r} already")
@@ -112,4 +112,6 @@ def key_to_revoke(keys: dict[str, KeyRecord], command: RevokeKey) -> KeyRecord:
     record = keys.get(command.key)
     if record is None or record.revoked_at is not None:
         raise Turned(Code.NOT_FOUND, f"there is no live key {command.key!r}")
+    if "operate" in record.scopes and sum("operate" in key.scopes for key in keys.values() if key.revoked_at is None) == 1:
+        raise Turned(Code.CONFLICT, f"{record.id} is the operator's last key: issue another one first")
     return record

@@ -30,9 +30,10 @@ log = logging.getLogger("laissez.upkeep")
 def cancel_orphans(desk: Desk) -> int:
     """Orders that were to go with their session, when the server stopped before the session could end."""
     orphans = [(account.name, name) for account in desk.exchange.accounts.values() for name, order in account.orders.items() if order.of_session]
-    for tenant, order in orphans:
-        desk.enter(tenant, SERVICE, "", CancelOrder(order))
-    return len(orphans)
+    # As of the last thing that was stored: the sessions were gone then, and nothing may have been won for them since.
+    then = max(desk.exchange.market.now, desk.stored_at)
+    ends = [desk.enter(tenant, SERVICE, "", CancelOrder(order), at=then) for tenant, order in orphans]
+    return sum(end.applied.outcome.refused is None for end in ends)
 
 
 async def end_holds(desk: Desk) -> None:

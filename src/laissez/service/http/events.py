@@ -70,6 +70,7 @@ class Stream:
         self._queue: list[bytes] = []
         self._queued_bytes = 0
         self._missed: list[bytes] = []  # before it was opened; not bounded like what waits, since it is all there at once
+        self._bookmark = b""  # an id without data: what to resume after if the stream breaks before its first event
         self._wake = asyncio.Event()
         self._over = asyncio.Event()
         self._reason = ""
@@ -81,6 +82,8 @@ class Stream:
         self._places.enter(self._holder, self._places_max)
         desk = self._desk
         desk.follow(self._holder, self)
+        if after is None:
+            self._bookmark = b"id: %d\n\n" % desk.latest(self._holder)
         try:
             missed = [] if after is None else await desk.events_after(self._holder, after)
             await desk.all_durable()
@@ -105,7 +108,7 @@ class Stream:
     async def _send_all(self, send: Send) -> None:
         headers = [(b"content-type", STREAM.encode()), *EVERY]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": BEAT, "more_body": True})
+        await send({"type": "http.response.body", "body": BEAT + self._bookmark, "more_body": True})
         most = self._desk.limits.outbound_messages_max
         for first in range(0, len(self._missed), most):
             await send({"type": "http.response.body", "body": b"".join(self._missed[first : first + most]), "more_body": True})

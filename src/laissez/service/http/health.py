@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from laissez.service.desk import failed
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.market import all_owed
 from laissez.service.metrics import CONTENT_TYPE
@@ -17,7 +18,7 @@ def alive(call: Call) -> Answer:
 
 def ready(call: Call) -> Answer:
     if call.desk.failure is not None:
-        return Answer(Health("failed", call.desk.failure), status=UNAVAILABLE)
+        return Answer(Health("failed", failed().detail), status=UNAVAILABLE)
     if call.desk.stopping:
         return Answer(Health("stopping", "the server is being stopped"), status=UNAVAILABLE)
     return Answer(Health("ok", "requests are taken"))
