@@ -116,9 +116,7 @@ class Desk:
             kept = self._allowances[holder] = Allowance(per_second, burst, self.clock.now())
         return kept
 
-    def enter(
-        self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None
-    ) -> Result:
+    def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
 
         `origin` is told of its own events in its reply, or before its refusal, so they are not sent to it again. `at` is now, unless given.
