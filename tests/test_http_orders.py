@@ -250,13 +250,31 @@ def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_reading_is_not_counted(tmp_path: Path) -> None:
+def test_questions_are_counted_apart_from_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
+        for _ in range(2):
+            assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
+        turned = await world.ask("ann", "GET", "/v1/orders")
+        assert (429, "rate_limited") == (turned.status_code, turned.json()["code"])
+        assert "questions per second" in turned.json()["detail"]
+        assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
         for _ in range(5):
-            answer = await world.ask("ann", "GET", "/v1/orders")
-            assert 200 == answer.status_code and "ratelimit-limit" not in answer.headers
+            assert 200 == (await world.ask("operator", "GET", "/v1/orders")).status_code
+        world.passing.pass_us(1_000_000)
+        assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
 
-    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=1))
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
+
+
+def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(100):
+            await world.place("ann", "h100", "0")
+        for path, left in (("/v1/prices?scope=h100", 199), ("/v1/orders", 197), ("/v1/me", 196), ("/v1/leases", 194)):
+            assert 200 == (await world.ask("ann", "GET", path)).status_code
+            assert left == world.desk._questions["ann"].remaining
+
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=200))
 
 
 def test_a_desk_with_too_much_waiting_turns_commands_away(tmp_path: Path) -> None:
@@ -276,7 +294,7 @@ def test_a_desk_that_stops_or_failed_says_so(tmp_path: Path) -> None:
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         world.desk.stopping = False
         assert 200 == (await world.ask(None, "GET", "/readyz")).status_code
-        world.desk._fail("the disk is full")
+        world.desk.fail("the disk is full")
         for method, path in (("DELETE", "/v1/orders/ord_x"), ("GET", "/v1/orders"), ("GET", "/v1/events")):
             answer = await world.ask("ann", method, path)
             assert (503, "journal_failed") == (answer.status_code, answer.json()["code"])

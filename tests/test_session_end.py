@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,10 @@ from laissez.service.forms import FORMS
 from laissez.service.keyring import authenticate
 from laissez.service.reading import read_alternatives
 from laissez.service.session import Session
+from laissez.service.upkeep import cancel_orphans
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON
-from live_world import Live, eventually, many_turns, place, with_live
+from live_world import SOON_S, Live, eventually, many_turns, place, with_live
 from service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once
@@ -133,6 +135,24 @@ def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(t
         session.leave()
 
     with_service(tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=10))
+
+
+def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_being_stored(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        desk, stored = world.desk, threading.Event()
+        blocked = Placed(read_alternatives((Alternative("a100", "1"),)), of_session=True)
+        desk.enter("bob", "", "", Placed(read_alternatives((Alternative("a100", "9"),))))
+        desk.enter("ann", "", "", blocked)
+        await desk.all_durable()
+        append = desk._journal.append
+        desk._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
+        desk.enter("ann", "", "", CancelOrder("ord_x"))  # later than anything the market knows of
+        assert 1 == cancel_orphans(desk)
+        stored.set()
+        await desk.all_durable()
+        assert desk.failure is None and 0 == desk.exchange.accounts["ann"].open_orders
+
+    with_service(tmp_path / "data", story)
 
 
 def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from laissez.service import upkeep
+from laissez.service import snapshotter
 from laissez.service.settings import Journal as JournalSettings
-from laissez.service.upkeep import Snapshotter
+from laissez.service.snapshotter import Snapshotter
 from live_world import eventually
 from service_world import World, with_service
 
@@ -34,7 +34,7 @@ def died(*_: Any) -> NoReturn:
 def test_snapshots_go_on_after_one_that_could_not_be_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_LOOK_S", 0.001)
+    monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.001)
 
     async def story(world: World) -> None:
         journal = world.desk._journal
@@ -51,10 +51,10 @@ def test_snapshots_go_on_after_one_that_could_not_be_taken(
             elif fault == "no files for the journal":
                 patched.setattr(journal, "reader", no_files)
             else:
-                patched.setattr(upkeep, "_write_snapshot", died)
+                patched.setattr(snapshotter, "_write_snapshot", died)
                 patched.setattr(journal, "reader", late_reader)
             running = asyncio.create_task(taker.run())
-            await eventually(lambda: upkeep.NOT_WRITTEN in caplog.text or running.done())
+            await eventually(lambda: snapshotter.NOT_WRITTEN in caplog.text or running.done())
         assert not running.done() and 0 == taker.taken
         await world.place("ann", "h100", "1")
         await eventually(lambda: taker.taken > 0 or running.done())

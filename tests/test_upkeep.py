@@ -12,12 +12,13 @@ import pytest
 
 from laissez.journal import snapshots
 from laissez.journal.verify import verify
-from laissez.service import upkeep
+from laissez.service import snapshotter, upkeep
 from laissez.service.commands import CancelOrder
 from laissez.service.opening import Replaying, open_folder
 from laissez.service.settings import Books, Limits
 from laissez.service.settings import Journal as JournalSettings
-from laissez.service.upkeep import Bookkeeper, Snapshotter, end_holds
+from laissez.service.snapshotter import Snapshotter
+from laissez.service.upkeep import Bookkeeper, end_holds
 from laissez.wire.times import format_time
 from live_world import SOON_S, Live, eventually, place, with_live
 from service_world import HOUR_US, World, with_service
@@ -158,7 +159,7 @@ def kept_in(folder: Path) -> list[int]:
 
 
 def test_snapshots_are_taken_in_a_copy_verified_and_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_LOOK_S", 0.005)
+    monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.005)
     data = tmp_path / "data"
     taken: list[int] = []
 

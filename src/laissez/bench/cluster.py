@@ -19,7 +19,7 @@ from laissez.service.desk import Desk
 from laissez.service.keyring import TENANT_SCOPES, new_key
 from laissez.service.settings import Journal as JournalSettings
 from laissez.service.settings import Limits
-from laissez.service.upkeep import Snapshotter
+from laissez.service.snapshotter import Snapshotter
 from laissez.wire.requests import Caps
 
 FLOOR = 2_000_000

@@ -33,7 +33,7 @@ class GroupCommit:
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._last = journal.last
-        self._last_at = journal.last_at
+        self.last_at = journal.last_at  # of the last entry that was put
         self._waiting: list[tuple[Entry, Sequence[Document]]] = []
         self._asleep = False
         self._closing = False
@@ -52,10 +52,10 @@ class GroupCommit:
             raise JournalFailed(str(self.failed)) from self.failed
         if self._closing:
             raise JournalFailed(f"the journal in {self._journal.folder} is being closed")
-        if entry.at < self._last_at:
-            raise ValueError(f"time never falls in a journal: an entry at {entry.at} cannot follow one at {self._last_at}")
+        if entry.at < self.last_at:
+            raise ValueError(f"time never falls in a journal: an entry at {entry.at} cannot follow one at {self.last_at}")
         self._last += 1
-        self._last_at = entry.at
+        self.last_at = entry.at
         self._waiting.append((entry, documents))
         if self._asleep:
             self._asleep = False

@@ -1,4 +1,4 @@
-"""How many commands a tenant may send: so many per second on average, so many at once."""
+"""How many commands a tenant may send, and how many questions it may ask: so many per second on average, so many at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ SECOND_US = 1_000_000
 class Allowance:
     """A token bucket in whole numbers: one command costs a second's worth of microseconds divided by the rate."""
 
-    __slots__ = ("_at", "_left", "burst", "per_second")
+    __slots__ = ("_at", "_left", "_what", "burst", "per_second")
 
-    def __init__(self, per_second: int, burst: int, now: int) -> None:
+    def __init__(self, per_second: int, burst: int, now: int, what: str = "commands") -> None:
+        self._what = what
         self.per_second = per_second
         self.burst = burst
         self._left = burst * SECOND_US
@@ -38,4 +39,4 @@ class Allowance:
         return missing / self.per_second / SECOND_US
 
     def _words(self, count: int) -> str:
-        return f"you may send {self.per_second} commands per second and {self.burst} at once; {count} more now are too many"
+        return f"you may send {self.per_second} {self._what} per second and {self.burst} at once; {count} more now are too many"

@@ -32,6 +32,8 @@ from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
+ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
+
 
 class Follower(Protocol):
     """A session or stream that follows a holder's events."""
@@ -84,6 +86,7 @@ class Desk:
         self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
         self._followers: dict[str, list[Follower]] = {}
         self._allowances: dict[str, Allowance] = {}
+        self._questions: dict[str, Allowance] = {}
         self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
         self._waiting_since = 0.0  # when the first command that is not durable was applied, or a little later
         self.position = journal.last  # the last entry applied
@@ -106,14 +109,26 @@ class Desk:
         if self.stopping:
             raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
 
+    def admit_question(self, principal: Principal, lists: bool) -> None:
+        """May this holder ask something now? A list of what it has costs more the more it has."""
+        self.check_journal()
+        if principal.holder != OPERATOR:
+            account = self.account(principal)
+            cost = 1 + (account.open_orders + len(account.leases)) // ITEMS_PER_QUESTION if lists else 1
+            allowance = self._allowance(self._questions, principal.holder, "questions")
+            allowance.take(min(cost, max(allowance.burst, 1)), self.clock.now())
+
     def allowance(self, holder: str) -> Allowance:
-        """A tenant's own, by its caps where they are set."""
+        """A tenant's own for commands, by its caps where they are set."""
+        return self._allowance(self._allowances, holder, "commands")
+
+    def _allowance(self, allowances: dict[str, Allowance], holder: str, what: str) -> Allowance:
         caps = self.exchange.accounts[holder].caps
         per_second = self.limits.commands_per_second if caps.commands_per_second is None else caps.commands_per_second
         burst = self.limits.commands_burst if caps.commands_burst is None else caps.commands_burst
-        kept = self._allowances.get(holder)
+        kept = allowances.get(holder)
         if kept is None or kept.per_second != per_second or kept.burst != burst:
-            kept = self._allowances[holder] = Allowance(per_second, burst, self.clock.now())
+            kept = allowances[holder] = Allowance(per_second, burst, self.clock.now(), what)
         return kept
 
     def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
@@ -134,12 +149,12 @@ class Desk:
             applied = self.exchange.apply(at, request)
             entry = Entry(at, packed, pack(applied.outcome))
         except BaseException as error:  # a bug: what is in memory may be half done, and must not go on
-            self._fail(_bug(error))
+            self.fail(_bug(error))
             raise
         try:
             seq = self._commit.put(entry, applied.documents)
         except BaseException as error:  # it was applied and will not be stored: what is in memory is ahead for good
-            self._fail(str(error))
+            self.fail(str(error))
             if isinstance(error, JournalFailed):
                 raise failed() from error
             raise
@@ -250,9 +265,9 @@ class Desk:
         return self.latest(holder) - self.history.happened_after(holder, self.durable)
 
     @property
-    def stored_at(self) -> int:
-        """When the last entry was made that is durable."""
-        return self._journal.last_at
+    def last_at(self) -> int:
+        """The time of the last entry, durable or not: no later one may have an earlier time."""
+        return self._commit.last_at
 
     def account(self, principal: Principal) -> Account:
         return self.exchange.accounts[principal.holder]
@@ -288,7 +303,7 @@ class Desk:
         try:
             self._let_out(seq)
         except BaseException as error:  # a bug: some may have heard and others not
-            self._fail(_bug(error))
+            self.fail(_bug(error))
             raise
 
     def _let_out(self, seq: int) -> None:
@@ -308,9 +323,9 @@ class Desk:
 
     def _not_stored(self, failure: JournalFailed) -> None:
         """In the journal's thread."""
-        self._loop.call_soon_threadsafe(self._fail, str(failure))
+        self._loop.call_soon_threadsafe(self.fail, str(failure))
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, reason: str) -> None:
         """From here on nothing is taken and nothing that waits is sent."""
         if self.failure is not None:
             return

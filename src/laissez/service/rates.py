@@ -20,8 +20,9 @@ PPM = 1_000_000
 class Level(msgspec.Struct, frozen=True, gc=False):
     lease: str
     leaf: str
-    rate: int
+    rate: int  # what it is charged
     limit: int | None
+    pressing: int  # what presses on it: more than it is charged while a hold caps that, and what counts once the hold is over
 
 
 class RateWatch:
@@ -37,9 +38,9 @@ class RateWatch:
         for level in levels:
             if self._told.get(level.lease) != level.rate:
                 notices.append(RateChanged(format_time(at), level.lease, level.leaf, price(level.rate), optional_price(level.limit)))
-            if level.limit is not None and self._is_near(level.rate, level.limit):
+            if level.limit is not None and self._is_near(level.pressing, level.limit):
                 if level.lease not in self._warned:
-                    notices.append(LimitNear(format_time(at), level.lease, level.leaf, price(level.rate), price(level.limit)))
+                    notices.append(LimitNear(format_time(at), level.lease, level.leaf, price(level.pressing), price(level.limit)))
                 self._warned.add(level.lease)
             else:
                 self._warned.discard(level.lease)
@@ -58,5 +59,5 @@ def levels(market: Market, account: Account) -> list[Level]:
         if record.ended_at is None:
             lease = market.lease(record.leaf)
             assert lease is not None
-            found.append(Level(name, record.leaf, lease.charged, lease.limit))
+            found.append(Level(name, record.leaf, lease.charged, lease.limit, lease.rate))
     return found

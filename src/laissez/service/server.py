@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -25,6 +26,7 @@ from laissez.service.places import Places
 from laissez.service.sampling import sample_rates
 from laissez.service.session import Sessions
 from laissez.service.settings import Settings
+from laissez.service.snapshotter import Snapshotter
 from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 
@@ -116,7 +118,7 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
 async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal: Journal, on_ready: OnReady | None) -> int:
     places = Places()
     sessions = Sessions(desk, places)
-    snapshotter = upkeep.Snapshotter(desk, journal, settings.journal)
+    snapshotter = Snapshotter(desk, journal, settings.journal)
     config = uvicorn_config(settings, make_app(desk, settings, places, sessions))
 
     async def before_stop() -> None:
@@ -151,7 +153,7 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
         )
     ]
     for task in tasks:
-        task.add_done_callback(_note_end)
+        task.add_done_callback(partial(_note_end, desk))
     address = "http://{}:{}".format(*listening.getsockname()[:2])
     if on_ready is not None:
         await on_ready(desk, address)
@@ -176,11 +178,12 @@ async def _all_left(places: Places) -> None:
                 await asyncio.sleep(FAREWELL_LOOK_S)
 
 
-def _note_end(task: asyncio.Task[None]) -> None:
-    """They run for ever; one that ends by itself met a bug, or a journal that has failed, which is told elsewhere."""
+def _note_end(desk: Desk, task: asyncio.Task[None]) -> None:
+    """They run for ever; one that ends by itself met a bug, and the service must not go on without it, or a journal that has failed already."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, ProblemError):
-        log.critical("a task of the server ended: restart it", exc_info=error)
+        log.critical("a task of the server ended", exc_info=error)
+        desk.fail(f"a task of the server ended with {type(error).__name__}")
 
 
 def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:

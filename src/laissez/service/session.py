@@ -122,6 +122,7 @@ class Session:
         if "read" not in self._principal.scopes:
             raise ProblemError(Code.FORBIDDEN, f"your key may not read: it has {', '.join(sorted(self._principal.scopes))}")
         tenant = None if self._principal.is_operator else holder
+        desk.admit_question(self._principal, lists=type(message) is not asked.AskQuote)
         if type(message) is asked.AskQuote:
             return sent.QuoteReply(id=message.id, quote=views.quote_view(desk.exchange, tenant, message.scope, desk.clock.now()))
         if tenant is None:

@@ -110,6 +110,8 @@ class _Ready:
         call.last_event_id = None if last is None else last.decode("latin-1")
         if self._limited:
             call.key = incoming.read_key(headers)
+        elif call.principal is not NOBODY:
+            self._desk.admit_question(call.principal, lists=self._operation.paged and "scope" not in call.query)
         if self._decoder is not None:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
