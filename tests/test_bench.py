@@ -60,7 +60,7 @@ def test_nonsense_sizes_are_refused() -> None:
 @pytest.mark.once
 def test_every_load_of_the_service_is_answered_and_durable() -> None:
     begun: list[str] = []
-    rows = service.measure(list(service.LOADS), 0.5, begun.append, leaves=200, tenants=20)
+    rows = service.measure(list(service.LOADS), 0.2, begun.append, leaves=200, tenants=20)
     assert ["making the market", *service.LOADS] == begun
     assert list(service.LOADS) == [row.load for row in rows]
     for row in rows:
@@ -78,7 +78,7 @@ def test_recovery_replays_what_came_after_the_snapshot() -> None:
 @pytest.mark.slow
 @pytest.mark.once
 def test_the_soak_reads_the_servers_memory_along_the_way() -> None:
-    found = soak.measure(0.05, 500, lambda _: None, leaves=200, tenants=20)
+    found = soak.measure(0.02, 500, lambda _: None, leaves=200, tenants=20)
     assert len(found.megabytes) >= soak.READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0 and found.growth > 0
 
 

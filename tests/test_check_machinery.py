@@ -27,6 +27,8 @@ from laissez.market.commands import Alternative, CloseBooks, Command, PlaceOrder
 from laissez.market.events import Event, LeaseEnded, OrderPlaced
 from laissez.market.reasons import EndReason, Reason
 
+pytestmark = pytest.mark.once
+
 SEEDS = range(300)
 
 

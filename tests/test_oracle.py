@@ -48,6 +48,8 @@ from laissez.market.events import (
 )
 from laissez.market.reasons import EndReason, Reason
 
+pytestmark = pytest.mark.once
+
 HALF_PPM = 500_000
 
 
