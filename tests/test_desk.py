@@ -13,10 +13,9 @@ import pytest
 from laissez.journal import Document, Entry, Journal
 from laissez.service.allowance import Allowance
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, CancelOrder, Request
+from laissez.service.commands import OPERATOR, SERVICE, CancelOrder, Request
 from laissez.service.keyring import Principal
 from laissez.service.settings import Limits
-from laissez.service.upkeep import SERVICE
 from laissez.wire.problems import ProblemError
 from live_world import SOON_S, Live, events_of, eventually, many_turns, place, with_live
 from service_world import World, with_service

@@ -15,6 +15,9 @@ from laissez.wire.requests import Caps
 OPERATOR = "operator"  # the one holder of keys that is no tenant; the market lets no tenant have this name
 
 
+SERVICE = "service"  # who made a request that nobody's key made
+
+
 class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order", omit_defaults=True):
     """`of_session`: it is cancelled when the session that placed it ends."""
 

@@ -17,10 +17,11 @@ from typing import Any, Protocol
 import msgspec
 
 from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed
+from laissez.market.commands import AdvanceTime
 from laissez.service.accounts import Account
 from laissez.service.allowance import Allowance
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, Command, Request, RevokeKey
+from laissez.service.commands import OPERATOR, SERVICE, Command, Request, RevokeKey
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
@@ -112,11 +113,18 @@ class Desk:
     def admit_question(self, principal: Principal, lists: bool) -> None:
         """May this holder ask something now? A list of what it has costs more the more it has."""
         self.check_journal()
+        self.end_holds()
         if principal.holder != OPERATOR:
             account = self.account(principal)
             cost = 1 + (account.open_orders + len(account.leases)) // ITEMS_PER_QUESTION if lists else 1
             allowance = self._allowance(self._questions, principal.holder, "questions")
             allowance.take(min(cost, max(allowance.burst, 1)), self.clock.now())
+
+    def end_holds(self) -> None:
+        """Let time pass if a hold is over: whoever looks now must not see it last."""
+        deadline = self.exchange.market.next_deadline()
+        if deadline is not None and deadline <= self.clock.now():
+            self.enter(OPERATOR, SERVICE, "", AdvanceTime())
 
     def allowance(self, holder: str) -> Allowance:
         """A tenant's own for commands, by its caps where they are set."""

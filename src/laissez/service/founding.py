@@ -12,11 +12,10 @@ from typing import Literal
 from laissez.journal.disk import keep
 from laissez.market import Topology, TopologyError, parse_topology
 from laissez.service import opening
-from laissez.service.commands import OPERATOR, IssueKey
+from laissez.service.commands import OPERATOR, SERVICE, IssueKey
 from laissez.service.desk import Desk
 from laissez.service.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
 from laissez.service.settings import Settings
-from laissez.service.upkeep import SERVICE
 from laissez.wire.problems import ProblemError
 
 KEYS = "keys"  # the folder of first keys, inside the data folder

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from laissez.market import Alternative, Topology
 from laissez.market.commands import SetFloor
-from laissez.service.commands import OPERATOR, Command, CreateTenant, PlaceOrder
+from laissez.service.commands import OPERATOR, SERVICE, Command, CreateTenant, PlaceOrder
 from laissez.service.desk import Desk
 from laissez.service.founding import issue_first_key
-from laissez.service.upkeep import SERVICE
 from laissez.wire.problems import ProblemError
 from laissez.wire.requests import Caps
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.market.commands import AdvanceTime, CloseBooks
-from laissez.service.commands import OPERATOR, CancelOrder
+from laissez.market.commands import CloseBooks
+from laissez.service.commands import OPERATOR, SERVICE, CancelOrder
 from laissez.service.desk import Desk
 from laissez.service.settings import Books
 
 HOUR_US = 3_600_000_000
-SERVICE = "service"  # who made a request that nobody's key made
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
 
@@ -27,9 +26,8 @@ def cancel_orphans(desk: Desk) -> int:
 async def end_holds(desk: Desk) -> None:
     while True:
         await asyncio.sleep(HOLDS_EVERY_S)
-        deadline = desk.exchange.market.next_deadline()
-        if deadline is not None and deadline <= desk.clock.now() and desk.failure is None:
-            desk.enter(OPERATOR, SERVICE, "", AdvanceTime())
+        if desk.failure is None:
+            desk.end_holds()
 
 
 class Bookkeeper:
