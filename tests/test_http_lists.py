@@ -121,3 +121,18 @@ def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(tm
             assert 404 == (await world.ask("operator", "GET", path, params={"tenant": "moon"})).status_code
 
     with_service(tmp_path / "data", story)
+
+
+def test_whoever_looks_sees_no_hold_that_is_over(tmp_path: Path) -> None:
+    """Nobody lets time pass but the question itself: the first look after the end of a hold finds it ended."""
+
+    async def story(world: World) -> None:
+        await world.ask("operator", "PUT", f"/v1/controls/{LEAVES[0]}", {"hold_s": 5})
+        won = await world.place("ann", LEAVES[0], "2")
+        waiting = await world.place("bob", LEAVES[0], "3")
+        assert ("filled", "open") == (won["state"], waiting["state"])
+        world.passing.pass_us(5_000_000)
+        assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
+        assert [LEAVES[0]] == [lease["leaf"] for lease in (await world.ask("bob", "GET", "/v1/leases")).json()["data"]]
+
+    with_service(tmp_path, story)
