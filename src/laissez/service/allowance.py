@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from laissez.wire.problems import Code, ProblemError
-
-SECOND_US = 1_000_000
+from laissez.wire.times import SECOND_US
 
 
 class Allowance:

@@ -25,7 +25,7 @@ from laissez.service.commands import OPERATOR, SERVICE, Command, Request, Revoke
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
-from laissez.service.outcomes import Applied, Outcome, pack, read_outcome
+from laissez.service.outcomes import Applied, numbered, pack, read_outcome
 from laissez.service.rates import RateWatch
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
@@ -383,10 +383,3 @@ def _resolve(future: asyncio.Future[None]) -> None:
 def digest(commands: Sequence[Command]) -> bytes:
     """Tells two requests of several commands under one id apart."""
     return hashlib.blake2b(pack(commands), digest_size=8).digest()
-
-
-def numbered(outcome: Outcome, holder: str) -> tuple[Numbered, ...]:
-    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
-    if holder == OPERATOR:
-        return tuple([Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)])
-    return tuple([Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder])

@@ -17,8 +17,7 @@ from laissez.service.history import History
 from laissez.service.outcomes import read_addressees
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
-
-HOUR_US = 3_600_000_000
+from laissez.wire.times import HOUR_US
 
 read_asker = msgspec.msgpack.Decoder(Asker).decode
 

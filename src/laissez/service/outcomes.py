@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from laissez.journal import Document
-from laissez.wire.events import Event
+from laissez.service.commands import OPERATOR
+from laissez.wire.events import Event, Numbered
 
 
 class Told(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -50,3 +51,18 @@ class Addressees(msgspec.Struct, array_like=True, frozen=True, gc=False):
 pack = msgspec.msgpack.Encoder().encode
 read_outcome = msgspec.msgpack.Decoder(Outcome).decode
 read_addressees = msgspec.msgpack.Decoder(Addressees).decode
+
+
+def numbered(outcome: Outcome, holder: str) -> tuple[Numbered, ...]:
+    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
+    if holder == OPERATOR:
+        return tuple([Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)])
+    return tuple([Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder])
+
+
+def numbered_one(outcome: Outcome, index: int, holder: str) -> Numbered:
+    """One of them, which must be the holder's to see."""
+    told = outcome.told[index]
+    if holder == OPERATOR:
+        return Numbered(outcome.first + index, told.event, told.tenant)
+    return Numbered(told.n, told.event)

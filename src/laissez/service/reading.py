@@ -12,8 +12,8 @@ from laissez.service import commands
 from laissez.wire import requests as wire
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import SECOND_US
 
-SECOND_US = 1_000_000
 NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)  # characters: of the longest path. What is refused is stored too, so nobody may send names at will
 
 price = parse_price

@@ -18,7 +18,7 @@ from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS, Form
 from laissez.service.keyring import Principal, authenticate
-from laissez.service.outcomes import Applied
+from laissez.service.outcomes import Applied, numbered, numbered_one
 from laissez.service.places import Places
 from laissez.service.rates import RateWatch
 from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_fraction
@@ -105,7 +105,7 @@ class Session:
             return [*first, self._refused(message.id, ProblemError(refused.code, refused.detail))]
         if self._placed is not None:
             self._note_placed(applied)
-        return [self._form.encode(sent.Reply(id=message.id, events=views.numbered(applied, principal.holder)))]
+        return [self._form.encode(sent.Reply(id=message.id, events=numbered(applied.outcome, principal.holder)))]
 
     def _all_told(self, applied: Applied) -> list[bytes]:
         """The events that are the holder's to see, each as a message of its own."""
@@ -162,7 +162,7 @@ class Session:
         self._connection.attach(self)
 
     def told(self, applied: Applied, index: int) -> bytes:
-        one = views.numbered_one(applied, index, self._principal.holder)
+        one = numbered_one(applied.outcome, index, self._principal.holder)
         if self._placed is not None and isinstance(one.event, told.LeaseStarted | told.OrderCancelled):
             self._placed.discard(one.event.order)
         return self._form.encode(sent.EventSent(told=one))

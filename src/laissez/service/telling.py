@@ -11,10 +11,9 @@ from laissez.market.commands import Band as MarketBand
 from laissez.market.money import format_price
 from laissez.service.accounts import Account
 from laissez.wire import events as wire
-from laissez.wire.times import format_time
+from laissez.wire.times import SECOND_US, format_time
 
 price = format_price
-SECOND_US = 1_000_000
 
 
 def optional_price(micro: int | None) -> str | None:

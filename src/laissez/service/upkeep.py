@@ -8,8 +8,8 @@ from laissez.market.commands import CloseBooks
 from laissez.service.commands import OPERATOR, SERVICE, CancelOrder
 from laissez.service.desk import Desk
 from laissez.service.settings import Books
+from laissez.wire.times import HOUR_US
 
-HOUR_US = 3_600_000_000
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
 

@@ -14,33 +14,14 @@ from laissez.market.money import dollars
 from laissez.market.reasons import Reason
 from laissez.service.accounts import Account, KeyRecord, LeaseRecord
 from laissez.service.commands import OPERATOR
-from laissez.service.desk import numbered as numbered_events
 from laissez.service.exchange import Exchange
-from laissez.service.outcomes import Applied
 from laissez.service.telling import in_force, optional_price, optional_time, price
-from laissez.wire.events import Numbered
 from laissez.wire.ids import instance_of_order
 from laissez.wire.problems import ProblemError
 from laissez.wire.times import format_time
 from laissez.wire.views import Instance, Key, Lease, Order, PriceHistory, PriceSegment, Quote, Tenant
 
 SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
-
-
-# -- what happened
-
-
-def numbered(applied: Applied, holder: str) -> tuple[Numbered, ...]:
-    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
-    return numbered_events(applied.outcome, holder)
-
-
-def numbered_one(applied: Applied, index: int, holder: str) -> Numbered:
-    """One of them, which must be the holder's to see."""
-    told = applied.outcome.told[index]
-    if holder == OPERATOR:
-        return Numbered(applied.outcome.first + index, told.event, told.tenant)
-    return Numbered(told.n, told.event)
 
 
 # -- time

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = 1_000_000
+SECOND_US = 1_000_000
+HOUR_US = 3_600 * SECOND_US
 _FORM = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})")
 
 
@@ -21,7 +22,7 @@ def _format_second(second: int) -> str:
 
 
 def format_time(us: int) -> str:
-    return f"{_format_second(us // _SECOND)}.{us % _SECOND:06d}Z"
+    return f"{_format_second(us // SECOND_US)}.{us % SECOND_US:06d}Z"
 
 
 def parse_time(text: str) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.service import views
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call, Receive, Send
 from laissez.service.http.outgoing import EVERY, encode
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
 from laissez.service.keyring import Principal
-from laissez.service.outcomes import Applied
+from laissez.service.outcomes import Applied, numbered_one
 from laissez.service.places import Places
 from laissez.service.rates import RateWatch
 from laissez.wire.events import Notice, Numbered
@@ -132,7 +131,7 @@ class Stream:
     # -- a follower
 
     def told(self, applied: Applied, index: int) -> bytes:
-        return _told(views.numbered_one(applied, index, self._holder))
+        return _told(numbered_one(applied.outcome, index, self._holder))
 
     def noticed(self, notice: Notice) -> bytes:
         return _written(encode(notice), str(notice.__struct_config__.tag))

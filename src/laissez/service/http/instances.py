@@ -13,7 +13,7 @@ from laissez.service.http.call import Answer, Call
 from laissez.service.http.leases import unknown as no_lease
 from laissez.service.http.orders import enter_all, refuse_all_refused
 from laissez.service.http.paging import of_accounts
-from laissez.service.outcomes import Applied
+from laissez.service.outcomes import Applied, numbered
 from laissez.service.reading import read_name, read_price
 from laissez.wire import events as told
 from laissez.wire.ids import instance_of_order, order_of_instance
@@ -70,8 +70,8 @@ def _started(applied: list[Applied], holder: str) -> list[Instance]:
     """The instances, read off the events of all the commands together: told again, they are the same."""
     found: dict[str, Instance] = {}
     for one in applied:
-        for numbered in views.numbered(one, holder):
-            event = numbered.event
+        for one_event in numbered(one.outcome, holder):
+            event = one_event.event
             if type(event) is told.OrderPlaced:
                 wanted = event.alternatives[0]
                 id = instance_of_order(event.order)
@@ -104,8 +104,8 @@ def stop(call: Call) -> Answer:
     body = hashlib.blake2b(b"stop " + id.encode(), digest_size=8).digest()
     command = call.first_command or _ending(call.account, id)  # what it was the first time can no longer be told from the state
     applied = call.enter(command, body)
-    for numbered in views.numbered(applied, call.principal.holder):
-        event = numbered.event
+    for one_event in numbered(applied.outcome, call.principal.holder):
+        event = one_event.event
         if type(event) is told.OrderCancelled and instance_of_order(event.order) == id:
             return Answer(Instance(id, "stopped", None, None, None, None, None, event.at))
         if type(event) is told.LeaseEnded and event.reason == "relinquished":

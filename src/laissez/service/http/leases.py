@@ -8,7 +8,7 @@ from laissez.service.accounts import Account
 from laissez.service.commands import Relinquish, SetLimit
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import of_accounts
-from laissez.service.outcomes import Applied
+from laissez.service.outcomes import Applied, numbered
 from laissez.service.reading import read_name, read_price
 from laissez.wire import events as told
 from laissez.wire.problems import ProblemError
@@ -26,7 +26,7 @@ def relinquish(call: Call) -> Answer:
 
 
 def _done(call: Call, applied: Applied) -> Answer:
-    events = views.numbered(applied, call.principal.holder)
+    events = numbered(applied.outcome, call.principal.holder)
     id, state = call.path["id"], "held"
     limit: str | None = None
     for one in events:

@@ -14,9 +14,10 @@ from laissez.service.commands import OPERATOR, Command
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after
+from laissez.service.outcomes import numbered
 from laissez.service.reading import read_controls, read_price
 from laissez.service.telling import band, optional_price, price, seconds
-from laissez.service.views import SHOWN_MAX, numbered
+from laissez.service.views import SHOWN_MAX
 from laissez.wire.problems import ProblemError
 from laissez.wire.times import format_time
 from laissez.wire.views import Controls, Done, Floor, MarketSummary, Node, Resource
@@ -136,4 +137,4 @@ def _is_after(path: str, cursor: Cursor | None) -> bool:
 
 
 def _done(call: Call, command: Command) -> Answer:
-    return Answer(Done(numbered(call.enter(command), OPERATOR)))
+    return Answer(Done(numbered(call.enter(command).outcome, OPERATOR)))

@@ -10,7 +10,7 @@ from laissez.service import views
 from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
 from laissez.service.http.call import Answer, Call, Refusal
 from laissez.service.http.paging import of_accounts
-from laissez.service.outcomes import Applied, pack
+from laissez.service.outcomes import Applied, numbered, pack
 from laissez.service.reading import SCOPE_OF, read_alternatives, read_command, read_name
 from laissez.wire import events as told
 from laissez.wire.problems import STATUS, Code, ProblemError
@@ -37,7 +37,7 @@ def _done(call: Call, applied: Applied) -> Answer:
 
 def order_done(applied: Applied, holder: str) -> OrderDone:
     """What became of the order, read off the events alone: told again, it is the same."""
-    events = views.numbered(applied, holder)
+    events = numbered(applied.outcome, holder)
     id, state, clipped = "", "open", False
     alternatives: tuple[told.InForce, ...] = ()
     lease = leaf = rate = None
@@ -119,7 +119,7 @@ def _item(call: Call, applied: Applied) -> BatchItem:
     refused = applied.outcome.refused
     if refused is not None:
         return BatchItem(STATUS[refused.code], (), refused.code, refused.detail)
-    return BatchItem(200, views.numbered(applied, call.principal.holder))
+    return BatchItem(200, numbered(applied.outcome, call.principal.holder))
 
 
 def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
