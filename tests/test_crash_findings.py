@@ -63,11 +63,11 @@ def test_whoever_is_refused_is_told_first_what_the_passing_of_time_did(tmp_path:
         await session.greet(Hello())
         world.passing.pass_us(61_000_000)
         # The hold is over before the second command: the order is filled first, and so it cannot be cancelled.
-        frame = [{"type": "quote", "id": "1", "scope": "a100"}, {"type": "cancel_order", "id": "2", "order": order}]
+        frame = [{"type": "ping", "id": "1"}, {"type": "cancel_order", "id": "2", "order": order}]
         session.receive(msgspec.json.encode(frame))
         await world.desk.all_durable()
         session.flush()
-        assert [("welcome", None), ("quote", "1"), ("event", None), ("refused", "2")] == [(one["type"], one.get("id")) for one in wire.written]
+        assert [("welcome", None), ("pong", "1"), ("event", None), ("refused", "2")] == [(one["type"], one.get("id")) for one in wire.written]
         assert (2, "lease.started") == (wire.written[2]["told"]["n"], wire.written[2]["told"]["event"]["type"])
         session.leave()
 
