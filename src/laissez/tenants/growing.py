@@ -1,0 +1,31 @@
+"""What to ask for: one order per node the autoscaler wants, with every place that would do as an alternative at its own price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from laissez.market.commands import ALTERNATIVES_MAX, Alternative, at_price
+from laissez.tenants.hooks import Application, Leaves, Wish
+from laissez.tenants.pricing import grow_price
+from laissez.tenants.terms import PRICE_MIN, Terms
+
+Asked: TypeAlias = tuple[Alternative, ...]
+
+
+def grow(app: Application, wishes: Sequence[Wish], held: Leaves, now: int, terms: Terms) -> list[Asked]:
+    """The orders to have in the market, the most useful first. Each is valued as if those before it were filled with their best alternative."""
+    orders: list[Asked] = []
+    for wish in wishes[: terms.orders_max]:
+        asked = best_first((scope, terms.price(grow_price(app, scope, held, now))) for scope in wish)
+        if asked:
+            orders.append(asked)
+            held = (*held, asked[0].scope)
+    return orders
+
+
+def best_first(prices: Iterable[tuple[str, int]]) -> Asked:
+    """Alternatives at these prices, the dearest first; those worth nothing are left out."""
+    worthwhile = {scope: price for scope, price in prices if price >= PRICE_MIN}
+    ranked = sorted(worthwhile.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(at_price(scope, price) for scope, price in ranked[:ALTERNATIVES_MAX])

@@ -1,0 +1,42 @@
+"""Which leases to keep, and for how much: what is worth less than it costs is given up, the least useful first.
+
+Two spare nodes are each worth nothing while the other is there, and together they may be worth a lot. So leases are given up one at a time, and
+what is left is valued again each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from laissez.tenants.hooks import Application
+from laissez.tenants.pricing import keep_price
+from laissez.tenants.terms import Terms
+from laissez.tenants.view import Held
+
+
+class Kept(msgspec.Struct, frozen=True, gc=False):
+    """A lease that stays, and the limit it is worth."""
+
+    lease: Held
+    limit: int
+
+    @property
+    def surplus(self) -> int:
+        """What it is worth beyond its cost."""
+        return self.limit - self.lease.charged
+
+
+def keep(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:
+    """The leases to keep, the most worthwhile first."""
+    kept = _valued(app, leases, now, terms)
+    while kept and kept[-1].surplus < 0:
+        kept = _valued(app, [one.lease for one in kept[:-1]], now, terms)
+    return kept
+
+
+def _valued(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:
+    held = tuple(sorted(lease.leaf for lease in leases))
+    kept = [Kept(lease, terms.price(keep_price(app, lease.leaf, held, now))) for lease in leases]
+    return sorted(kept, key=lambda one: (-one.surplus, one.lease.leaf))

@@ -1,0 +1,55 @@
+"""When to exchange a node for a better one: only when what is gained exceeds what it costs to move.
+
+A node is exchanged by asking for another one first; when that is there, the old one is surplus and is given up, if it can be spared then: an
+application that would lose unsaved work with it waits for its checkpoint. The price asked is the one at which
+moving is worth just what it costs, so it cannot be a loss; and it is asked only where the quote is lower by more than the tolerance, so that prices
+which hardly differ do not send anyone back and forth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from laissez.tenants.growing import Asked, best_first
+from laissez.tenants.hooks import Application, Leaves, Wish
+from laissez.tenants.paths import parent_of, without
+from laissez.tenants.pricing import keep_price, move_price
+from laissez.tenants.terms import MICRO, Terms
+from laissez.tenants.view import Held, TenantView
+
+
+def move(app: Application, leases: Sequence[Held], view: TenantView, terms: Terms) -> list[Asked]:
+    """Orders for better places, the most worthwhile first."""
+    found = [_better(app, lease, wish, leases, view, terms) for lease, wish in substitutes(app, leases, view.now)]
+    worthwhile = sorted((gain, asked) for gain, asked in found if asked)
+    return [asked for _, asked in reversed(worthwhile)][: terms.moves_max]
+
+
+def substitutes(app: Application, leases: Sequence[Held], now: int) -> Iterator[tuple[Held, Wish]]:
+    """Each lease with what the application would ask for in its place; of several that are alike in place and cost, the first."""
+    held = tuple(sorted(lease.leaf for lease in leases))
+    alike = {(parent_of(lease.leaf), lease.charged): lease for lease in reversed(leases)}
+    for lease in alike.values():
+        for wish in app.wishes(without(held, lease.leaf), now)[:1]:
+            yield lease, wish
+
+
+def _better(app: Application, lease: Held, wish: Wish, leases: Sequence[Held], view: TenantView, terms: Terms) -> tuple[int, Asked]:
+    """What is gained per hour by moving, and the order that would do it; nothing, if nothing is gained."""
+    held = tuple(sorted(one.leaf for one in leases))
+    prices = {}
+    gain = 0
+    for scope in wish:
+        quote = view.quotes.get(scope)
+        price = terms.price(move_price(app, scope, held, lease.leaf, lease.charged / MICRO, view.now))
+        if quote is not None and price - quote > terms.tolerance * lease.charged and _would_be_left(app, lease, scope, quote, held, view.now):
+            prices[scope] = price
+            gain = max(gain, price - quote)
+    return gain, best_first(prices.items())
+
+
+def _would_be_left(app: Application, lease: Held, scope: str, quote: int, held: Leaves, now: int) -> bool:
+    """Whether, with another node at `scope` for `quote`, it is this lease that would be given up."""
+    both = (*held, scope)
+    surplus = keep_price(app, lease.leaf, both, now) * MICRO - lease.charged
+    return surplus < 0 and surplus < keep_price(app, scope, both, now) * MICRO - quote

@@ -1,0 +1,114 @@
+"""The price of a node, from the hooks: what it is worth to ask for one (`grow_price`) and to keep one (`keep_price`), in dollars per hour.
+
+Both start from the money that the node's utility is worth, which is only what lies within the gap: beyond its objective an application needs nothing.
+
+Growing costs a reconfiguration. The new node is of no use before its cold start is over, and an application that restarts stands still meanwhile;
+it restarts now and does the work since its checkpoint again, or it waits for the next checkpoint with the new node idle, whichever wastes less.
+That waste is paid once and the node pays it back over the time it is kept, so the price of growing is lower than what the node is worth.
+
+Losing a node costs a reconfiguration too, so the price of keeping is higher. A cold start elsewhere is paid whenever the node goes, and is spread
+over the time it is kept. The work since the last checkpoint is lost only if the node goes now: at the next checkpoint it can go for nothing. Paying
+`p` more per hour until then costs `p x until`; losing the work costs `since x value`; so the two are equal at `p = value x since / until`. The
+limit therefore climbs as unsaved work grows and its rescue nears, and falls to the node's own worth the moment a checkpoint is taken.
+
+The difference between the two is what keeps an application from moving back and forth.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from laissez.tenants.hooks import Application, HookError, Leaves
+from laissez.tenants.paths import without
+
+SOON_S: Final = 1.0  # a checkpoint is never nearer than this: a price is dollars per hour, and an hour divided by nothing is no price
+
+
+def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
+    """What it is worth per hour to add `node` to `held`."""
+    worth = grow_worth(app, node, held, now)
+    if worth <= 0 or app.is_redundant(node, held, now):
+        return max(0.0, worth)
+    stalled = stalled_worth(app, node, held, now, worth)
+    redone = min(stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now)), worth * _until(app, now))
+    wasted = stalled * _duration("cold_start_s", app.cold_start_s(node)) + redone
+    return max(0.0, worth - wasted / _hold(app, now))
+
+
+def keep_price(app: Application, node: str, held: Leaves, now: int) -> float:
+    """What it is worth per hour not to lose `node`, one of `held`, now: the retention limit."""
+    worth = keep_worth(app, node, held, now)
+    if app.is_redundant(node, held, now):
+        return worth
+    stalled = stalled_worth(app, node, held, now, worth)
+    lost = stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now))
+    cold = stalled * _duration("cold_start_s", app.cold_start_s(node))
+    return worth + lost / min(_until(app, now), _hold(app, now)) + cold / _hold(app, now)
+
+
+def grow_worth(app: Application, node: str, held: Leaves, now: int) -> float:
+    """The money that `node` would add per hour, reconfiguration aside."""
+    gap = finite("utility_gap", app.utility_gap(held, now))
+    closed = max(0.0, gap) - max(0.0, gap - _marginal(app, node, held, now))
+    return _value(app, now) * closed
+
+
+def keep_worth(app: Application, node: str, held: Leaves, now: int) -> float:
+    """The money that is lost per hour without `node`, reconfiguration aside."""
+    gap = finite("utility_gap", app.utility_gap(held, now))
+    opened = max(0.0, gap + _marginal(app, node, held, now)) - max(0.0, gap)
+    return _value(app, now) * opened
+
+
+def stalled_worth(app: Application, node: str, held: Leaves, now: int, worth: float) -> float:
+    """The money per hour that is not earned while `node` comes or goes."""
+    stake = app.at_stake(node, held, now)
+    return worth if stake is None else max(worth, _value(app, now) * finite("at_stake", stake))
+
+
+def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
+    """The price at which `node` in place of `leaving`, which costs `charged`, is worth just what it costs to move."""
+    rest = without(held, leaving)
+    gained = grow_worth(app, node, rest, now) - grow_worth(app, leaving, rest, now)
+    stalled = stalled_worth(app, leaving, held, now, keep_worth(app, leaving, held, now))
+    redone = min(stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now)), charged * _until(app, now))
+    return charged + gained - (stalled * _duration("cold_start_s", app.cold_start_s(node)) + redone) / _hold(app, now)
+
+
+def finite(hook: str, number: float) -> float:
+    if not math.isfinite(number):
+        raise HookError(f"expected {hook} to give a finite number, found {number}")
+    return number
+
+
+def _marginal(app: Application, node: str, held: Leaves, now: int) -> float:
+    return finite(f"marginal_utility of {node}", app.marginal_utility(node, held, now))
+
+
+def _value(app: Application, now: int) -> float:
+    value = finite("value_per_utility", app.value_per_utility(now))
+    if value < 0:
+        raise HookError(f"expected value_per_utility to give dollars per hour from 0 on, found {value}")
+    return value
+
+
+def _duration(hook: str, seconds: float) -> float:
+    if not 0 <= seconds < math.inf:
+        raise HookError(f"expected {hook} to give seconds from 0 on, found {seconds}")
+    return seconds
+
+
+def _until(app: Application, now: int) -> float:
+    """Seconds until the next checkpoint; there may never be one."""
+    until = app.until_checkpoint_s(now)
+    if not until >= 0:
+        raise HookError(f"expected until_checkpoint_s to give seconds from 0 on, found {until}")
+    return max(SOON_S, until)
+
+
+def _hold(app: Application, now: int) -> float:
+    hold = app.expected_hold_s(now)
+    if not 0 < hold < math.inf:
+        raise HookError(f"expected expected_hold_s to give seconds above 0, found {hold}")
+    return hold
