@@ -1,0 +1,24 @@
+"""What being late costs: the service credits of the agreement with the service's own customers, as a share of its revenue.
+
+A tenth is paid back if more than one request in a thousand is late, a quarter if more than one in a hundred is (Microsoft's online-services SLA as
+the LaissezCloud paper states it). Beyond that, what is not served in time earns nothing. Between those points the share rises evenly, so that every
+engine on the way to an objective is worth something.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+CREDITS: Final = ((0.0, 0.0), (0.001, 0.10), (0.01, 0.25), (1.0, 1.0))  # share of requests late, share of revenue lost
+LATE_MIN: Final = 1e-9  # less is an error of rounding
+
+
+def penalty(late: float) -> float:
+    """The share of revenue lost with the share `late` of the requests late: 0 to 1, concave."""
+    if late <= LATE_MIN:
+        return 0.0
+    for (low, lost), (high, lost_then) in pairwise(CREDITS):
+        if late <= high:
+            return lost_then - (lost_then - lost) * (high - late) / (high - low)
+    return 1.0

@@ -1,0 +1,159 @@
+"""Dynamo's SLA planner: from what an interval is expected to bring, how many tokens per second have to be read (prefill) and written (decode), and
+how many of them one engine of each type can do within the objectives.
+
+The formulas are those of ai-dynamo/dynamo v0.7.0 (`planner_core.py`), with the throughput of a decode engine as in its later versions: the largest
+batch whose ITL meets the objective. What is new is that engines may differ. Dynamo divides a need by the throughput of *the* engine; here a need
+stays in tokens per second, and engines of every type add up to it. A type that cannot meet an objective at all, however little it has to do, adds
+nothing.
+
+Profiles are wrong by some factor that lasts: caches are hit, batches are mixed. The corrections are observed over profiled latency. A TTFT below
+the profile means that part of the input need not be read; an ITL above it means that the objective must be aimed at as if it were stricter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from laissez.tenants.dynamo.errors import SettingError, above_zero, from_zero
+from laissez.tenants.dynamo.profile import EngineProfile
+
+
+class Sla(msgspec.Struct, frozen=True, gc=False):
+    """Objectives, and the lengths that are expected before any request was seen. The defaults are Dynamo's."""
+
+    isl: float = 3000.0
+    osl: float = 150.0
+    ttft_ms: float = 500.0
+    itl_ms: float = 50.0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            above_zero(name, getattr(self, name))
+
+
+class Observation(msgspec.Struct, frozen=True, gc=False):
+    """One interval: how many requests there were, and their means. Without requests the means do not count."""
+
+    num_req: float
+    isl: float
+    osl: float
+    ttft_ms: float
+    itl_ms: float
+    request_duration_s: float
+    interval_s: float
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            from_zero(name, getattr(self, name))
+        above_zero("interval_s", self.interval_s)
+
+
+class Corrections(msgspec.Struct, frozen=True, gc=False):
+    """Observed over profiled latency."""
+
+    prefill: float = 1.0
+    decode: float = 1.0
+
+
+class Capacity(msgspec.Struct, frozen=True, gc=False):
+    """Tokens per second that one engine reads, or writes, within the objectives."""
+
+    prefill: float
+    decode: float
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What the next interval needs, in tokens per second, and what one engine of each type can do."""
+
+    req_per_s: float
+    prefill_need: float
+    decode_need: float
+    min_endpoint: int
+    capacity: Mapping[str, Capacity]
+
+    def replicas(self, tree: str) -> tuple[int, int]:
+        """Prefill and decode engines, if all are of one type."""
+        one = self.capacity[tree]
+        return self._engines(tree, self.prefill_need, one.prefill), self._engines(tree, self.decode_need, one.decode)
+
+    def _engines(self, tree: str, need: float, capacity: float) -> int:
+        if need <= 0:
+            return self.min_endpoint
+        if capacity <= 0:
+            raise SettingError(f"expected a type of engine that can meet the objectives, found {tree}: choose another, or a looser objective")
+        return max(self.min_endpoint, math.ceil(need / capacity))
+
+
+def within_budget(replicas: tuple[int, int], gpus: tuple[int, int], budget: int, min_endpoint: int = 1) -> tuple[int, int]:
+    """As many engines of each kind as `budget` GPUs allow, in about the same proportion; `gpus` are those of one engine."""
+    total = replicas[0] * gpus[0] + replicas[1] * gpus[1]
+    if total <= budget:
+        return replicas
+    prefill = max(min_endpoint, round(replicas[0] * budget / total))
+    return prefill, max(min_endpoint, round((budget - prefill * gpus[0]) / gpus[1]))
+
+
+def planned(
+    profiles: Mapping[str, EngineProfile],
+    sla: Sla,
+    req_per_s: float,
+    isl: float,
+    osl: float,
+    corrections: Corrections | None = None,
+    *,
+    min_endpoint: int = 1,
+    headroom: float = 1.0,
+) -> Plan:
+    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens. `headroom` times the need is planned for."""
+    known = corrections or Corrections()
+    prefill = req_per_s * isl * min(1.0, known.prefill) * headroom
+    decode = req_per_s * osl * headroom
+    capacity = {
+        tree: Capacity(prefill_capacity(profile, sla, isl), decode_capacity(profile, sla, isl, osl, known)) for tree, profile in profiles.items()
+    }
+    return Plan(req_per_s, prefill, decode, min_endpoint, capacity)
+
+
+def prefill_capacity(profile: EngineProfile, sla: Sla, isl: float) -> float:
+    return profile.prefill_tokens_per_s(isl) if profile.ttft_ms(isl) <= sla.ttft_ms else 0.0
+
+
+def decode_capacity(profile: EngineProfile, sla: Sla, isl: float, osl: float, corrections: Corrections) -> float:
+    """Whether a type can meet the objective is asked of its profile alone; if the correction asks for the impossible, it serves one at a time."""
+    context = isl + osl / 2
+    alone_ms = profile.itl_ms(1, context)
+    if alone_ms > sla.itl_ms:
+        return 0.0
+    aim_ms = sla.itl_ms / corrections.decode if corrections.decode > 0 else sla.itl_ms
+    return profile.decode_tokens_per_s(context, max(alone_ms, aim_ms))
+
+
+def corrected(
+    seen: Observation, profiles: Mapping[str, EngineProfile], now: Plan, serving: tuple[Mapping[str, int], Mapping[str, int]], before: Corrections
+) -> Corrections:
+    """Observed over expected latency of the engines that were `serving` (prefill and decode, by type); as `before` where nothing was seen.
+
+    Requests are spread over engines by what each can do.
+    """
+    in_flight = seen.num_req * seen.request_duration_s / seen.interval_s
+    context = seen.isl + seen.osl / 2
+    reads = {tree: now.capacity[tree].prefill for tree in profiles}
+    writes = {tree: now.capacity[tree].decode for tree in profiles}
+    ttft_ms = _mean(serving[0], reads, lambda tree, share: profiles[tree].ttft_ms(seen.isl))
+    itl_ms = _mean(serving[1], writes, lambda tree, share: profiles[tree].itl_ms(in_flight * share, context))
+    return Corrections(_ratio(seen.ttft_ms, ttft_ms, before.prefill), _ratio(seen.itl_ms, itl_ms, before.decode))
+
+
+def _mean(engines: Mapping[str, int], capacity: Mapping[str, float], latency: Callable[[str, float], float]) -> float:
+    """The mean latency, weighted by what the engines of each type do; `latency` is told the share of all that one engine has. 0 without engines."""
+    total = sum(count * capacity[tree] for tree, count in engines.items())
+    if total <= 0:
+        return 0.0
+    return sum(count * capacity[tree] / total * latency(tree, capacity[tree] / total) for tree, count in engines.items() if count)
+
+
+def _ratio(seen_ms: float, expected_ms: float, before: float) -> float:
+    return seen_ms / expected_ms if seen_ms > 0 and expected_ms > 0 else before

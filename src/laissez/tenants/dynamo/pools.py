@@ -1,0 +1,115 @@
+"""How far the nodes that are held go: each is put to prefill or to decode, and each pool is served to some share of its need.
+
+Types differ in what they are comparatively good at. If they stand in the order of how much more of the prefill need than of the decode need one
+covers, a good split gives the first ones to prefill and the rest to decode; so there are only as many splits to look at as there are nodes. Two of
+them matter:
+
+- the one that *loses* least, over both pools, says what the nodes are worth;
+- the one that serves the pool that is worse off best (a request needs both) says how to use them. If nothing is lost, this one too loses nothing.
+
+A further node can be put into any such split on its own side of the cut, and makes neither pool worse: what is lost never rises with what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from laissez.tenants.dynamo.credits import LATE_MIN, penalty
+from laissez.tenants.dynamo.planner import Plan
+
+POOLS: Final = 2
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """The share of each pool's need that one node covers. A pool that needs nothing gains nothing."""
+
+    prefill: float
+    decode: float
+
+    @property
+    def advantage(self) -> float:
+        """How much rather it is put to prefill, from 0 to 1."""
+        return self.prefill / (self.prefill + self.decode) if self.prefill + self.decode > 0 else 0.0
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """How some nodes serve: the shares that are late and what that loses; the share beyond need; and how many of each type prefill at best."""
+
+    prefill_late: float
+    decode_late: float
+    lost: float
+    spare: float
+    prefills: tuple[int, ...]
+
+    @property
+    def gap(self) -> float:
+        """What is lost; if nothing is, minus what is to spare."""
+        return self.lost if self.lost > 0 else -self.spare
+
+    def closed_by(self, step: Step) -> float:
+        """What a node with this step is worth on the way to the objective.
+
+        Far from it, a single node hardly lessens the penalty, yet without it the objective is not reached: each node on the way has its
+        share of what all of them together gain. It counts in the pool where that is more.
+        """
+        return max(_share(self.prefill_late, step.prefill), _share(self.decode_late, step.decode))
+
+
+def step_of(plan: Plan, tree: str, gpus: int) -> Step:
+    """What one of the `gpus` GPUs of an engine covers."""
+    one = plan.capacity[tree]
+    return Step(_covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus, _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus)
+
+
+def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool]) -> Standing:
+    """How `counts` nodes of each type serve; a pool that is not `wanted` is served as it is."""
+    order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
+    base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
+    least, late, best, prefills = float("inf"), (1.0, 1.0), (-1.0, 0.0), 0
+    for moved, (prefill, decode) in enumerate(_splits([counts[at] for at in order], [steps[at] for at in order], base)):
+        lates = _late(prefill), _late(decode)
+        lost = (penalty(lates[0]) + penalty(lates[1])) / POOLS
+        if lost < least:
+            least, late = lost, lates
+        if (min(prefill, decode), prefill + decode) > best:
+            best, prefills = (min(prefill, decode), prefill + decode), moved
+    spare = max(0.0, 1 - 1 / best[0]) if least <= 0 else 0.0
+    return Standing(late[0], late[1], least, spare, _taken(counts, order, prefills))
+
+
+def _splits(counts: Sequence[int], steps: Sequence[Step], base: tuple[float, float]) -> Iterator[tuple[float, float]]:
+    """The shares served with none, one, two and so on of the nodes in prefill."""
+    prefill, decode = base[0], base[1] + sum(count * step.decode for count, step in zip(counts, steps, strict=True))
+    yield prefill, decode
+    for at, (count, step) in enumerate(zip(counts, steps, strict=True)):
+        rest = base[1] + sum(later * other.decode for later, other in zip(counts[at + 1 :], steps[at + 1 :], strict=True))
+        for moved in range(1, count + 1):
+            yield prefill + moved * step.prefill, rest + (count - moved) * step.decode
+        prefill += count * step.prefill
+
+
+def _taken(counts: Sequence[int], order: Sequence[int], prefills: int) -> tuple[int, ...]:
+    """The first `prefills` nodes, by type, in the types' own order."""
+    taken = [0] * len(counts)
+    for at in order:
+        taken[at] = min(counts[at], prefills)
+        prefills -= taken[at]
+    return tuple(taken)
+
+
+def _covered(need: float, capacity: float, min_endpoint: int) -> float:
+    """The share of a pool that one engine covers: of its need, but never more than of its fewest engines."""
+    if capacity <= 0 or (need <= 0 and not min_endpoint):
+        return 0.0
+    return min(capacity / need if need > 0 else float("inf"), 1 / min_endpoint if min_endpoint else float("inf"))
+
+
+def _late(served: float) -> float:
+    return 1 - served if served < 1 - LATE_MIN else 0.0
+
+
+def _share(late: float, covered: float) -> float:
+    return penalty(late) / POOLS * min(1.0, covered / late) if late > 0 else 0.0

@@ -1,0 +1,70 @@
+"""How far a training job is: what it has done, what of that is saved, and what is left to do until when.
+
+Work is lost back to the last checkpoint. A job that has done nothing since (it waits, or has just restarted) has nothing to lose, however long ago
+that checkpoint was; so what counts is the time since the job began to do work that is not saved.
+"""
+
+from __future__ import annotations
+
+import math
+
+from laissez.tenants.deadline import Deadline
+from laissez.tenants.sailor.errors import JobError
+
+HOUR_S = 3600.0
+SECOND_US = 1_000_000
+
+
+class Job:
+    """`epochs` over `samples_per_epoch` samples by a deadline, saved every `checkpoint_s` seconds of work."""
+
+    def __init__(self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float) -> None:
+        self.deadline = deadline
+        self.samples = _above_0("epochs", epochs) * _above_0("samples_per_epoch", samples_per_epoch)
+        self.checkpoint_s = _above_0("checkpoint_s", checkpoint_s)
+        self.done = 0.0
+        self.saved = 0.0
+        self.saved_at = deadline.start
+        self._unsaved_from = deadline.start
+
+    def progressed(self, done: float, now: int) -> None:
+        """The share of the work that is done, from 0 to 1; it falls when work was lost. To be told again and again, also while nothing is done."""
+        if not 0 <= done <= 1:
+            raise JobError(f"expected the share of the work done, from 0 to 1, found {done}")
+        if done <= self.saved:
+            self._unsaved_from = now
+        self.done = done
+
+    def checkpointed(self, now: int) -> None:
+        """All that is done is saved."""
+        self.saved, self.saved_at, self._unsaved_from = self.done, now, now
+
+    def since_checkpoint_s(self, now: int) -> float:
+        """Seconds of work that would be lost now."""
+        return max(0, now - self._unsaved_from) / SECOND_US if self.done > self.saved else 0.0
+
+    def until_checkpoint_s(self, now: int) -> float:
+        """Seconds until the next checkpoint is due; 0 if it is late."""
+        return max(0.0, self.checkpoint_s - self.since_checkpoint_s(now))
+
+    def share_per_hour(self, speed: float) -> float:
+        """The share of the whole work that `speed` samples per second do in an hour."""
+        return speed * HOUR_S / self.samples
+
+    def speed_for(self, share_per_hour: float) -> float:
+        """Samples per second that do that share in an hour."""
+        return share_per_hour * self.samples / HOUR_S
+
+    def required(self, now: int, reserve_s: float) -> float:
+        """The share to do per hour from now on."""
+        return self.deadline.required(self.done, now, reserve_s)
+
+    def value(self, now: int, reserve_s: float) -> float:
+        """Dollars per hour for doing the whole work in an hour, at today's urgency."""
+        return self.deadline.value_of_progress(self.done, now, reserve_s)
+
+
+def _above_0(name: str, number: float) -> float:
+    if not 0 < number < math.inf:
+        raise JobError(f"expected {name} to be a number above 0, found {number}")
+    return number

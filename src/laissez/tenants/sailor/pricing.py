@@ -1,0 +1,31 @@
+"""What a Sailor job pays: progress is worth what the deadline makes it worth, and it asks for as many nodes as it takes to meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.sailor.errors import JobError
+from laissez.tenants.sailor.job import Job
+from laissez.tenants.sailor.profiling import COLD_START_S, SailorProfile
+from laissez.tenants.sailor.shadow import Shadow
+
+
+class Sailor(SailorProfile):
+    """A training job on the market, with at most `nodes_max` nodes."""
+
+    def __init__(self, job: Job, shadow: Shadow, cold_start_s: float = COLD_START_S, nodes_max: int = 32) -> None:
+        super().__init__(job, shadow, cold_start_s)
+        if nodes_max < 1:
+            raise JobError(f"expected nodes_max to be 1 or more, found {nodes_max}")
+        self.nodes_max = nodes_max
+
+    def value_per_utility(self, now: int) -> float:
+        return self.job.value(now, 2 * self.restart_s)
+
+    def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
+        room = self.nodes_max - len(held)
+        if room < 1 or self.utility_gap(held, now) <= 0:
+            return ()
+        speed = self.job.speed_for(self.job.required(now, 2 * self.restart_s))
+        return (self.shadow.alternatives(held),) * self.shadow.needed(held, speed, room)

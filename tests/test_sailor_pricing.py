@@ -1,0 +1,219 @@
+"""The Sailor adapter: what a training job pays, where, and when."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laissez.tenants.deadline import HOUR_US, Deadline
+from laissez.tenants.pricing import grow_price, keep_price
+from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.tenants.sailor.errors import JobError, SailorError
+
+pytestmark = pytest.mark.once
+
+PLANNER = Planner(builtin_profile("OPT-350", 64))
+NEO = Planner(builtin_profile("GPT-Neo-2.7", 64))
+RACK = "a100/zone-a/row1/rack1"
+HOST = f"{RACK}/host1"
+OTHER = f"{RACK}/host2"
+HELD = tuple(f"{HOST}/gpu{n}" for n in range(4))
+SCOPES = ("h100", "a100")
+MINUTE_US = 60_000_000
+
+
+def make(planner: Planner = PLANNER, *, aware: bool = True, nodes_max: int = 32, speed: float = 200.0, value: float = 100.0) -> Sailor:
+    """A job of 10 hours that needs `speed` samples per second all the time."""
+    job = Job(Deadline(0, 10 * HOUR_US, value), epochs=20, samples_per_epoch=speed * 36_000 / 20, checkpoint_s=1800.0)
+    return Sailor(job, Shadow(planner, SCOPES, topology_aware=aware), cold_start_s=83.0, nodes_max=nodes_max)
+
+
+def test_a_node_in_the_same_host_is_worth_more_than_one_elsewhere() -> None:
+    app = make()
+    assert grow_price(app, HOST, HELD, 0) > grow_price(app, OTHER, HELD, 0) > 0
+    assert grow_price(app, HOST, HELD, 0) == grow_price(app, f"{HOST}/gpu7", HELD, 0)
+    assert grow_price(app, OTHER, HELD, 0) >= grow_price(app, RACK, HELD, 0) == grow_price(app, "a100", HELD, 0) > 0
+
+
+def test_a_job_that_is_not_topology_aware_pays_the_same_everywhere_and_asks_anywhere() -> None:
+    app = make(aware=False)
+    assert grow_price(app, HOST, HELD, 0) == grow_price(app, OTHER, HELD, 0) > 0
+    assert {SCOPES} == set(app.wishes(HELD, 0))
+
+
+def test_wishes_go_from_the_hosts_held_upwards() -> None:
+    assert (HOST, RACK, "a100/zone-a/row1", "a100/zone-a", "h100", "a100") == make().wishes(HELD, 0)[0]
+
+
+def test_a_full_host_is_not_wished_for() -> None:
+    full = tuple(f"{HOST}/gpu{n}" for n in range(8))
+    assert RACK == make().wishes(full, 0)[0][0]
+
+
+def test_a_wish_has_at_most_16_alternatives_and_always_the_scopes() -> None:
+    held = tuple(f"a100/zone-a/row1/rack{n}/host1/gpu1" for n in range(20))
+    wish = make().wishes(held, 0)[0]
+    assert 16 == len(wish)
+    assert SCOPES == wish[-2:]
+
+
+def test_a_job_asks_for_what_it_needs_and_no_more() -> None:
+    assert () == make(speed=1.0).wishes(HELD, 0), "on schedule"
+    few, many = len(make(speed=30.0).wishes(HELD, 0)), len(make(speed=200.0).wishes(HELD, 0))
+    assert 1 <= few < many <= 28
+    assert 2 == len(make(nodes_max=6).wishes(HELD, 0))
+    assert () == make(nodes_max=4).wishes(HELD, 0)
+
+
+def test_enough_wishes_reach_the_required_speed() -> None:
+    app = make(speed=150.0)
+    count = len(app.wishes((), 0))
+    packed = tuple(f"h100/zone-a/row1/rack1/host{n // 8}/gpu{n % 8}" for n in range(count))
+    assert app.utility_gap(packed, 0) <= 0 < app.utility_gap(packed[:-1], 0)
+
+
+def test_one_gpu_that_helps_only_with_others_is_worth_its_part_of_the_bundle() -> None:
+    """GPT-Neo does not fit on one A100: the first one adds nothing by itself."""
+    app = make(NEO)
+    assert 0 == app.shadow.speed(("a100",))
+    assert app.marginal_utility("a100", (), 0) > 0
+
+
+def test_losing_a_node_that_halves_the_plan_costs_half_the_speed() -> None:
+    app = make()
+    pair = HELD[:2]
+    lost = app.marginal_utility(pair[0], pair, 0)
+    assert lost == pytest.approx(app.at_stake(pair[0], pair, 0) - app.at_stake(pair[1], pair[1:], 0))
+    assert lost > 0.4 * app.at_stake(pair[0], pair, 0)
+
+
+def spare_node(app: Sailor) -> tuple[str, tuple[str, ...]]:
+    """Leaves of which the best plan uses all but one."""
+    held = (*HELD, f"{OTHER}/gpu1")
+    assert (f"{OTHER}/gpu1",) == app.shadow.unused(held)
+    return held[-1], held
+
+
+def test_an_unused_node_is_redundant_and_priced_lower() -> None:
+    app = make(speed=200.0)
+    spare, held = spare_node(app)
+    assert app.is_redundant(spare, held, 0)
+    assert not app.is_redundant(HELD[0], held, 0)
+    assert keep_price(app, spare, held, 0) < keep_price(app, HELD[0], held, 0)
+
+
+def test_an_unused_node_is_worth_nothing_to_a_job_on_schedule() -> None:
+    app = make(speed=1.0)
+    spare, held = spare_node(app)
+    assert 0 == keep_price(app, spare, held, 0) < keep_price(app, HELD[0], HELD[:1], 0)
+
+
+def test_a_node_bought_towards_a_bundle_is_kept_for_what_it_was_bought() -> None:
+    app = make(NEO)
+    assert app.is_redundant("a100", ("a100",), 0)
+    assert keep_price(app, "a100", ("a100",), 0) == pytest.approx(grow_price(app, "a100", (), 0))
+
+
+def test_a_used_node_is_not_worthless_because_an_unused_one_could_take_its_place() -> None:
+    app = make()
+    _, held = spare_node(app)
+    assert app.marginal_utility(HELD[0], held, 0) == app.marginal_utility(HELD[0], HELD, 0) > 0
+
+
+def test_the_keep_price_climbs_towards_a_checkpoint_and_falls_right_after_it() -> None:
+    app = make()
+    app.progressed(0.0, 0)
+    prices = []
+    for minute in (5, 15, 29):
+        app.progressed(0.001 * minute, minute * MINUTE_US)
+        prices.append(keep_price(app, HELD[0], HELD, minute * MINUTE_US))
+    assert prices == sorted(prices)
+    app.checkpointed(29 * MINUTE_US)
+    assert keep_price(app, HELD[0], HELD, 29 * MINUTE_US) < prices[0]
+
+
+def test_bids_rise_as_the_deadline_nears_and_nothing_is_done() -> None:
+    app = make()
+    prices = [grow_price(app, HOST, HELD, hour * HOUR_US) for hour in (0, 2, 4, 6)]
+    assert prices == sorted(prices)
+    assert prices[0] < prices[-1]
+
+
+def test_a_job_that_is_done_pays_nothing_and_asks_for_nothing() -> None:
+    app = make()
+    app.progressed(1.0, HOUR_US)
+    assert 0 == grow_price(app, HOST, HELD, HOUR_US) == keep_price(app, HELD[0], HELD, HOUR_US)
+    assert () == app.wishes(HELD, HOUR_US)
+
+
+def test_a_job_that_waits_has_nothing_to_lose() -> None:
+    app = make()
+    app.progressed(0.0, HOUR_US)
+    assert 0 == app.since_checkpoint_s(HOUR_US)
+    app.progressed(0.1, HOUR_US + 30_000_000)
+    assert (30, 1770) == (app.since_checkpoint_s(HOUR_US + 30_000_000), app.until_checkpoint_s(HOUR_US + 30_000_000))
+    assert 0 == app.until_checkpoint_s(3 * HOUR_US), "a late checkpoint is due at once"
+
+
+def test_lost_work_is_back_at_the_checkpoint() -> None:
+    job = make().job
+    job.progressed(0.1, HOUR_US)
+    job.checkpointed(HOUR_US)
+    job.progressed(0.2, 2 * HOUR_US)
+    assert 3600 == job.since_checkpoint_s(2 * HOUR_US)
+    job.progressed(0.1, 2 * HOUR_US)
+    assert 0 == job.since_checkpoint_s(2 * HOUR_US)
+
+
+def test_nodes_are_held_no_longer_than_the_deadline() -> None:
+    app = make()
+    assert 3600 == app.expected_hold_s(0)
+    assert 1800 == app.expected_hold_s(10 * HOUR_US - 1800 * 1_000_000)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+def test_numbers_that_make_no_job_are_refused(bad: float) -> None:
+    deadline = Deadline(0, HOUR_US, 1.0)
+    with pytest.raises(JobError, match="epochs"):
+        Job(deadline, epochs=bad, samples_per_epoch=1, checkpoint_s=1)
+    with pytest.raises(JobError, match="from 0 to 1"):
+        make().progressed(bad, 0)
+    with pytest.raises(JobError, match="cold_start_s"):
+        Sailor(make().job, make().shadow, cold_start_s=bad)
+
+
+def test_a_site_or_scopes_that_cannot_be_are_refused() -> None:
+    with pytest.raises(JobError, match="nodes_max"):
+        make(nodes_max=0)
+    with pytest.raises(SailorError, match="at most 6 words"):
+        make().utility_gap((f"{HOST}/gpu1/part1",), 0)
+    with pytest.raises(SailorError, match="found v100"):
+        Shadow(PLANNER, ("v100",))
+    with pytest.raises(SailorError, match="1 to 16 scopes"):
+        Shadow(PLANNER, ())
+    with pytest.raises(SailorError, match="per host"):
+        Site(gpus_per_host=0)
+
+
+places = st.sampled_from(
+    [*HELD, f"{OTHER}/gpu1", "h100/zone-a/row1/rack1/host1/gpu1", "h100/zone-a/row1/rack1/host1/gpu2", HOST, RACK, "a100", "h100"]
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    held=st.lists(places, max_size=6).map(lambda each: tuple(leaf for n, leaf in enumerate(each) if leaf.count("/") < 5 or leaf not in each[:n])),
+    node=places,
+    done=st.floats(0, 1),
+    now=st.integers(0, 12 * HOUR_US),
+    aware=st.booleans(),
+)
+def test_prices_are_never_negative_or_infinite(held: tuple[str, ...], node: str, done: float, now: int, aware: bool) -> None:
+    app = make(aware=aware)
+    app.progressed(done, now)
+    price = keep_price(app, node, held, now) if node in held else grow_price(app, node, held, now)
+    assert 0 <= price < math.inf
+    assert all(SCOPES == wish[-2:] for wish in app.wishes(held, now))
