@@ -19,12 +19,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
+from laissez.market import Topology
 from laissez.service.http.app import make_app
 from laissez.service.server import listen, uvicorn_config
 from laissez.service.session import Sessions
 from laissez.service.settings import Limits, Settings
 from laissez.wire.session import JSON, MSGPACK
-from service_world import GENEROUS, World, with_service
+from service_world import GENEROUS, TOPOLOGY, World, with_service
 
 SOON_S = 10  # far more than anything here takes
 SMALL_BUFFER = 4096  # bytes that the system keeps for a connection, so that a peer that does not read is noticed soon
@@ -158,12 +159,12 @@ def _framed(messages: tuple[object, ...]) -> object:
 Tale = Callable[[Live], Awaitable[None]]
 
 
-def with_live(folder: Path, tale: Tale, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None) -> None:
+def with_live(folder: Path, tale: Tale, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None, topology: Topology = TOPOLOGY) -> None:
     async def story(world: World) -> None:
         async with served(world) as live:
             await tale(live)
 
-    with_service(folder, story, limits, secrets=secrets)
+    with_service(folder, story, limits, secrets=secrets, topology=topology)
 
 
 @asynccontextmanager

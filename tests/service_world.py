@@ -28,6 +28,7 @@ from laissez.wire.requests import Caps
 HOUR_US = 3_600_000_000
 LEAVES = [f"h100/{zone}/rack{rack}/gpu{gpu}" for zone in ("east", "west") for rack in (1, 2) for gpu in (1, 2)] + ["a100/east/rack1/gpu1"]
 LEVELS = {"h100": ("type", "zone", "rack", "gpu")}
+TOPOLOGY = Topology.of(LEAVES, LEVELS)
 GENEROUS = Limits(commands_per_second=100_000, commands_burst=100_000)
 
 
@@ -90,15 +91,22 @@ class World:
 Story = Callable[[World], Awaitable[None]]
 
 
-def with_service(folder: Path, story: Story, limits: Limits = GENEROUS, metrics_open: bool = False, secrets: dict[str, str] | None = None) -> None:
+def with_service(
+    folder: Path,
+    story: Story,
+    limits: Limits = GENEROUS,
+    metrics_open: bool = False,
+    secrets: dict[str, str] | None = None,
+    topology: Topology = TOPOLOGY,
+) -> None:
     """Run a story on the service in the folder, which is made if it is not there. `secrets` are kept over a restart."""
-    asyncio.run(_run(folder, story, Settings(limits=limits, server=Server(metrics_open=metrics_open)), {} if secrets is None else secrets))
+    asyncio.run(_run(folder, story, Settings(limits=limits, server=Server(metrics_open=metrics_open)), {} if secrets is None else secrets, topology))
 
 
-async def _run(folder: Path, story: Story, settings: Settings, secrets: dict[str, str]) -> None:
+async def _run(folder: Path, story: Story, settings: Settings, secrets: dict[str, str], topology: Topology) -> None:
     is_new = not (folder / "journal.db").exists()
     if is_new:
-        create(folder, Topology.of(LEAVES, LEVELS), settings.limits.open_orders_max)
+        create(folder, topology, settings.limits.open_orders_max)
     opened = open_folder(folder, settings.limits)
     passing = Passing()
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)

@@ -238,7 +238,7 @@ def test_at_constant_inputs_everybody_comes_to_rest_with_at_most_one_order_per_w
     world.settle(HOUR)
     for adapter, app in zip(world.adapters, several, strict=True):
         held = world.held(adapter.tenant)
-        wished = len(app.wishes(held, HOUR)) or terms.moves_max
+        wished = len(app.wishes(held, HOUR)) + terms.moves_max
         assert len(world.market.orders(adapter.tenant)) <= wished
         for order in world.market.orders(adapter.tenant):
             assert all(0 <= one.bid <= one.limit <= terms.price_max for one in order.alternatives)

@@ -30,12 +30,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "client": ("wire", *TYPES),
     "tenants": TYPES,
     "operators": TYPES,
+    "live": ("client", "wire", "tenants", "operators", "market.money", *TYPES),
     "provision": TYPES,
     "sim": ("market", "tenants", "operators"),
     "experiments": ("sim", "market", "tenants", "operators"),
-    "check": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", *PRINTING),
-    "bench": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", "check", *PRINTING),
-    "cli": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "sim", "experiments", "check", "bench"),
+    "check": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", *PRINTING),
+    "bench": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "check", *PRINTING),
+    "cli": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "experiments", "check", "bench"),
 }
 
 # The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.

@@ -11,6 +11,7 @@ import typer
 
 from laissez.check.campaign import run
 from laissez.check.compare import Options
+from laissez.check.integration import count_all
 from laissez.check.protocol import real_market
 from laissez.check.shrink import report
 from laissez.check.small_worlds import DEPTH, check_small_worlds
@@ -54,6 +55,21 @@ def market(
             raise typer.Exit(130) from None
     counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
     conclude(output, counted, time.monotonic() - started, outcome.failure.report if outcome.failure else None)
+
+
+@app.command()
+def integration(output: FormatOption = Format.TABLE) -> None:
+    """Count the lines that bring an application into the market, beside the paper's."""
+    counts = count_all()
+    if output is Format.JSON:
+        typer.echo(json.dumps([{**count._asdict(), "holds": count.holds} for count in counts]))
+    else:
+        typer.echo(f"{'':<18}  {'pricing':>9}  {'profiling':>9}")
+        for count in counts:
+            ours = f"{count.pricing:>3} of {count.paper_pricing:>2}", f"{count.profiling:>3} of {count.paper_profiling:>2}"
+            typer.echo(f"{count.system:<18}  {ours[0]:>9}  {ours[1]:>9}{'' if count.holds else '  too many'}")
+    if not all(count.holds for count in counts):
+        raise typer.Exit(1)
 
 
 @app.command()

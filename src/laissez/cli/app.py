@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("bill", "laissez.cli.bills:bill", "Show what is owed."),
         ("price-history", "laissez.cli.prices:price_history", "Show what a lease was charged, and when."),
         ("events", "laissez.cli.events:events", "Show what happened, or follow it."),
+        ("tenant", "laissez.cli.tenant:app", "Let a task trade for itself."),
     ),
     "For the operator": (
         ("market", "laissez.cli.resources:market", "Show the whole market in figures."),
@@ -41,6 +42,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("floor", "laissez.cli.pricing:floors", "List, set or remove floors."),
         ("controls", "laissez.cli.pricing:controls", "List, set or remove bands, holds and fees."),
         ("tenants", "laissez.cli.tenants:app", "Tenants, their caps and their keys."),
+        ("operator", "laissez.cli.operator:app", "Let maps of power, cooling and more price the market."),
     ),
     "The server": (
         ("up", "laissez.cli.serve:up", "Start a small market to try things out."),

@@ -1,4 +1,4 @@
-"""Commands that speak to a server: `@connected` gives them a client, and the options that say which server and which key."""
+"""Commands that speak to a server: `@connected` gives them a client, `@located` the place; both the options that say which server and which key."""
 
 from __future__ import annotations
 
@@ -39,14 +39,28 @@ def open_client(where: Target) -> Client:
 def connected(command: Callable[Concatenate[Client, P], None]) -> Callable[..., None]:
     """A command for Typer from one that takes a client first."""
 
+    def run(where: Target, **rest: Any) -> None:
+        with open_client(where) as client:
+            command(client, **rest)  # type: ignore[call-arg]  # the parameters are those that `command` itself declares
+
+    return _with_options(run, command)
+
+
+def located(command: Callable[Concatenate[Target, P], None]) -> Callable[..., None]:
+    """A command for Typer from one that takes first where the server is, and connects by itself."""
+    return _with_options(command, command)
+
+
+def _with_options(call: Callable[..., None], command: Callable[..., None]) -> Callable[..., None]:
+    """`call` with the options of `command`, but for its first parameter, and those that say which server and which key."""
+
     def run(
         url: UrlOption = None, profile: ProfileOption = None, key_file: KeyFileOption = None, insecure: InsecureOption = False, **rest: Any
     ) -> None:
         where = target(url, profile, key_file, insecure)
         if where.withheld is not None:
             typer.echo(f"laissez: without a key: {where.withheld}", err=True)
-        with open_client(where) as client:
-            command(client, **rest)  # type: ignore[call-arg]  # the parameters are those that `command` itself declares
+        call(where, **rest)
 
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     options = list(inspect.signature(run, eval_str=True).parameters.values())[:-1]

@@ -29,7 +29,7 @@ class EconAdapter:
     def watches(self, view: TenantView) -> tuple[str, ...]:
         """The scopes whose quotes `decide` would use, so that only those need be asked for: roots, and what lies above a leaf that is held (M12)."""
         held = _leaves(view.leases)
-        if not self.terms.moves_max or self.app.wishes(held, view.now):
+        if not self.terms.moves_max:
             return ()
         useful = {scope for _, wish in substitutes(self.app, view.leases, view.now) for scope in wish}
         return tuple(sorted(scope for scope in useful if "/" not in scope or any(is_below(leaf, scope) for leaf in held)))
@@ -47,9 +47,9 @@ class EconAdapter:
         ]
 
     def _asked(self, leases: list[Held], view: TenantView) -> list[Asked]:
-        """More nodes, while there are too few; better ones, once there are enough."""
-        short = self.app.wishes(_leaves(leases), view.now)
-        return grow(self.app, short, _leaves(leases), view.now, self.terms) if short else move(self.app, leases, view, self.terms)
+        """More nodes, and better ones."""
+        held = _leaves(leases)
+        return [*grow(self.app, self.app.wishes(held, view.now), held, view.now, self.terms), *move(self.app, leases, view, self.terms)]
 
     def _given_up(self, leases: tuple[Held, ...], wanted: list[Kept], kept: list[Kept]) -> list[Relinquish]:
         worthwhile = {one.lease.leaf for one in wanted}

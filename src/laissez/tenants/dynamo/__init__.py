@@ -3,3 +3,12 @@
 `profile`, `builtin`, `loading` and `configurator` say how fast an engine is; `predictors` and `planner` say how much is needed; `fleet` and `pools`
 say how far what is held goes; `serving` keeps all of it together. `profiling` and `pricing` are the adapter. No traffic is simulated here.
 """
+
+from laissez.tenants.dynamo.builtin import built_in
+from laissez.tenants.dynamo.loading import load_aiconfigurator, load_dynamo
+from laissez.tenants.dynamo.planner import Observation, Sla
+from laissez.tenants.dynamo.pricing import Dynamo
+from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.dynamo.serving import Serving
+
+__all__ = ["Dynamo", "EngineProfile", "Observation", "Serving", "Sla", "built_in", "load_aiconfigurator", "load_dynamo"]

@@ -1,0 +1,85 @@
+"""`laissez operator`: let the maps of an operator price the market."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from laissez.cli.connection import located
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.profiles import Target
+from laissez.cli.telling import stop_on_signals, teller
+from laissez.client import AsyncClient, LaissezError
+from laissez.live.memory import MemoryFile
+from laissez.live.operator_runner import OperatorRunner, is_passing
+from laissez.market.money import format_price
+from laissez.operators import Decision, Memory, Operator, read_maps
+
+PACE_S = 10.0
+
+app = typer.Typer(help="Let maps of power, cooling, maintenance and more price the market.", no_args_is_help=True, add_completion=False)
+
+
+@app.command()
+@located
+def run(
+    where: Target,
+    maps: Annotated[Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file (docs/operators.md).")],
+    state: Annotated[Path | None, typer.Option("--state", help="Where the maps' memory is kept; beside them unless given.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Decide and send once, then end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent now, and how each floor comes about.")] = False,
+    pace: Annotated[float, typer.Option("--pace", min=0.1, max=3600, help="Seconds between two decisions.")] = PACE_S,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Price the market by its maps until Ctrl-C. Floors stay as they are when it ends."""
+    operator = read_maps(maps)
+    file = MemoryFile(state or maps.with_suffix(".state.json"), Memory)
+    try:
+        work = show(where, operator, file, output) if dry_run else price(where, operator, file, output, once, pace)
+        asyncio.run(work)
+    finally:
+        file.close()
+        operator.close()
+
+
+async def price(where: Target, operator: Operator, file: MemoryFile[Memory], output: Format, once: bool, pace_s: float) -> None:
+    """Decide again and again. A server that is away is waited for."""
+    tell, stopped = teller(output), asyncio.Event()
+    stop_on_signals(stopped.set)
+    async with AsyncClient(where.url, where.key, insecure=where.insecure) as client:
+        runner = OperatorRunner(operator, client, tell, file.read())
+        while not stopped.is_set():
+            try:
+                await runner.turn()
+                file.write(runner.memory)
+            except LaissezError as error:
+                if once or not is_passing(error):
+                    raise
+                tell("server_away", why=str(error))
+            if once:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), pace_s)
+
+
+async def show(where: Target, operator: Operator, file: MemoryFile[Memory], output: Format) -> None:
+    tell = teller(output)
+    async with AsyncClient(where.url, where.key, insecure=where.insecure) as client:
+        explain(await OperatorRunner(operator, client, tell, file.read()).plan(), tell)
+
+
+def explain(decision: Decision, tell: Callable[..., None]) -> None:
+    """How each floor comes about, what would be sent, and what is wrong."""
+    for one in decision.priced:
+        terms = {term.name: f"{term.weight:g}x{term.pressure:.3f}" for term in one.terms}
+        tell("floor", node=one.node, base=format_price(one.base), **terms, wanted=format_price(one.wanted), in_force=format_price(one.in_force))
+    for command in decision.commands:
+        tell("would_send", command=msgspec.json.encode(command).decode())
+    for alarm in decision.alarms:
+        tell("alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason)

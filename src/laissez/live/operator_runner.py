@@ -1,0 +1,150 @@
+"""An operator's maps, run against a server: look at what is in force, take the readings, decide, send, in a circle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from laissez.client import AsyncClient, LaissezError
+from laissez.live.trader import Clock, wall_clock
+from laissez.market import commands
+from laissez.market.answers import ControlsView
+from laissez.market.commands import Band, OperatorCommand
+from laissez.market.money import format_price, parse_price
+from laissez.operators import Alarm, Decision, Memory, Operator, OperatorView, Places
+from laissez.wire import events, requests
+from laissez.wire.limits import BATCH_COMMANDS_MAX
+from laissez.wire.times import SECOND_US
+
+PPM: Final = 1_000_000
+
+
+class OperatorRunner:
+    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is in `memory`."""
+
+    def __init__(
+        self, operator: Operator, client: AsyncClient, tell: Callable[..., None], memory: Memory | None = None, clock: Clock = wall_clock
+    ) -> None:
+        self._operator = operator
+        self._client = client
+        self._tell = tell
+        self._clock = clock
+        self._places = Places(())
+        self._standing: dict[str, Alarm] = {}
+        self.memory = memory or Memory()
+
+    async def turn(self) -> Decision:
+        """Look, decide, send. If the server is away nothing was decided, and nothing is forgotten."""
+        decision = await self.plan()
+        await self._send(decision.commands)
+        self._tell_alarms(decision.alarms)
+        self.memory = decision.memory
+        return decision
+
+    async def plan(self) -> Decision:
+        """What would be sent now."""
+        return self._operator.decide(await self.look())
+
+    async def look(self) -> OperatorView:
+        readings = await asyncio.to_thread(self._operator.read, self._clock())  # sources wait for others; the rest of us need not
+        resources = [resource async for resource in self._client.resources()]
+        if len(resources) != len(self._places.leaves):
+            self._places = Places(resource.leaf for resource in resources)
+        return OperatorView(
+            now=self._clock(),
+            places=self._places,
+            floors={floor.node: parse_price(floor.own) async for floor in self._client.floors() if floor.own is not None},
+            controls={
+                one.node: ControlsView(one.node, _band(one.rise), _band(one.fall), _us(one.hold_s), _us(one.flash_s))
+                async for one in self._client.controls()
+            },
+            leased=frozenset(resource.leaf for resource in resources if resource.owner is not None),
+            offline=frozenset(resource.leaf for resource in resources if not resource.online),
+            readings=readings,
+            memory=self.memory,
+        )
+
+    async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
+        """In batches; what is refused is told and, if it is still wanted, tried again the next time."""
+        for some in _chunks(decided):
+            done = await self._client.batch([_request(command) for command in some])
+            for command, result in zip(some, done.results, strict=True):
+                refused = {} if result.detail is None else {"why": result.detail}
+                self._tell(_name(command) if result.code is None else "refused", **_facts(command), **refused)
+
+    def _tell_alarms(self, alarms: tuple[Alarm, ...]) -> None:
+        """Each once when it begins and once when it is over."""
+        now = {alarm.key: alarm for alarm in alarms}
+        for key, alarm in now.items():
+            if key not in self._standing or self._standing[key].kind != alarm.kind:
+                self._tell("alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason)
+        for key, alarm in self._standing.items():
+            if key not in now:
+                self._tell("alarm_over", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal)
+        self._standing = now
+
+
+def is_passing(error: LaissezError) -> bool:
+    """Whether it may be over the next time."""
+    return getattr(error, "status", 503) in (429, 500, 502, 503, 504)
+
+
+def _chunks(decided: tuple[OperatorCommand, ...]) -> Iterator[list[OperatorCommand]]:
+    left = iter(decided)
+    while some := list(islice(left, BATCH_COMMANDS_MAX)):
+        yield some
+
+
+def _request(command: OperatorCommand) -> requests.OperatorCommand:
+    match command:
+        case commands.SetFloor():
+            return requests.SetFloor(node=command.node, price=None if command.price is None else format_price(command.price))
+        case commands.SetControls():
+            return requests.SetControls(
+                node=command.node, rise=_setting(command.rise), fall=_setting(command.fall), hold_s=_s(command.hold_us), flash_s=_s(command.flash_us)
+            )
+        case commands.TakeOffline():
+            return requests.TakeOffline(leaf=command.leaf)
+        case commands.BringOnline():
+            return requests.BringOnline(leaf=command.leaf)
+        case _:
+            raise AssertionError(f"maps do not give {command}")
+
+
+def _name(command: OperatorCommand) -> str:
+    return str(command.__struct_config__.tag)
+
+
+def _facts(command: OperatorCommand) -> dict[str, str]:
+    return {name: _shown(value) for name, value in msgspec.structs.asdict(command).items() if value is not None}
+
+
+def _shown(value: object) -> str:
+    match value:
+        case int():
+            return format_price(value)  # prices in dollars, and durations, which are in microseconds, in seconds
+        case Band():
+            return f"{value.fraction_ppm / PPM:g}/{value.interval_us / SECOND_US:g}s"
+        case _:
+            return str(value)
+
+
+def _setting(band: Band | None) -> requests.BandSetting | None:
+    return None if band is None else requests.BandSetting(f"{Decimal(band.fraction_ppm) / PPM:f}", band.interval_us / SECOND_US)
+
+
+def _band(band: events.Band | None) -> Band | None:
+    return None if band is None else Band(int(Decimal(band.fraction) * PPM), round(band.seconds * SECOND_US))
+
+
+def _s(us: int | None) -> float | None:
+    return None if us is None else us / SECOND_US
+
+
+def _us(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * SECOND_US)

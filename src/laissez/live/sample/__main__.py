@@ -1,0 +1,91 @@
+"""Run the sample's tenants and its power map beside a server until standard input ends: whoever started this is gone then, however it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from laissez.client import AsyncClient, AsyncSession, LaissezError
+from laissez.live.operator_runner import OperatorRunner
+from laissez.live.sample.batch import BatchWorld
+from laissez.live.sample.inference import InferenceWorld
+from laissez.live.sample.power import make_operator
+from laissez.live.sample.training import TrainingWorld
+from laissez.live.trader import Trader, wall_clock
+from laissez.tenants import Application, EconAdapter, Leaves
+
+SPEED: Final = 60  # a minute of theirs in a second of ours
+PACE_S: Final = 1.0
+AGAIN_S: Final = 2.0  # after a failure
+
+log = logging.getLogger("laissez.sample")
+
+
+class World(Protocol):
+    """An application and what it runs."""
+
+    @property
+    def app(self) -> Application: ...
+
+    def live(self, held: Leaves, now: int) -> None: ...
+
+
+WORLDS: Final[dict[str, Callable[[int], World]]] = {"dynamo": InferenceWorld, "sailor": TrainingWorld, "parabricks": BatchWorld}
+
+
+def sped_up() -> Callable[[], int]:
+    """A clock that runs faster from now on."""
+    start = wall_clock()
+    return lambda: start + (wall_clock() - start) * SPEED
+
+
+async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -> None:
+    clock = sped_up()
+    world = make(clock())
+    async with AsyncSession(url, key) as session:
+        adapter = EconAdapter(tenant, world.app)
+        trader = Trader(session, adapter, clock=clock)
+        while True:
+            view = await trader.look()
+            world.live(tuple(sorted(lease.leaf for lease in view.leases)), view.now)
+            adapter.app = world.app
+            await trader.send(adapter.decide(view), view.now)
+            await asyncio.sleep(PACE_S)
+
+
+async def press(url: str, key: str) -> None:
+    operator = make_operator()
+    async with AsyncClient(url, key) as client:
+        runner = OperatorRunner(operator, client, lambda what, **facts: log.debug("%s %s", what, facts))
+        while True:
+            await runner.turn()
+            await asyncio.sleep(PACE_S)
+
+
+async def again(what: Callable[[], Awaitable[None]]) -> None:
+    """Whatever a lost connection ends is begun anew."""
+    while True:
+        with contextlib.suppress(LaissezError):
+            await what()
+        await asyncio.sleep(AGAIN_S)
+
+
+async def main(url: str, keys: Path) -> None:
+    def key(holder: str) -> str:
+        return (keys / f"{holder}.key").read_text().strip()
+
+    work = [again(lambda tenant=tenant, make=make: trade(url, key(tenant), tenant, make)) for tenant, make in WORLDS.items()]  # type: ignore[misc]
+    running = asyncio.gather(*work, again(lambda: press(url, key("operator"))))
+    await asyncio.to_thread(sys.stdin.read)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))

@@ -1,0 +1,111 @@
+"""The user's own command lines: hooks, which are called when something happens to a lease, and probes, which print a number.
+
+A command line runs in a shell of its own, in the folder of the task, with what happened in its environment. One that takes too long is ended, with
+everything it started. What goes wrong is said and does not stop the trading: a failed checkpoint is no reason to lose the GPU too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+GRACE_S: Final = 5.0  # between asking a script to stop and ending it
+OUTPUT_BYTES_MAX: Final = 64 * 1024  # a probe prints a number
+
+
+class ScriptFailed(Exception):
+    """A command line did not do what it was called for."""
+
+
+class Scripts:
+    """Runs command lines. Those about one lease run one after the other, in the order in which things happened."""
+
+    def __init__(self, folder: Path, timeout_s: float) -> None:
+        self._folder = folder
+        self._timeout_s = timeout_s
+        self._last: dict[str, asyncio.Task[None]] = {}  # the latest of each lease
+
+    def call(self, lease: str, line: str, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]) -> None:
+        """Run a hook after those that the lease already has; `then` is told how it went."""
+        before = self._last.get(lease)
+        task = asyncio.create_task(self._after(before, line, facts, then))
+        self._last[lease] = task
+        task.add_done_callback(lambda done: self._last.pop(lease) if self._last.get(lease) is done else None)
+
+    def is_busy(self, lease: str) -> bool:
+        return lease in self._last
+
+    async def drain(self) -> None:
+        """Wait until every hook is through."""
+        while self._last:
+            await asyncio.gather(*self._last.values(), return_exceptions=True)
+
+    async def probe(self, name: str, line: str) -> float:
+        """The number that a command line prints last."""
+        words = (await self._run(line, {}, capture=True)).split()
+        try:
+            number = float(words[-1])
+        except (IndexError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ScriptFailed(f"expected the probe {name} to print a number, found {words[-1][:40] if words else 'nothing'!r}")
+        return number
+
+    async def _after(
+        self, before: asyncio.Task[None] | None, line: str, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            await self._run(line, facts, capture=False)
+        except ScriptFailed as failed:
+            then(failed)
+        else:
+            then(None)
+
+    async def _run(self, line: str, facts: Mapping[str, str], capture: bool) -> str:
+        try:
+            process = await asyncio.create_subprocess_shell(
+                line,
+                cwd=self._folder,
+                env={**os.environ, **facts},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE if capture else None,
+                start_new_session=True,  # so that it can be ended with all that it started
+            )
+        except OSError as error:
+            raise ScriptFailed(f"{line!r} cannot be started: {error.strerror}") from error
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                printed = await _finished(process)
+        except TimeoutError:
+            raise ScriptFailed(f"{line!r} was ended after {self._timeout_s:g} s") from None
+        finally:
+            await _end(process)
+        if process.returncode:
+            raise ScriptFailed(f"{line!r} failed with exit status {process.returncode}")
+        return printed.decode(errors="replace")
+
+
+async def _finished(process: asyncio.subprocess.Process) -> bytes:
+    printed = b"" if process.stdout is None else await process.stdout.read(OUTPUT_BYTES_MAX)
+    await process.wait()
+    return printed
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End what still runs: ask first, then insist."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                await process.wait()

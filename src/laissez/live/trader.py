@@ -1,0 +1,71 @@
+"""One turn of a tenant: look at what it has, let its adapter decide, send what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.client import AsyncSession, LaissezError, NotFound
+from laissez.live.translation import Names
+from laissez.market.commands import TenantCommand
+from laissez.market.money import parse_price
+from laissez.tenants import EconAdapter, TenantView
+from laissez.wire.session import LeasesReply, OrdersReply, Reply
+
+Clock: TypeAlias = Callable[[], int]
+Outcome: TypeAlias = tuple[TenantCommand, Reply | LaissezError]
+
+LOOKS_MAX = 5  # two lists are asked for together and show different instants only if something happened in between
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Trader:
+    """Trades for one tenant in one session. `spent` tells, in micro-dollars, what the task has cost so far; without a budget nobody asks."""
+
+    def __init__(
+        self, session: AsyncSession, adapter: EconAdapter, spent: Callable[[], Awaitable[int]] | None = None, clock: Clock = wall_clock
+    ) -> None:
+        self._session = session
+        self._adapter = adapter
+        self._spent = spent
+        self._clock = clock
+        self._names = Names()
+
+    async def turn(self) -> tuple[TenantView, list[Outcome]]:
+        """What was seen, and each command sent with what became of it."""
+        view = await self.look()
+        return view, await self.send(self._adapter.decide(view), view.now)
+
+    async def look(self) -> TenantView:
+        leases, orders = await self._lists()
+        spent = 0 if self._spent is None else await self._spent()
+        bare = TenantView(self._clock(), self._names.held(leases.leases), self._names.resting(orders.orders), spent=spent)
+        scopes = self._adapter.watches(bare)
+        quotes = await asyncio.gather(*(self._quote(scope) for scope in scopes))
+        return msgspec.structs.replace(bare, quotes=dict(zip(scopes, quotes, strict=True)))
+
+    async def send(self, commands: list[TenantCommand], now: int) -> list[Outcome]:
+        outcomes = await self._session.send_many([self._names.request(command, now) for command in commands])
+        return list(zip(commands, outcomes, strict=True))
+
+    async def _lists(self) -> tuple[LeasesReply, OrdersReply]:
+        for _ in range(LOOKS_MAX):
+            leases, orders = await asyncio.gather(self._session.leases(), self._session.orders())
+            if leases.n == orders.n:
+                break
+        return leases, orders  # the last look will do: the next turn mends what it got wrong
+
+    async def _quote(self, scope: str) -> int | None:
+        try:
+            quote = await self._session.quote(scope)
+        except NotFound:  # the lease that showed it has just ended
+            return None
+        return None if quote.price is None else parse_price(quote.price)

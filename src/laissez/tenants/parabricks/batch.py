@@ -1,0 +1,164 @@
+"""A batch: a queue of samples, how far each has got, and what of that is saved.
+
+`advance` is told which nodes worked and until when; it lets the samples run on, takes a checkpoint at every interval, and notices a pause when none
+worked. `lost` takes back what a node did since the last checkpoint. A sample that is finished is written and cannot be lost. Sizes count in samples
+of 50x coverage, and a sample of size 2 takes twice as long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.parabricks.errors import ParabricksError
+from laissez.tenants.parabricks.runtime import RUN_TIMES, RunTime
+from laissez.tenants.parabricks.slots import machines, slots
+from laissez.tenants.paths import tree_of, without
+
+CHECKPOINT_S: Final = 900.0  # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
+HOUR_US: Final = 3_600_000_000
+FINISHED: Final = 1e-9  # samples; less than this is rounding
+CACHED_MAX: Final = 1_000  # speeds remembered; what is held changes slowly
+
+
+class Batch:
+    """`scopes` are the places it can run in, any one as good as its type; `nodes_max` is how many samples run at once, at most."""
+
+    def __init__(
+        self,
+        sizes: Sequence[float],
+        scopes: Wish,
+        *,
+        now: int = 0,
+        nodes_max: int = 8,
+        checkpoint_s: float = CHECKPOINT_S,
+        run_times: Mapping[str, RunTime] = RUN_TIMES,
+    ) -> None:
+        _check(sizes, scopes, nodes_max, checkpoint_s, run_times)
+        self.scopes, self.nodes_max, self.run_times = scopes, nodes_max, run_times
+        self.total = math.fsum(sizes)
+        self.done = 0.0  # share of the whole work
+        self._left, self._saved = list(sizes), list(sizes)
+        self._interval_us = round(checkpoint_s * 1_000_000)
+        self._at = self._saved_at = now
+        self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
+        self._speeds: dict[Leaves, float] = {}
+        self._unfinished = len(sizes)
+        self._working = False
+
+    @property
+    def samples_left(self) -> int:
+        return self._unfinished
+
+    @property
+    def _width(self) -> int:
+        """How many samples run at once, at most."""
+        return min(self._unfinished, self.nodes_max)
+
+    @property
+    def pace_best(self) -> float:
+        """The share of the work per hour that the fastest node does."""
+        return max(self._alone[tree_of(scope)] for scope in self.scopes) / self.total
+
+    def speed(self, held: Leaves) -> float:
+        """Samples per hour."""
+        if held not in self._speeds:
+            if len(self._speeds) >= CACHED_MAX:
+                self._speeds.clear()
+            self._speeds[held] = self._speed(held)
+        return self._speeds[held]
+
+    def _speed(self, held: Leaves) -> float:
+        if len(held) <= self._width:
+            return sum(self._alone.get(tree_of(leaf), 0.0) for leaf in held)
+        return sum(slots(machines(held, self.scopes), self._width, self.run_times))
+
+    def pace(self, held: Leaves) -> float:
+        """The share of the whole work per hour."""
+        return self.speed(held) / self.total
+
+    def pace_of(self, node: str, held: Leaves) -> float:
+        """What `node` adds to the pace of `held`; if it is one of them, what it contributes."""
+        if node in held:
+            return self.pace(held) - self.pace(without(held, node))
+        return self.pace((*held, node)) - self.pace(held)
+
+    def since_checkpoint_s(self, now: int) -> float:
+        """Seconds of work that are not saved; none while paused or done."""
+        return max(0, now - self._saved_at) / 1_000_000 if self._unfinished and self._working else 0.0
+
+    def until_checkpoint_s(self, now: int) -> float:
+        return max(0, self._saved_at + self._interval_us - now) / 1_000_000
+
+    def advance(self, held: Leaves, now: int) -> None:
+        """`held` worked from the last time told until `now`. Nodes that were still starting are not among them."""
+        if now < self._at:
+            raise ParabricksError(f"expected a time from {self._at} on, found {now}")
+        self._working = bool(held)
+        while held and self._unfinished and self._at < now:
+            until = min(now, self._saved_at + self._interval_us)
+            self._run(held, until - self._at)
+            self._at = until
+            if until == self._saved_at + self._interval_us:
+                self.checkpointed(until)
+        self._at = now
+        if not held or not self._unfinished:
+            self.checkpointed(now)
+
+    def checkpointed(self, now: int) -> None:
+        """All that is done is saved."""
+        self._saved, self._saved_at = self._left.copy(), now
+
+    def lost(self, node: str, held: Leaves, now: int) -> None:
+        """`node`, one of the `held` that worked until `now`, was taken: what it did since the checkpoint has to be done again."""
+        self.advance(held, now)
+        speed = self.speed(held)
+        share = (speed - self.speed(without(held, node))) / speed if speed else 0.0
+        pairs = zip(self._left, self._saved, strict=True)
+        self._left = [left + share * (saved - left) if left else 0.0 for left, saved in pairs]
+        self._working = len(held) > 1
+        self._recount()
+
+    def finished(self, sample: int, now: int) -> None:
+        """A sample turned out to be done, whatever the model thought of it."""
+        if not 0 <= sample < len(self._left):
+            raise ParabricksError(f"expected a sample from 0 to {len(self._left) - 1}, found {sample}")
+        self._left[sample] = self._saved[sample] = 0.0
+        self._recount()
+        if not self._unfinished:
+            self.checkpointed(now)
+
+    def _run(self, held: Leaves, duration_us: int) -> None:
+        """Let the longest samples run in the fastest slots; whenever one ends, share out the GPUs anew."""
+        hours = duration_us / HOUR_US
+        while hours > 0 and self._unfinished:
+            rates = slots(machines(held, self.scopes), self._width, self.run_times)
+            if not rates:
+                return
+            longest = sorted(range(len(self._left)), key=self._left.__getitem__, reverse=True)[: len(rates)]
+            step = min(hours, *(self._left[sample] / rate for sample, rate in zip(longest, rates, strict=True)))
+            for sample, rate in zip(longest, rates, strict=True):
+                left = self._left[sample] - rate * step
+                self._left[sample] = left if left > FINISHED else 0.0
+            hours -= step
+            self._recount()
+
+    def _recount(self) -> None:
+        unfinished = sum(left > 0 for left in self._left)
+        if unfinished != self._unfinished:
+            self._speeds.clear()
+        self._unfinished = unfinished
+        self.done = 1.0 - math.fsum(self._left) / self.total if unfinished else 1.0
+
+
+def _check(sizes: Sequence[float], scopes: Wish, nodes_max: int, checkpoint_s: float, run_times: Mapping[str, RunTime]) -> None:
+    if not sizes or not all(0 < size < math.inf for size in sizes):
+        raise ParabricksError(f"expected one or more samples of sizes above 0, found {list(sizes)[:10]}")
+    if not scopes or any(tree_of(scope) not in run_times for scope in scopes):
+        raise ParabricksError(f"expected scopes of the types {', '.join(sorted(run_times))}, found {', '.join(scopes) or 'none'}")
+    if nodes_max < 1:
+        raise ParabricksError(f"expected nodes_max of 1 or more, found {nodes_max}")
+    if not 1 <= checkpoint_s < math.inf:
+        raise ParabricksError(f"expected a checkpoint every second or less often, found every {checkpoint_s} s")

@@ -1,0 +1,19 @@
+"""What the progress of a batch is worth, and how many nodes it would add to be on schedule."""
+
+from __future__ import annotations
+
+import math
+
+from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.parabricks.profiling import ParabricksProfile
+
+
+class Parabricks(ParabricksProfile):
+    def value_per_utility(self, now: int) -> float:
+        return self.deadline.value_of_progress(self.batch.done, now, 2 * self.cold_s)
+
+    def wishes(self, held: Leaves, now: int) -> list[Wish]:
+        if not self.deadline.finish_late and self.deadline.left_s(now) <= self.cold_s:
+            return []  # it would not start in time to be of any use
+        nodes = math.ceil(self.utility_gap(held, now) / self.batch.pace_best)
+        return [self.batch.scopes] * min(nodes, self.batch.nodes_max - len(held))

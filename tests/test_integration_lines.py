@@ -1,0 +1,54 @@
+"""The lines of integration code: how they are counted, and that there are no more of them than the paper needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from laissez.check.integration import Count, count_all, count_lines
+
+pytestmark = pytest.mark.once
+
+SOURCE = '''"""What it is.
+
+More about it.
+"""
+
+from __future__ import annotations
+
+import math  # not counted
+
+A = 1  # counted
+
+
+# a comment
+@property
+class B:
+    """A docstring."""
+
+    def f(self) -> str:
+        """Another
+        of two lines."""
+        return (
+            "text"
+        )
+
+
+class C:
+    x = """text
+    of two lines"""
+'''
+
+
+def test_blank_lines_comments_docstrings_and_imports_are_not_counted() -> None:
+    assert 1 + 6 + 3 == count_lines(SOURCE)
+
+
+def test_one_class_is_counted_by_itself() -> None:
+    assert 6 == count_lines(SOURCE, "B")
+    assert 3 == count_lines(SOURCE, "C")
+
+
+@pytest.mark.parametrize("count", count_all(), ids=lambda count: count.system)
+def test_no_integration_takes_more_lines_than_the_paper_needed(count: Count) -> None:
+    assert 0 < count.pricing <= count.paper_pricing
+    assert 0 < count.profiling <= count.paper_profiling

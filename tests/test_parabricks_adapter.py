@@ -1,0 +1,165 @@
+"""What nodes are worth to a batch: prices through the hooks, from asking to keeping, pausing, resuming and trading down."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laissez.tenants import Deadline, grow_price, keep_price, move_price
+from laissez.tenants.parabricks import RUN_TIMES, Batch, Parabricks, pricing, profiling
+
+pytestmark = pytest.mark.once
+
+MINUTE = 60_000_000
+HOUR = 60 * MINUTE
+SCOPES = ("h100", "a100")
+H_LEAF = "h100/zone-a/rack1/host1/gpu0"
+A_LEAF = "a100/zone-a/rack1/host1/gpu0"
+ALONE = RUN_TIMES["a100"].per_hour(1)
+
+
+def tenant(samples: int = 10, hours: int = 36, value: float = 120.0, finish_late: bool = True) -> Parabricks:
+    batch = Batch([1.0] * samples, SCOPES, checkpoint_s=1800.0)
+    return Parabricks(batch, Deadline(0, hours * HOUR, value, finish_late))
+
+
+def test_the_bid_rises_as_the_deadline_nears() -> None:
+    idle = tenant()
+    bids = [grow_price(idle, "h100", (), hour * HOUR) for hour in (0, 12, 24, 30)]
+    assert bids == sorted(set(bids)) and bids[0] > 0
+
+
+def test_an_h100_is_worth_more_than_an_a100_by_its_speed_to_a_batch_that_is_short_of_both() -> None:
+    short = tenant(samples=40)
+    assert grow_price(short, "h100", (), 0) == pytest.approx(1.45 * grow_price(short, "a100", (), 0))
+
+
+def test_keeping_is_worth_more_than_asking() -> None:
+    app = tenant()
+    app.batch.advance((A_LEAF,), 10 * MINUTE)
+    assert keep_price(app, A_LEAF, (A_LEAF,), 10 * MINUTE) > grow_price(app, "a100", (), 10 * MINUTE)
+
+
+def test_the_price_of_keeping_climbs_with_unsaved_work_and_falls_after_a_checkpoint() -> None:
+    app = tenant()
+    prices = []
+    for minutes in (5, 15, 25):
+        app.batch.advance((A_LEAF,), minutes * MINUTE)
+        prices.append(keep_price(app, A_LEAF, (A_LEAF,), minutes * MINUTE))
+    app.batch.checkpointed(25 * MINUTE)
+    assert prices == sorted(set(prices))
+    assert keep_price(app, A_LEAF, (A_LEAF,), 25 * MINUTE) < prices[0]
+
+
+def test_a_batch_ahead_of_schedule_pauses_when_prices_are_high_and_resumes_when_time_runs_short() -> None:
+    app, held = tenant(hours=72), (H_LEAF,)
+    high = grow_price(app, "h100", (), 36 * HOUR)
+    app.batch.advance(held, 12 * HOUR)
+    app.batch.checkpointed(12 * HOUR)
+    assert app.batch.done > 12 / 72
+    assert keep_price(app, H_LEAF, held, 12 * HOUR) < high
+    app.batch.advance((), 13 * HOUR)
+    asked = [grow_price(app, "h100", (), hour * HOUR) for hour in (13, 40, 60, 66)]
+    assert asked == sorted(set(asked)) and asked[0] < high < asked[-1]
+
+
+def test_while_work_remains_an_idle_batch_asks_for_what_is_cheap() -> None:
+    app = tenant(hours=720)
+    assert [SCOPES] == app.wishes((), 0)
+    assert 0 < grow_price(app, "a100", (), 0) < 0.2
+
+
+def test_it_trades_down_when_the_h100_is_dear_and_the_a100_cheap_and_not_when_they_cost_alike() -> None:
+    app, held = tenant(), (H_LEAF,)
+    app.batch.advance(held, 4 * HOUR)
+    app.batch.checkpointed(4 * HOUR)
+    assert [SCOPES] == app.wishes((), 4 * HOUR)
+    assert move_price(app, "a100", held, H_LEAF, 6.88, 4 * HOUR) > 2.40
+    assert move_price(app, "a100", held, H_LEAF, 2.50, 4 * HOUR) < 2.40
+
+
+def test_moving_right_before_a_checkpoint_costs_more_than_right_after_it() -> None:
+    app, held = tenant(), (H_LEAF,)
+    app.batch.advance(held, 15 * MINUTE)
+    before = move_price(app, "a100", held, H_LEAF, 6.88, 15 * MINUTE)
+    app.batch.checkpointed(15 * MINUTE)
+    assert move_price(app, "a100", held, H_LEAF, 6.88, 15 * MINUTE) > before
+
+
+def test_a_batch_that_is_done_wishes_nothing_and_pays_nothing() -> None:
+    app = tenant(samples=1)
+    app.batch.finished(0, HOUR)
+    assert [] == app.wishes((), HOUR)
+    assert 0.0 == grow_price(app, "h100", (), HOUR) == keep_price(app, A_LEAF, (A_LEAF,), HOUR)
+
+
+def test_it_wishes_as_many_of_the_fastest_as_it_takes_to_be_on_schedule_and_no_more_than_it_can_use() -> None:
+    app = tenant(samples=40)
+    needed = app.wishes((), 0)
+    assert 1 < len(needed) < 8
+    assert app.utility_gap(("h100",) * len(needed), 0) <= 0 < app.utility_gap(("h100",) * (len(needed) - 1), 0)
+    assert [] == app.wishes(("h100",) * len(needed), 0)
+    assert 8 == len(app.wishes((), 34 * HOUR))
+    assert [] == app.wishes(("a100",) * 8, 34 * HOUR)
+
+
+def test_after_the_deadline_only_a_batch_that_may_be_late_goes_on() -> None:
+    late, lost = tenant(), tenant(finish_late=False)
+    assert late.wishes((), 37 * HOUR) and grow_price(late, "a100", (), 37 * HOUR) > 0
+    assert [] == lost.wishes((), 37 * HOUR) and 0.0 == grow_price(lost, "a100", (), 37 * HOUR)
+    assert [] == lost.wishes((), 36 * HOUR - 7 * MINUTE), "a node could not start before the deadline"
+
+
+def test_a_node_won_shortly_before_the_deadline_has_less_time_to_pay_for_its_start() -> None:
+    app = tenant()
+    assert 3600.0 == app.expected_hold_s(30 * HOUR)
+    assert 1200.0 == app.expected_hold_s(36 * HOUR - 20 * MINUTE)
+    assert 960.0 == app.expected_hold_s(37 * HOUR), "late work is still worth a restart"
+
+
+def test_losing_one_node_of_many_puts_only_that_node_at_stake() -> None:
+    app = tenant()
+    assert app.at_stake(A_LEAF, (A_LEAF, H_LEAF), 0) is None
+
+
+def test_of_two_machines_the_one_without_a_sample_is_worth_nothing_at_the_end() -> None:
+    app = tenant(samples=1, hours=2)
+    other = "a100/zone-a/rack1/host2/gpu0"
+    held = (A_LEAF, A_LEAF.replace("gpu0", "gpu1"), other)
+    assert 0.0 == keep_price(app, other, held, 0) < keep_price(app, A_LEAF, held, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 30), st.integers(0, 50), st.integers(0, 3), st.integers(0, 60))
+def test_prices_are_never_negative_or_boundless(samples: int, hour: int, count: int, more: int) -> None:
+    app = tenant(samples)
+    held = tuple(f"a100/zone-a/rack1/host1/gpu{at}" for at in range(count))
+    app.batch.advance(held, hour * HOUR)
+    now = hour * HOUR + more * MINUTE
+    prices = [grow_price(app, "h100", held, now), *(keep_price(app, leaf, held, now) for leaf in held)]
+    assert all(0.0 <= price < 1e6 for price in prices)
+
+
+def counted(path: Path) -> int:
+    """Lines of code, without blank lines, comments, docstrings and imports."""
+    lines: set[int] = set()
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Import | ast.ImportFrom) and not _is_docstring(node):
+            last = node.body[0].lineno - 1 if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.If | ast.For) else node.end_lineno or 0
+            lines.update(range(node.lineno, max(node.lineno, last) + 1))
+    text = path.read_text().splitlines()
+    return sum(bool(text[at - 1].strip()) and not text[at - 1].lstrip().startswith("#") for at in lines)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def test_the_adapter_is_no_longer_than_the_paper_says() -> None:
+    assert counted(Path(pricing.__file__)) <= 12
+    assert counted(Path(profiling.__file__)) <= 17
