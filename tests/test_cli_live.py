@@ -45,7 +45,7 @@ class Live:
         self.said = ""
 
     def start(self) -> None:
-        command = [*PROGRAM, "up", "--data", str(self.data), "--port", "0"]
+        command = [*PROGRAM, "up", "--still", "--data", str(self.data), "--port", "0"]
         self.process = subprocess.Popen(command, env=self.environment(None), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.said = until_it_serves(self.process.stdout)

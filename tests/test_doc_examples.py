@@ -40,7 +40,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Exa
         found[page] = examples(text)
         try:
             if page == "api":
-                shell.serve("laissez up")
+                shell.serve("laissez up --still")
             for example in found[page]:
                 shell.run(example)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -53,19 +54,36 @@ def up(
         "laissez-sample"
     ),
     port: PortOption = None,
+    still: Annotated[bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no power map.")] = False,
 ) -> None:
-    """Start a sample market on this machine: 96 H100s and 64 A100s, an operator and three tenants. It stays up until Ctrl-C."""
+    """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by themselves, and racks whose power presses on prices.
+
+    It stays up until Ctrl-C.
+    """
     port = free_port() if port is None else port
     settings = read_settings(flags={"server": {"port": port, "metrics_open": True, "log_level": "warning"}, "data": {"folder": str(data)}})
     new = not founding.is_founded(data)
     if new:
         opening.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
 
+    life: list[subprocess.Popen[bytes]] = []
+
     async def ready(desk: Desk, address: str) -> None:
         await sample.set_up(desk, data)
-        print(welcome(address, data, new), flush=True)
+        if not still:
+            life.append(start_life(address, data / founding.KEYS))
+        print(welcome(address, data, new, still), flush=True)
 
-    sys.exit(run_service(settings, ready))
+    status = run_service(settings, ready)
+    for process in life:
+        process.terminate()
+        process.wait()
+    sys.exit(status)
+
+
+def start_life(address: str, keys: Path) -> subprocess.Popen[bytes]:
+    """The sample's tenants and its power map, in a process of their own. It ends with us however we end: its standard input does."""
+    return subprocess.Popen([sys.executable, "-m", "laissez.live.sample", address, str(keys)], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def free_port() -> int:
@@ -77,7 +95,7 @@ def free_port() -> int:
     return SAMPLE_PORT
 
 
-def welcome(address: str, data: Path, new: bool) -> str:
+def welcome(address: str, data: Path, new: bool, still: bool) -> str:
     command = shlex.quote(str(Path(sys.argv[0])))
 
     def line(holder: str, rest: str) -> str:
@@ -88,6 +106,9 @@ def welcome(address: str, data: Path, new: bool) -> str:
     return "\n".join(
         (
             f"{'A new sample market' if new else 'The sample market, where it was left,'} is up at {address} (its data is in {data}).",
+            "Nobody trades by itself."
+            if still
+            else "The tenants dynamo, sailor and parabricks trade by themselves; racks take turns at being short of power.",
             "",
             f"  {address}/docs      the API, readable      {address}/metrics   figures for Prometheus",
             "",
@@ -96,10 +117,10 @@ def welcome(address: str, data: Path, new: bool) -> str:
             usual + line("training", "leases"),
             line("training", "quote h100"),
             line("inference", "run --type h100 --count 2 --max-price 3.50"),
-            line("inference", "events -f"),
+            line("inference" if still else "dynamo", "events -f"),
             line("batch", "bill"),
-            line("operator", "market"),
-            line("operator", "floor set h100 2.50"),
+            line("operator", "market" if still else "market --watch"),
+            line("operator", "floor set h100 2.50" if still else "floor --watch"),
             line("operator", "tenants"),
             "",
             "Ctrl-C stops it; nothing is lost.",

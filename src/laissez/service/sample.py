@@ -1,4 +1,7 @@
-"""A small market to try things out: H100s and A100s in two zones, an operator's floors, and three tenants that hold something already."""
+"""A small market to try things out: H100s and A100s in two zones, an operator's floors, and three tenants that hold something already.
+
+Three more trade by themselves once somebody runs them (`laissez.live.sample`).
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,9 @@ TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
     "training": ((8, "h100/zone-a/rack1/host1", 3_000_000, 4_500_000), (2, "h100/zone-a/rack1", 2_400_000, 4_000_000)),
     "inference": ((4, "h100/zone-b", 2_600_000, 6_000_000), (1, "h100/zone-a/rack1/host1", 3_200_000, 3_900_000)),
     "batch": ((12, "a100", 1_200_000, 1_500_000),),
+    "dynamo": (),
+    "sailor": (),
+    "parabricks": (),
 }
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from laissez.tenants.hooks import Application
 from laissez.tenants.pricing import keep_price
-from laissez.tenants.terms import Terms
+from laissez.tenants.terms import PRICE_MIN, Terms
 from laissez.tenants.view import Held
 
 
@@ -24,8 +24,8 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def surplus(self) -> int:
-        """What it is worth beyond its cost."""
-        return self.limit - self.lease.charged
+        """What it is worth beyond its cost. What is worth nothing is not kept even for nothing: somebody else may have a use for it."""
+        return self.limit - max(PRICE_MIN, self.lease.charged)
 
 
 def keep(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:

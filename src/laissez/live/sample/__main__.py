@@ -17,7 +17,7 @@ from laissez.live.sample.inference import InferenceWorld
 from laissez.live.sample.power import make_operator
 from laissez.live.sample.training import TrainingWorld
 from laissez.live.trader import Trader, wall_clock
-from laissez.tenants import Application, EconAdapter, Leaves
+from laissez.tenants import Application, EconAdapter, Leaves, Terms
 
 SPEED: Final = 60  # a minute of theirs in a second of ours
 PACE_S: Final = 1.0
@@ -48,7 +48,7 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
     clock = sped_up()
     world = make(clock())
     async with AsyncSession(url, key) as session:
-        adapter = EconAdapter(tenant, world.app)
+        adapter = EconAdapter(tenant, world.app, Terms(tolerance=0.2))  # at this pace a finer one would be all there is to see
         trader = Trader(session, adapter, clock=clock)
         while True:
             view = await trader.look()

@@ -1,0 +1,130 @@
+"""A recorded trace, replayed: a table of times in microseconds and values, in the format of Google's power traces (`powerdata_2019`).
+
+The first row that is used happens at `starts_at` (if not given, when the trace is first read), and `speed` is how much faster than recorded the
+rest follows. A value holds from its row to the next.
+
+Google's tables flag rows of low confidence in `bad_measurement_data` and `bad_production_power_data`. The documentation says "when false, indicates
+low-confidence", but Google's own analysis keeps the rows where the flag is false, as its name suggests. So here true is bad, and such rows are
+skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from laissez.operators.errors import TraceError
+from laissez.operators.fields import Instant, Text, shown
+from laissez.operators.reading import Missing, Reading
+from laissez.operators.sources.source import Source
+
+TIME: Final = "time"
+BAD: Final = {"measured_power_util": "bad_measurement_data", "production_power_util": "bad_production_power_data"}
+FLAGS: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+
+@dataclass(kw_only=True)
+class CsvTrace(Source):
+    """`where` keeps the rows that have these texts in these columns, such as `{"pdu": "pdu9"}`; `start_row` counts from 0 among those kept."""
+
+    file: Path
+    column: Text = "measured_power_util"
+    where: Mapping[str, str] = field(default_factory=dict)
+    start_row: Annotated[int, Meta(ge=0)] = 0
+    speed: Annotated[float, Meta(gt=0, le=1_000_000)] = 1.0
+    starts_at: Instant | None = None
+    repeat: bool = False
+
+    def __post_init__(self) -> None:
+        rows = list(_rows(self.file, self.column, self.where))[self.start_row :]
+        if len(rows) < 2:
+            raise TraceError(f"{self.file}: expected at least two usable rows from row {self.start_row} on, found {len(rows)}")
+        self._times = [time - rows[0][0] for time, _ in rows]
+        self._values = [value for _, value in rows]
+        self._length = self._times[-1] + self._times[-1] - self._times[-2]  # the last value holds as long as the one before it
+
+    def read(self, now: int) -> Reading | Missing:
+        if self.starts_at is None:
+            self.starts_at = Instant(now)
+        passed = int((now - self.starts_at) * self.speed)
+        if passed < 0:
+            return Missing(f"the trace {self.file.name} starts in {(self.starts_at - now) / 1e6:.0f} s")
+        if passed >= self._length and not self.repeat:
+            return Missing(f"the trace {self.file.name} has ended")
+        rounds, within = divmod(passed, self._length)
+        row = bisect_right(self._times, within) - 1
+        return Reading(self._values[row], self.starts_at + math.ceil((rounds * self._length + self._times[row]) / self.speed))
+
+
+def _rows(file: Path, column: str, where: Mapping[str, str]) -> Iterator[tuple[int, float]]:
+    """Time and value of every row that is wanted and not bad. What a file of somebody else has wrong is told with its line."""
+    table = csv.DictReader(io.StringIO(_text(file), newline=""), strict=True)
+    _check_columns(file, table, {TIME, column, *where})
+    before = -1
+    try:
+        for row in table:
+            place = f"{file}, line {table.line_num}"
+            if None in row or None in row.values():
+                raise TraceError(f"{place}: expected {len(table.fieldnames or ())} columns, found {shown(list(row.values()))}")
+            if any(row[name] != text for name, text in where.items()) or _is_bad(row, column, place):
+                continue
+            time = _time(row[TIME], before, place)
+            yield time, _value(row[column], column, place)
+            before = time
+    except csv.Error as error:
+        raise TraceError(f"{file}, line {table.line_num}: expected comma-separated values: {error}") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise TraceError(f"{file}: expected a table that can be read, .csv or .csv.gz: {reason}") from None
+
+
+def _check_columns(file: Path, table: csv.DictReader[str], needed: set[str]) -> None:
+    found = table.fieldnames or ()
+    for name in sorted(needed.difference(found)):
+        raise TraceError(f"{file}, line 1: expected a column {name!r}, found {', '.join(found) or 'nothing'}")
+
+
+def _is_bad(row: Mapping[str, str], column: str, place: str) -> bool:
+    flag = BAD.get(column, "")
+    if flag not in row:
+        return False
+    text = row[flag].strip().lower()
+    if text not in FLAGS:
+        raise TraceError(f"{place}: {flag}: expected true or false, found {shown(row[flag])}")
+    return FLAGS[text]
+
+
+def _time(text: str, before: int, place: str) -> int:
+    time = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+    if time is None:
+        raise TraceError(f"{place}: {TIME}: expected whole microseconds, found {shown(text)}")
+    if time <= before:
+        hint = "a table of several power domains needs `where`"
+        raise TraceError(f"{place}: {TIME}: expected a time after the one before, {before}, found {time}; {hint}")
+    return time
+
+
+def _value(text: str, column: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise TraceError(f"{place}: {column}: expected a finite number, found {shown(text)}")
+    return value

@@ -1,0 +1,61 @@
+"""A signal from the operator's own Python: a function of the time, in microseconds, that gives a number, a `Reading`, or `None` if there is none."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from laissez.operators.errors import MapError
+from laissez.operators.fields import shown
+from laissez.operators.reading import Missing, Reading
+from laissez.operators.sources.source import Source
+
+
+@dataclass(kw_only=True)
+class PythonCallable(Source):
+    """`call` is the function; in a file it is written as where it is, "package.module:function" (`named`)."""
+
+    call: Callable[[int], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.call):
+            raise MapError(f"call: expected a function, found {shown(self.call)}")
+
+    def read(self, now: int) -> Reading | Missing:
+        try:
+            found = self.call(now)
+        except Exception as error:  # whatever an operator's own code may raise
+            return Missing(f"{self._name}: {type(error).__name__}: {error}")
+        if found is None:
+            return Missing(f"{self._name} has no reading")
+        if isinstance(found, Reading | Missing):
+            return found
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            return Missing(f"{self._name}: expected a number, found {shown(found)}")
+        return Reading(_float(found), now)
+
+    @property
+    def _name(self) -> str:
+        return f"{getattr(self.call, '__module__', '')}:{getattr(self.call, '__qualname__', type(self.call).__name__)}"
+
+
+def named(place: object) -> Any:
+    """What "package.module:name" names."""
+    module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
+    if not (module and colon and name):
+        raise MapError(f'expected "package.module:name", found {shown(place)}')
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:  # the last two for names that cannot be imported at all
+        raise MapError(f"expected {name} in the Python module {module}: {error}") from error
+
+
+def _float(number: float) -> float:
+    """A whole number may be too large for a float; it is too large for any map too."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
