@@ -27,6 +27,16 @@ def test_a_node_is_kept_for_the_gap_that_its_loss_would_open() -> None:
     assert 3.0 == keep_price(Plain(want=5), "h/a", ("h/a", "h/b"), 0)
 
 
+def test_a_node_whose_progress_is_needed_in_part_is_kept_for_all_it_does_but_asked_for_by_what_is_needed() -> None:
+    class Steady(Plain):
+        is_storable = True
+
+    app = Steady(want=1, speeds={"h": 4.0})
+    assert 12.0 == keep_price(app, "h/a", ("h/a",), 0)
+    assert 3.0 == grow_price(app, "h", (), 0)
+    assert 0.0 == keep_price(app, "h/a", ("h/a", "h/b"), 0)  # not needed at all
+
+
 def test_a_cold_start_lowers_the_price_of_growing_and_raises_that_of_keeping() -> None:
     app = Plain(cold_s=360.0)  # a tenth of the hour that a node is kept
     assert pytest.approx(2.7) == grow_price(app, "h", (), 0)
@@ -37,14 +47,14 @@ def test_the_limit_climbs_with_the_work_at_stake_and_falls_after_a_checkpoint() 
     def limit(since_s: float) -> float:
         return keep_price(Plain(since_s=since_s, until_s=600.0 - since_s), "h/a", ("h/a",), 0)
 
-    climbing = [limit(since_s) for since_s in (0.0, 100.0, 300.0, 500.0, 599.0)]
+    climbing = [limit(since_s) for since_s in (0.0, 100.0, 300.0, 500.0, 540.0)]
     assert climbing == sorted(climbing) and climbing[0] == 3.0
     assert pytest.approx(6.0) == limit(300.0)  # as much behind as ahead: worth twice
     assert 3.0 == limit(0.0)
 
 
-def test_at_a_checkpoint_that_is_due_the_limit_is_still_finite() -> None:
-    assert pytest.approx(3.0 + 3.0 * 600) == keep_price(Plain(since_s=600.0, until_s=0.0), "h/a", ("h/a",), 0)
+def test_for_a_checkpoint_that_is_due_no_more_is_paid_than_what_it_saves() -> None:
+    assert pytest.approx(3.0 + 3.0 * 600 / 60) == keep_price(Plain(since_s=600.0, until_s=0.0), "h/a", ("h/a",), 0)
 
 
 def test_work_that_is_never_saved_is_spread_over_the_time_a_node_is_kept() -> None:
@@ -60,10 +70,21 @@ def test_an_application_that_restarts_puts_all_it_has_at_stake() -> None:
 
 
 def test_growing_waits_for_a_checkpoint_that_is_near_rather_than_doing_work_again() -> None:
-    far = grow_price(Plain(want=2, since_s=100.0, until_s=1e9), "h", ("h/a",), 0)
-    near = grow_price(Plain(want=2, since_s=3000.0, until_s=36.0), "h", ("h/a",), 0)
+    far = grow_price(Plain(want=2, since_s=100.0, until_s=1e9, restarts=True), "h", ("h/a",), 0)
+    near = grow_price(Plain(want=2, since_s=3000.0, until_s=72.0, restarts=True), "h", ("h/a",), 0)
     assert pytest.approx(3.0 - 3.0 * 100 / 3600) == far
-    assert pytest.approx(3.0 - 3.0 * 36 / 3600) == near
+    assert pytest.approx(3.0 - 3.0 * 72 / 3600) == near
+
+
+def test_growing_loses_no_work_where_nothing_restarts() -> None:
+    assert 3.0 == grow_price(Plain(want=2, since_s=3000.0, until_s=36.0), "h", ("h/a",), 0)
+
+
+def test_unsaved_work_on_a_node_that_is_not_needed_any_more_is_worth_waiting_for_its_checkpoint() -> None:
+    app = Plain(want=1, since_s=300.0, until_s=300.0, cold_s=60.0)
+    assert pytest.approx(3.0) == keep_price(app, "h/a", ("h/a", "h/b"), 0)
+    app.since_s = 0.0
+    assert 0.0 == keep_price(app, "h/a", ("h/a", "h/b"), 0)
 
 
 def test_a_redundant_node_is_priced_lower() -> None:

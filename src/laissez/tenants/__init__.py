@@ -7,7 +7,7 @@ time in the view. What speaks to a server is in `laissez.live`, what simulates o
 
 from laissez.tenants.adapter import EconAdapter
 from laissez.tenants.deadline import Deadline
-from laissez.tenants.hooks import Application, HookError, Leaves, Wish
+from laissez.tenants.hooks import Application, HookError, Leaves, ProgressApplication, Wish
 from laissez.tenants.pricing import grow_price, keep_price, move_price
 from laissez.tenants.terms import Terms, TermsError
 from laissez.tenants.view import Held, Resting, TenantView
@@ -19,6 +19,7 @@ __all__ = [
     "Held",
     "HookError",
     "Leaves",
+    "ProgressApplication",
     "Resting",
     "TenantView",
     "Terms",

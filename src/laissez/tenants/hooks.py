@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 Leaves: TypeAlias = tuple[str, ...]
 Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
@@ -24,7 +24,12 @@ class HookError(ValueError):
 
 
 class Application(ABC):
-    """An application as its adapter sees it. It must answer the same for the same `held` and `now` until it is told something new."""
+    """An application as its adapter sees it. It must answer the same for the same `held` and `now` until it is told something new.
+
+    `is_storable` says that utility beyond the objective counts later: progress does, requests served in time do not.
+    """
+
+    is_storable: ClassVar[bool] = False
 
     @abstractmethod
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
@@ -65,3 +70,9 @@ class Application(ABC):
     def expected_hold_s(self, now: int) -> float:
         """How long a node is likely to be kept: what it costs to move is spread over it."""
         return HOLD_S
+
+
+class ProgressApplication(Application):
+    """An application whose utility is progress: what is done today need not be done tomorrow."""
+
+    is_storable = True

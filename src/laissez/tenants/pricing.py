@@ -1,10 +1,14 @@
 """The price of a node, from the hooks: what it is worth to ask for one (`grow_price`) and to keep one (`keep_price`), in dollars per hour.
 
-Both start from the money that the node's utility is worth, which is only what lies within the gap: beyond its objective an application needs nothing.
+Both start from the money that the node's utility is worth, which is only what lies within the gap: beyond its objective an application needs
+nothing. There is one exception. Progress can be stored, and what is done today need not be done tomorrow: a node that is there already, and of
+which any part is needed, is worth keeping for all that it does. Else a job whose only node is faster than it has to be would stop and start again
+all the time, and pay a cold start for each. It still asks for no more than it needs, so a job with time to spare waits for a good price, and then
+stays.
 
-Growing costs a reconfiguration. The new node is of no use before its cold start is over, and an application that restarts stands still meanwhile;
-it restarts now and does the work since its checkpoint again, or it waits for the next checkpoint with the new node idle, whichever wastes less.
-That waste is paid once and the node pays it back over the time it is kept, so the price of growing is lower than what the node is worth.
+Growing costs a reconfiguration. The new node is of no use before its cold start is over. An application that restarts stands still meanwhile; it
+restarts now and does the work since its checkpoint again, or it waits for the next checkpoint with the new node idle, whichever wastes less. That
+waste is paid once and the node pays it back over the time it is kept, so the price of growing is lower than what the node is worth.
 
 Losing a node costs a reconfiguration too, so the price of keeping is higher. A cold start elsewhere is paid whenever the node goes, and is spread
 over the time it is kept. The work since the last checkpoint is lost only if the node goes now: at the next checkpoint it can go for nothing. Paying
@@ -22,7 +26,9 @@ from typing import Final
 from laissez.tenants.hooks import Application, HookError, Leaves
 from laissez.tenants.paths import without
 
-SOON_S: Final = 1.0  # a checkpoint is never nearer than this: a price is dollars per hour, and an hour divided by nothing is no price
+SOON_S: Final = (
+    60.0  # a checkpoint is never counted as nearer: a limit stands until the next decision, and must not cost more than it saves till then
+)
 
 
 def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
@@ -30,9 +36,9 @@ def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
     worth = grow_worth(app, node, held, now)
     if worth <= 0 or app.is_redundant(node, held, now):
         return max(0.0, worth)
-    stalled = stalled_worth(app, node, held, now, worth)
-    redone = min(stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now)), worth * _until(app, now))
-    wasted = stalled * _duration("cold_start_s", app.cold_start_s(node)) + redone
+    stake = _stake(app, node, held, now)
+    redone = min(stake * _since(app, now), worth * _until(app, now))
+    wasted = max(worth, stake) * _cold(app, node) + redone
     return max(0.0, worth - wasted / _hold(app, now))
 
 
@@ -41,10 +47,19 @@ def keep_price(app: Application, node: str, held: Leaves, now: int) -> float:
     worth = keep_worth(app, node, held, now)
     if app.is_redundant(node, held, now):
         return worth
-    stalled = stalled_worth(app, node, held, now, worth)
-    lost = stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now))
-    cold = stalled * _duration("cold_start_s", app.cold_start_s(node))
-    return worth + lost / min(_until(app, now), _hold(app, now)) + cold / _hold(app, now)
+    hold = _hold(app, now)
+    lost = _unsaved(app, node, held, now) * _since(app, now)
+    cold = max(worth, _stake(app, node, held, now)) * _cold(app, node)
+    return worth + lost / min(_until(app, now), hold) + cold / hold
+
+
+def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
+    """The price at which `node` in place of `leaving`, which costs `charged`, is worth just what it costs to move."""
+    rest = without(held, leaving)
+    gained = grow_worth(app, node, rest, now) - grow_worth(app, leaving, rest, now)
+    stalled = max(keep_worth(app, leaving, held, now), _stake(app, leaving, held, now))
+    redone = min(_unsaved(app, leaving, held, now) * _since(app, now), charged * _until(app, now))
+    return charged + gained - (stalled * _cold(app, node) + redone) / _hold(app, now)
 
 
 def grow_worth(app: Application, node: str, held: Leaves, now: int) -> float:
@@ -57,23 +72,21 @@ def grow_worth(app: Application, node: str, held: Leaves, now: int) -> float:
 def keep_worth(app: Application, node: str, held: Leaves, now: int) -> float:
     """The money that is lost per hour without `node`, reconfiguration aside."""
     gap = finite("utility_gap", app.utility_gap(held, now))
-    opened = max(0.0, gap + _marginal(app, node, held, now)) - max(0.0, gap)
-    return _value(app, now) * opened
+    taken = _marginal(app, node, held, now)
+    if app.is_storable:
+        return _value(app, now) * (taken if gap + taken > 0 else 0.0)
+    return _value(app, now) * (max(0.0, gap + taken) - max(0.0, gap))
 
 
-def stalled_worth(app: Application, node: str, held: Leaves, now: int, worth: float) -> float:
-    """The money per hour that is not earned while `node` comes or goes."""
+def _stake(app: Application, node: str, held: Leaves, now: int) -> float:
+    """The money per hour that the rest of the application does not earn while `node` comes or goes: nothing, unless it restarts."""
     stake = app.at_stake(node, held, now)
-    return worth if stake is None else max(worth, _value(app, now) * finite("at_stake", stake))
+    return 0.0 if stake is None else _value(app, now) * max(0.0, finite("at_stake", stake))
 
 
-def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
-    """The price at which `node` in place of `leaving`, which costs `charged`, is worth just what it costs to move."""
-    rest = without(held, leaving)
-    gained = grow_worth(app, node, rest, now) - grow_worth(app, leaving, rest, now)
-    stalled = stalled_worth(app, leaving, held, now, keep_worth(app, leaving, held, now))
-    redone = min(stalled * _duration("since_checkpoint_s", app.since_checkpoint_s(now)), charged * _until(app, now))
-    return charged + gained - (stalled * _duration("cold_start_s", app.cold_start_s(node)) + redone) / _hold(app, now)
+def _unsaved(app: Application, node: str, held: Leaves, now: int) -> float:
+    """The money per hour since the checkpoint that goes with `node`: what it did itself, needed or not; all of it, where the application restarts."""
+    return max(_value(app, now) * _marginal(app, node, held, now), _stake(app, node, held, now))
 
 
 def finite(hook: str, number: float) -> float:
@@ -91,6 +104,14 @@ def _value(app: Application, now: int) -> float:
     if value < 0:
         raise HookError(f"expected value_per_utility to give dollars per hour from 0 on, found {value}")
     return value
+
+
+def _since(app: Application, now: int) -> float:
+    return _duration("since_checkpoint_s", app.since_checkpoint_s(now))
+
+
+def _cold(app: Application, node: str) -> float:
+    return _duration("cold_start_s", app.cold_start_s(node))
 
 
 def _duration(hook: str, seconds: float) -> float:

@@ -16,11 +16,11 @@ A lost node takes only its own samples back to their checkpoint; the others go o
 from __future__ import annotations
 
 from laissez.tenants.deadline import Deadline
-from laissez.tenants.hooks import HOLD_S, Application, Leaves
+from laissez.tenants.hooks import HOLD_S, Leaves, ProgressApplication
 from laissez.tenants.parabricks.batch import Batch
 
 
-class ParabricksProfile(Application):
+class ParabricksProfile(ProgressApplication):
     def __init__(self, batch: Batch, deadline: Deadline, cold_s: float = 480.0) -> None:  # 4 to 12 minutes, after "Can't Be Late"
         self.batch = batch
         self.deadline = deadline

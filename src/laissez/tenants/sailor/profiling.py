@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from laissez.tenants.hooks import HOLD_S, Application, Leaves
+from laissez.tenants.hooks import HOLD_S, Leaves, ProgressApplication
 from laissez.tenants.paths import without
 from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
@@ -17,7 +17,7 @@ from laissez.tenants.sailor.shadow import Shadow
 COLD_START_S: Final = 83.0  # save, transform and load a 7B model: 1.38 min (Universal Checkpointing, table 3; up to 4.12 min for 1T)
 
 
-class SailorProfile(Application):
+class SailorProfile(ProgressApplication):
     """A training job; `shadow` plans for it."""
 
     def __init__(self, job: Job, shadow: Shadow, cold_start_s: float = COLD_START_S) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import msgspec
 
 from laissez.tenants.deadline import HOUR_US, Deadline
-from laissez.tenants.hooks import HOLD_S, Leaves, Wish
+from laissez.tenants.hooks import HOLD_S, Leaves, ProgressApplication, Wish
 from laissez.tenants.paths import tree_of, without
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.template import State, Template, checked, checked_duration, read_state
@@ -34,7 +34,7 @@ class DeadlineState(State, frozen=True, tag="deadline"):
     nodes: dict[str, int]
 
 
-class DeadlineJob(Template):
+class DeadlineJob(Template, ProgressApplication):
     """`work_hours` of work, worth `value` dollars, between `start` and `due`. `speeds` are those of the types of hardware it may run on."""
 
     def __init__(
@@ -102,8 +102,9 @@ class DeadlineJob(Template):
         now = max(now, self._at)
         if not self._nodes:
             self._saved_at = now
-        gained = sum(self._worked(leaf, self._at, now) if leaf in held else -self._unsaved(leaf, self._at) for leaf in self._nodes)
-        self.done = min(1.0, max(0.0, self.done + gained))
+        if self.done < 1:  # what is finished cannot be lost
+            gained = sum(self._worked(leaf, self._at, now) if leaf in held else -self._unsaved(leaf, self._at) for leaf in self._nodes)
+            self.done = min(1.0, max(0.0, self.done + gained))
         self._nodes = {leaf: self._nodes.get(leaf, now) for leaf in held if self.is_usable(leaf)}
         self._at = now
 
