@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from functools import cache
 from itertools import count as count_up
 from itertools import islice
 from random import Random
@@ -48,6 +49,7 @@ def with_fees(count: int) -> list[int]:
     return list(islice((seed for seed in count_up() if "flash_us" in Draft(seed).controls), count))
 
 
+@cache
 def draw(seed: int, length: int = LENGTH) -> Drawn:
     """A history, played once to know the tenants' own ids."""
     drawn = draw_history(seed, length)

@@ -85,17 +85,17 @@ def _add_for_ever(folder: Path) -> None:
         found = recovered(journal)
         _say(f"recovered {journal.last} {found.machine.total}")
         machine, at = found.machine, journal.last_at
-        with GroupCommit(journal, on_durable=lambda seq: _say(f"durable {seq}"), on_failure=lambda error: _say("failed")) as commit:
-            try:
+        try:
+            with GroupCommit(journal, on_durable=lambda seq: _say(f"durable {seq}"), on_failure=lambda error: _say("failed")) as commit:
                 while True:
                     at += 1
-                    if commit.pending < 100:
+                    if commit.pending < 100 or commit.failed:  # what was put before a failure stays pending for ever
                         seq = commit.put(*machine.enter(at, 1))
                         if seq % 50 == 0 and commit.durable > 20:
                             take_snapshot(journal, commit.durable - 10)
                             snapshots.prune(folder)
-            except JournalFailed:
-                _say("refused")
+        except JournalFailed:
+            _say("refused")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ SEEDED_BUGS = (
         "clearing",
         "surplus == best_surplus and best_leased and _comes_first(scope, best)",
         "surplus == best_surplus",
-        40,
+        43,
     ),
     SeededBug("an offline leaf can be won", "node", "self.floor if self.online else NEVER", "self.floor"),
     SeededBug("an idle leaf at the limit is not taken", "clearing", "if ask <= resting.limit:", "if ask < resting.limit:"),
@@ -54,7 +54,7 @@ SEEDED_BUGS = (
         "return self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())",
         "return self.idle_ask",
     ),
-    SeededBug("another owner's ask is lost", "node", "other = min(low, child.lease_ask_other)", "other = child.lease_ask_other"),
+    SeededBug("another owner's ask is lost", "node", "other = min(low, child.lease_ask_other)", "other = child.lease_ask_other", 5),
     # who loses
     SeededBug(">= for > at the limit", "clearing", "leaf.rate(lease.tenant) > lease.limit", "leaf.rate(lease.tenant) >= lease.limit"),
     SeededBug("a bid at the limit takes the leaf", "clearing", "if ask < resting.bid:", "if ask <= resting.bid:"),
@@ -69,14 +69,15 @@ SEEDED_BUGS = (
         "clearing",
         "            change_hands(state, leaf)\n\n\ndef leases",
         "            change_hands(state, leaf)\n            return\n\n\ndef leases",
+        12,
     ),
-    SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below", 110),
+    SeededBug("a lowered floor opens only where orders rest", "clearing", "if reached or node.resting_below", "if node.resting_below", 111),
     SeededBug(
         "a lowered floor misses orders further down",
         "clearing",
         "if reached or node.resting_below > (node.book.count if node.book is not None else 0):",
         "if reached:",
-        95,
+        98,
     ),
     SeededBug(
         "a lower limit is not looked at", "effects", "    if is_unstable(leaf):\n        change_hands(state, leaf)\n    else:\n", "    if True:\n"
@@ -100,13 +101,13 @@ SEEDED_BUGS = (
         "if owner is not None and self.by[index] is owner:",
         "if owner is None and self.by[index] is owner:",
     ),
-    SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area", 60),
+    SeededBug("a span bills the owner for its own bid", "pricelog", "span.area - span.made_alone.get(owner.number, 0)", "span.area", 63),
     SeededBug(
         "a span is closed twice",
         "pricelog",
         "            if len(self.spans[level]) == settled // size:\n                return",
         "            if not self.spans:\n                return",
-        390,
+        395,
     ),
     SeededBug(
         "no accrual when the rate changes", "node", "self.log.record(now, revision, price, by, other)", "self.log.record(now, 0, price, by, other)"
@@ -120,7 +121,7 @@ SEEDED_BUGS = (
     ),
     SeededBug("a new floor does not press", "effects", "    node.reprice(state.now, state.revision)\n", ""),
     SeededBug("a quote is the limit itself", "questions", "scope.ask_for(tenant) + 1", "scope.ask_for(tenant)"),
-    SeededBug("revenue forgets fees", "questions", "total += fee.charge(0, state.now)", "total += 0"),
+    SeededBug("revenue forgets fees", "questions", "total += fee.charge(0, state.now)", "total += 0", 15),
     SeededBug(
         "closing the books loses ended leases", "closing", "tenant.carried += charge_until(lease, lease.end)", "charge_until(lease, lease.end)"
     ),
@@ -141,16 +142,16 @@ SEEDED_BUGS = (
     ),
     # guards
     SeededBug("time may fall", "market", "if at < state.now or at > TIME_MAX_US:", "if at < 0 or at > TIME_MAX_US:"),
-    SeededBug("one order too many", "guards", "if open_orders >= state.orders_per_tenant_max:", "if open_orders > state.orders_per_tenant_max:"),
-    SeededBug("a limit below the bid passes", "guards", "if limit < bid:", "if limit < bid - 1:"),
+    SeededBug("one order too many", "guards", "if open_orders >= state.orders_per_tenant_max:", "if open_orders > state.orders_per_tenant_max:", 5),
+    SeededBug("a limit below the bid passes", "guards", "if limit < bid:", "if limit < bid - 1:", 7),
     SeededBug("a boolean passes for a price", "shapes", "if not is_whole(alternative.bid):", "if not isinstance(alternative.bid, int):"),
     # controls
     SeededBug("a clip is off by one", "controls", "anchor + anchor * controls.rise_ppm // PPM)", "anchor + anchor * controls.rise_ppm // PPM + 1)"),
     SeededBug(
-        "a floor falls one too far", "controls", "anchor - anchor * controls.fall_ppm // PPM)", "anchor - anchor * controls.fall_ppm // PPM - 1)"
+        "a floor falls one too far", "controls", "anchor - anchor * controls.fall_ppm // PPM)", "anchor - anchor * controls.fall_ppm // PPM - 1)", 14
     ),
     SeededBug("the anchor is the price now", "controls", "return log.price_before(start)", "return log.price_before(now + 1)"),
-    SeededBug("the first interval has the anchor of the instant before", "controls", "if start == self.set_at:", "if start < self.set_at:"),
+    SeededBug("the first interval has the anchor of the instant before", "controls", "if start == self.set_at:", "if start < self.set_at:", 25),
     SeededBug("a hold is ignored", "node", "NEVER if lease.held else lease.limit", "lease.limit"),
     SeededBug("a hold outlasts its last microsecond", "clearing", "while holds and holds[0][0] <= until:", "while holds and holds[0][0] < until:"),
     SeededBug("a hold ends when somebody looks", "clearing", "            state.now = at\n", "            state.now = until\n"),
@@ -160,13 +161,13 @@ SEEDED_BUGS = (
         "return max(self.limit, self.start_limit) if self.held",
         "return self.limit if self.held",
     ),
-    SeededBug("a flash fee is charged twice", "fees", "    resting.liable -= rate\n", ""),
+    SeededBug("a flash fee is charged twice", "fees", "    resting.liable -= rate\n", "", 11),
     SeededBug("a flash fee outlasts its term", "fees", "if rate == 0 or state.now >= resting.liable_until:", "if rate == 0:"),
     SeededBug("a flash fee counts the whole bid", "fees", "made = resting.bid - resting.scope.rate(None)", "made = resting.bid"),
     # snapshots
     SeededBug("a snapshot misses controls", "snapshot", "for saved_controls in saved.controls:", "for saved_controls in saved.controls[1:]:"),
     SeededBug("a snapshot forgets the queue", "snapshot", "key=lambda order: order.number)", "key=lambda order: order.id)"),
-    SeededBug("a snapshot forgets who owes a fee", "snapshot", "    resting.liable = saved.liable\n", ""),
+    SeededBug("a snapshot forgets who owes a fee", "snapshot", "    resting.liable = saved.liable\n", "", 9),
     SeededBug(
         "a snapshot forgets holds",
         "snapshot",

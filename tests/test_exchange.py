@@ -90,13 +90,7 @@ def test_a_restored_exchange_goes_on_as_if_nothing_had_been(seed: int) -> None:
 
 
 def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
-    seen: Counter[str] = Counter()
-    for seed in HISTORIES:
-        for step in draw(seed).steps:
-            outcome = read_outcome(step.outcome)
-            seen.update(type(told.event).__name__ for told in outcome.told)
-            seen.update(["refused"] * (outcome.refused is not None) + ["statement"] * len(step.documents))
-    for kind in (
+    wanted = (
         "LeaseStarted",
         "LeaseEnded",
         "FeeCharged",
@@ -107,8 +101,16 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
         "CapsSet",
         "refused",
         "statement",
-    ):
-        assert seen[kind] > 20, (kind, seen)
+    )
+    seen: Counter[str] = Counter()
+    for seed in HISTORIES:
+        for step in draw(seed).steps:
+            outcome = read_outcome(step.outcome)
+            seen.update(type(told.event).__name__ for told in outcome.told)
+            seen.update(["refused"] * (outcome.refused is not None) + ["statement"] * len(step.documents))
+        if all(seen[kind] > 20 for kind in wanted):
+            return
+    pytest.fail(f"too few of something: {seen}")
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -138,6 +139,9 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
     leaves = [f"h100/row{row}/gpu{gpu}" for row in (1, 2) for gpu in range(4)]
     power = {"h100/row1": 0.70, "h100/row2": 0.70}
 
+    def reading(row: str) -> Callable[[int], float]:
+        return lambda now: power[row]
+
     def job(live: Live, value: float) -> DeadlineJob:
         now = live.world.desk.clock.now()
         return DeadlineJob(("h100",), 3, start=now, due=now + 10 * HOUR, work_hours=29, speeds={"h100": 1.0}, value=value, cold_s=120.0)
@@ -145,9 +149,7 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
     async def tale(live: Live) -> None:
         maps = [Power(name=row, nodes=(row,), signal=row, weight=2.0) for row in power]
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
-        operator = Operator(
-            Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0)), {row: PythonCallable(call=lambda _, row=row: power[row]) for row in power}
-        )
+        operator = Operator(Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0)), {row: PythonCallable(call=reading(row)) for row in power})
         url = f"http://127.0.0.1:{live.port}"
         async with (
             AsyncClient(url, live.world.secrets["operator"]) as client,

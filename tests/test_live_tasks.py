@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from laissez.live.memory import MemoryFile
+from laissez.live.attending import Where
+from laissez.live.memory import MemoryFault, MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
-from laissez.live.task_runner import NotAlone, TaskRunner, Where
+from laissez.live.task_runner import NotAlone, TaskRunner
 from laissez.service.sampling import sample
 from laissez.tenants.templates.task import read_task
 from live_world import Live, eventually, with_live
@@ -42,7 +43,8 @@ class Run:
         task = read_task(folder / "task.yaml")
         where = Where(f"http://127.0.0.1:{live.port}", live.world.secrets["ann"])
         scripts = Scripts(folder, task.hooks.timeout_s)
-        self.runner = TaskRunner(task, "ann", where, self.file, scripts, lambda what, **facts: self.said.append((what, facts)), pace_s=0.05)
+        clock = live.world.desk.clock.now
+        self.runner = TaskRunner(task, "ann", where, self.file, scripts, lambda what, **facts: self.said.append((what, facts)), 0.05, clock)
 
     def told(self) -> list[str]:
         """What the hooks were told, with the tail of each leaf."""
@@ -207,6 +209,54 @@ def test_a_budget_that_is_spent_ends_the_leases(tmp_path: Path) -> None:
             await run.until(lambda: run.count("lease_start") == 1)
             live.world.passing.pass_us(60_000_000)  # six cents
             await run.until(lambda: run.count("lease_end") == 1)
+            assert "budget_spent" == next(facts["reason"] for what, facts in run.said if what == "lease_end")
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_a_hook_that_saves_the_work_lets_the_limit_fall(tmp_path: Path) -> None:
+    text = (
+        "resources: {accelerators: A100}\nhooks: {on_limit_near: 'true'}\n"
+        "market: {template: deadline, work_hours: 2, deadline: 3h, value: '20', cold_start: 1s, checkpoint_interval: 20m}\n"
+    )
+
+    async def limit(live: Live) -> float:
+        (lease,) = (await live.world.ask("ann", "GET", "/v1/leases")).json()["data"]
+        return float(lease["limit"])
+
+    async def tale(live: Live) -> None:
+        async with running(tmp_path, live, text) as run:
+            await run.until(lambda: ("sent", {"command": "SetLimit"}) in run.said)  # it has seen its node
+            before = await limit(live)
+            live.world.passing.pass_us(15 * 60_000_000)
+            await run.until(lambda: run.said.count(("sent", {"command": "SetLimit"})) > 1)
+            assert await limit(live) > 2 * before
+            await set_floor(live, "a100", f"{await limit(live) * 0.95:.2f}")
+            sample(live.world.desk, "ann")
+            await run.until(lambda: run.count("lease_end") == 1)  # saved, it is no longer worth that much
+            assert ["limit_near", "lease_end"] == [what for what, _ in run.said if what in ("limit_near", "lease_end")]
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_a_memory_of_another_task_is_refused(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with running(tmp_path, live, "name: one\n" + TWO_NODES):
+            pass
+        with pytest.raises(MemoryFault, match="belongs to the task one, this one is two"):
+            Run(tmp_path, live, "name: two\n" + TWO_NODES)
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_a_task_can_be_given_up_after_its_template_was_changed(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with running(tmp_path, live, TWO_NODES) as run:
+            await run.until(lambda: len(run.told()) == 2)
+        again = Run(tmp_path, live, TWO_NODES.replace("on_demand, max_price", "spot, limit"))
+        await again.runner.release()
+        again.file.close()
+        assert [] == await leases(live)
 
     with_live(tmp_path / "market", tale)
 

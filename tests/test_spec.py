@@ -1,5 +1,6 @@
 import json
 import re
+import string
 import time
 from pathlib import Path
 from typing import Any
@@ -172,23 +173,24 @@ def test_mapping_inside_itself_is_refused() -> None:
         {"t": ["g[0-999][0-999][0-999]"]},
         {"t": ["g[0-999999,1000000-1000001]"]},
         {"t": {"rack[0-9999]": {"host[0-9999]": ["gpu[0-9999]"]}}},
-        {"t[0-999999]": ["a", "b"]},
-        {"t": ["a[0-599999]"], "u": ["a[0-599999]"]},
+        {"t[0-9999]": ["a[0-9999]"]},
+        {"t": {"a": ["g0"], **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase}}},
+        {"t": ["g0"], **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase}},
     ],
 )
 def test_too_many_leaves_are_refused_before_they_are_written_out(mapping: object) -> None:
     start = time.perf_counter()
     assert refusal(mapping).endswith(f"has more than {LEAVES_MAX} leaves")
-    assert time.perf_counter() - start < 10
+    assert time.perf_counter() - start < 3
 
 
 def test_long_names_are_refused_before_they_are_written_out() -> None:
     assert "makes names longer than 64 characters" in refusal({"t": ["x" * 1_000_000 + "[0-999999]"]})
 
 
-ALIAS_BOMB = "a: &a [g0, g1, g2, g3, g4, g5, g6, g7, g8, g9]\n" + "".join(
-    f"{name}: &{name} {{{', '.join(f'n{number}: *{below}' for number in range(10))}}}\n"
-    for below, name in zip("abcdefghij", "bcdefghijk", strict=True)
+# Seven times more at every level. At the seventh, once is 151,263 leaves, which fit, and so would six times more by themselves: the sum is refused.
+ALIAS_BOMB = "a: &a [g0, g1, g2, g3, g4, g5, g6, g7, g8]\n" + "".join(
+    f"{name}: &{name} {{m: *{below}, 'n[0-5]': *{below}}}\n" for below, name in zip("abcdefghij", "bcdefghijk", strict=True)
 )
 
 
@@ -259,7 +261,7 @@ def test_bad_text_is_refused_with_its_line_or_place(text: str, form: Any, messag
     assert text_refusal(text, form).startswith(message)
 
 
-@pytest.mark.parametrize(("text", "form"), [("[" * 100_000, "json"), ("a = " + "[" * 100_000, "toml"), ("[" * 5_000, "yaml")])
+@pytest.mark.parametrize(("text", "form"), [("[" * 100_000, "json"), ("a = " + "[" * 100_000, "toml"), ("[" * 1_000, "yaml")])
 def test_text_nested_too_deep_for_its_parser_is_refused(text: str, form: Form) -> None:
     assert f"not valid {form.upper()}: nested too deep" == text_refusal(text, form)
 

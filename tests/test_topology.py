@@ -1,10 +1,12 @@
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import laissez
 from laissez.market import topology
 from laissez.market.topology import Topology, TopologyError
 
@@ -162,9 +164,19 @@ def test_deepest_path_and_longest_name_are_allowed() -> None:
     assert (path,) == Topology.of([path]).leaves
 
 
-def test_endless_paths_are_refused_at_the_maximum() -> None:
-    message = refusal(str(number) for number in range(topology.LEAVES_MAX + 10**12))
-    assert "topology: has more than 1000000 leaves" == message
+def test_endless_paths_are_refused_at_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 1_000_000 == topology.LEAVES_MAX
+    most = 1_000_000 if laissez.market_form() == "compiled" else 10_000  # a million takes the sources long, all the more when they are watched
+    monkeypatch.setattr(topology, "LEAVES_MAX", most)
+    taken = 0
+
+    def paths() -> Iterator[str]:
+        nonlocal taken
+        for taken in range(1, 10**12):
+            yield str(taken)
+
+    assert f"topology: has more than {most} leaves" == refusal(paths())
+    assert most + 1 == taken
 
 
 def test_long_text_is_cut_in_messages() -> None:
@@ -210,13 +222,13 @@ def test_reserved_names_survive_the_round_trip() -> None:
     assert found == Topology.from_mapping(found.to_mapping())
 
 
-def test_a_hundred_thousand_leaves_are_small() -> None:
+def test_many_leaves_are_small() -> None:
     paths = [
-        f"h100/zone-{z}/row{r}/rack{k:02}/host{h}/gpu{g}" for z in range(5) for r in range(25) for k in range(25) for h in range(4) for g in range(8)
+        f"h100/zone-{z}/row{r}/rack{k:02}/host{h}/gpu{g}" for z in range(5) for r in range(5) for k in range(25) for h in range(4) for g in range(8)
     ]
     tracemalloc.start()
     found = Topology.of(paths)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert 100_000 == len(found.leaves)
+    assert 20_000 == len(found.leaves)
     assert kept / len(paths) < 300  # bytes

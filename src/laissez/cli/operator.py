@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +24,12 @@ from laissez.operators import Decision, Memory, Operator, read_maps
 
 PACE_S = 10.0
 
-app = typer.Typer(help="Let maps of power, cooling, maintenance and more price the market.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def operator() -> None:
+    """Let maps of power, cooling, maintenance and more price the market."""
 
 
 @app.command()
@@ -38,6 +44,7 @@ def run(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Price the market by its maps until Ctrl-C. Floors stay as they are when it ends."""
+    sys.path.insert(0, str(maps.parent.resolve()))  # a function that a map calls may lie beside it
     operator = read_maps(maps)
     file = MemoryFile(state or maps.with_suffix(".state.json"), Memory)
     try:

@@ -14,10 +14,11 @@ from laissez.cli.connection import located, open_client
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.profiles import Target
 from laissez.cli.telling import stop_on_signals, teller
+from laissez.live.attending import Where
 from laissez.live.memory import MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
-from laissez.live.task_runner import PACE_S, TaskRunner, Where
+from laissez.live.task_runner import PACE_S, TaskRunner
 from laissez.market.money import format_price
 from laissez.tenants.templates.task import Task, read_task
 

@@ -31,6 +31,7 @@ class LeaseHooks:
         self._on_saved = on_saved
         self._on_told = on_told
         self._starting: dict[str, str] = {}  # leases whose start is being told
+        self._saving: set[str] = set()
         self._ending: set[str] = set()
 
     def heard(self, event: Event | Notice) -> None:
@@ -59,9 +60,10 @@ class LeaseHooks:
 
     def _near(self, event: LimitNear) -> None:
         """One at a time: while a checkpoint is being written another one would only slow it down."""
-        if not self._scripts.is_busy(event.lease):
+        if event.lease not in self._saving:
+            self._saving.add(event.lease)
             facts = _facts(event.lease, event.leaf, event.rate, event.limit)
-            self._call("limit_near", self._hooks.on_limit_near, facts, lambda failed: None if failed else self._on_saved())
+            self._call("limit_near", self._hooks.on_limit_near, facts, lambda failed: self._now_saved(event.lease, failed))
 
     def _ended(self, lease: str, leaf: str, reason: str, rate: str, limit: str | None) -> None:
         if lease in self._ending or not (lease in self._memory.leases or lease in self._starting):
@@ -87,6 +89,11 @@ class LeaseHooks:
     def _now_held(self, lease: str) -> None:
         self._memory.leases[lease] = self._starting.pop(lease)
         self._on_told()
+
+    def _now_saved(self, lease: str, failed: ScriptFailed | None) -> None:
+        self._saving.discard(lease)
+        if failed is None:
+            self._on_saved()
 
     def _now_gone(self, lease: str) -> None:
         self._memory.leases.pop(lease, None)

@@ -34,7 +34,7 @@ class Trader:
         self, session: AsyncSession, adapter: EconAdapter, spent: Callable[[], Awaitable[int]] | None = None, clock: Clock = wall_clock
     ) -> None:
         self._session = session
-        self._adapter = adapter
+        self.adapter = adapter
         self._spent = spent
         self._clock = clock
         self._names = Names()
@@ -42,13 +42,13 @@ class Trader:
     async def turn(self) -> tuple[TenantView, list[Outcome]]:
         """What was seen, and each command sent with what became of it."""
         view = await self.look()
-        return view, await self.send(self._adapter.decide(view), view.now)
+        return view, await self.send(self.adapter.decide(view), view.now)
 
     async def look(self) -> TenantView:
         leases, orders = await self._lists()
         spent = 0 if self._spent is None else await self._spent()
         bare = TenantView(self._clock(), self._names.held(leases.leases), self._names.resting(orders.orders), spent=spent)
-        scopes = self._adapter.watches(bare)
+        scopes = self.adapter.watches(bare)
         quotes = await asyncio.gather(*(self._quote(scope) for scope in scopes))
         return msgspec.structs.replace(bare, quotes=dict(zip(scopes, quotes, strict=True)))
 

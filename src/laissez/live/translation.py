@@ -59,7 +59,7 @@ class Names:
             case commands.SetLimit():
                 return requests.SetLimit(lease=self._leases[command.leaf], limit=None if command.limit is None else format_price(command.limit))
             case commands.Relinquish():
-                return requests.Relinquish(lease=self._leases[command.leaf])
+                return requests.Relinquish(lease=self._leases[command.leaf], budget_spent=command.budget_spent)
 
 
 def _written(alternatives: tuple[Alternative, ...]) -> tuple[requests.Alternative, ...]:

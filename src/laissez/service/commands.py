@@ -41,6 +41,7 @@ class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
 
 class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
     lease: str
+    budget_spent: bool = False
 
 
 class CreateTenant(msgspec.Struct, frozen=True, gc=False, tag="create_tenant"):

@@ -104,7 +104,7 @@ class Exchange:
 
     def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:
         leaf = self._leaf(request, command.lease)
-        return self._tell(self.market.apply(to_market.Relinquish(request.who, leaf), at), command.lease)
+        return self._tell(self.market.apply(to_market.Relinquish(request.who, leaf, command.budget_spent), at), command.lease)
 
     def _order(self, request: Request, name: str) -> int:
         record = self.accounts[request.who].orders.get(name)

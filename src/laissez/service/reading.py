@@ -89,7 +89,7 @@ COMMANDS: dict[type, Callable[[Any], commands.Command]] = {
     wire.SetLimit: lambda asked: commands.SetLimit(
         read_name(asked.lease, "lease"), None if asked.limit is None else read_price(asked.limit, "limit")
     ),
-    wire.Relinquish: lambda asked: commands.Relinquish(read_name(asked.lease, "lease")),
+    wire.Relinquish: lambda asked: commands.Relinquish(read_name(asked.lease, "lease"), asked.budget_spent),
     wire.SetFloor: lambda asked: to_market.SetFloor(asked.node, None if asked.price is None else read_price(asked.price, "price")),
     wire.SetControls: lambda asked: read_controls(asked, asked.node),
     wire.TakeOffline: lambda asked: to_market.TakeOffline(asked.leaf),

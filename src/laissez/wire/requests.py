@@ -50,7 +50,10 @@ class SetLimit(_Message, frozen=True, tag="set_limit"):
 
 
 class Relinquish(_Message, frozen=True, tag="relinquish"):
+    """`budget_spent` says that it is given up because the tenant's budget ran out; its end is told so."""
+
     lease: str
+    budget_spent: bool = False
 
 
 class SetFloor(_Message, frozen=True, tag="set_floor"):

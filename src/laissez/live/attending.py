@@ -1,0 +1,103 @@
+"""A tenant's session, kept up over lost connections and restarts of the server, in which every event is heard once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from laissez.client import (
+    AsyncClient,
+    AsyncSession,
+    ConnectionFailed,
+    EventsMissed,
+    HistoryGone,
+    OutcomeUnknown,
+    RateLimited,
+    Unavailable,
+    UnexpectedAnswer,
+)
+from laissez.live.hooks import LeaseHooks
+from laissez.live.task_memory import TaskMemory
+from laissez.wire.events import Numbered
+
+PATIENCE_S: Final = 30.0  # for a session to mend itself; after that a new one is made
+AGAIN_S, AGAIN_S_MAX = 1.0, 30.0  # between two attempts to reach a server that is away
+AWAY: Final = (ConnectionFailed, OutcomeUnknown, Unavailable, UnexpectedAnswer, RateLimited)
+
+Work: TypeAlias = Callable[[AsyncSession, AsyncClient], Awaitable[None]]
+
+
+class Where:
+    """The server and the key; `repr` shows neither."""
+
+    def __init__(self, url: str, key: str | None, insecure: bool = False) -> None:
+        self._url, self._key, self._insecure = url, key, insecure
+
+    def session(self, resume_after: int | None = None) -> AsyncSession:
+        return AsyncSession(self._url, self._key, resume_after=resume_after, patience_s=PATIENCE_S, insecure=self._insecure)
+
+    def client(self) -> AsyncClient:
+        return AsyncClient(self._url, self._key, insecure=self._insecure)
+
+
+class Attendant:
+    """Hears every event for `hooks`; sets `news` whenever there is something new."""
+
+    def __init__(self, where: Where, memory: TaskMemory, hooks: LeaseHooks, news: asyncio.Event, tell: Callable[..., None]) -> None:
+        self._where = where
+        self._memory = memory
+        self._hooks = hooks
+        self._news = news
+        self._tell = tell
+        self._seen = 0  # the number of the last event that was heard
+
+    async def attend(self, work: Work) -> None:
+        """Do `work` in a session; again, in another one, if the server goes away meanwhile."""
+        pause_s = AGAIN_S
+        while True:
+            try:
+                async with self._where.client() as client, self._where.session(self._memory.last_event) as session:
+                    pause_s = AGAIN_S
+                    self._seen = session.last_event or 0
+                    return await self._beside_reading(session, work(session, client))
+            except HistoryGone:
+                self._memory.last_event = None
+            except AWAY as error:
+                self._tell("server_away", why=str(error))
+                await asyncio.sleep(pause_s)
+                pause_s = min(AGAIN_S_MAX, 2 * pause_s)
+
+    async def catch_up(self, session: AsyncSession) -> None:
+        """What happened while nobody listened comes as events; what is then still not known comes from the list of leases."""
+        listed = await session.leases()
+        while self._seen < listed.n:
+            self._news.clear()
+            await self._news.wait()
+        self._hooks.reconcile(listed.leases)
+        self._tell("connected", leases=str(len(listed.leases)))
+
+    async def _beside_reading(self, session: AsyncSession, work: Awaitable[None]) -> None:
+        """Whichever ends first decides: the work is done, or there is nothing more to hear because the session has ended."""
+        both = [asyncio.ensure_future(work), asyncio.ensure_future(self._read(session))]
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            await next(each for each in both if each.done())
+        finally:
+            for each in both:
+                each.cancel()
+            await asyncio.wait(both)
+
+    async def _read(self, session: AsyncSession) -> None:
+        """Every event, in order; one that was missed is made up for by looking."""
+        while True:
+            try:
+                async for told in session.events():
+                    self._hooks.heard(told.event if isinstance(told, Numbered) else told)
+                    if isinstance(told, Numbered):
+                        self._seen = self._memory.last_event = told.n
+                    self._news.set()
+                return
+            except EventsMissed as missed:
+                self._tell("events_missed", why=str(missed))
+                self._hooks.reconcile((await session.leases()).leases)
