@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint test-interpreted test-compiled bench build clean
+.PHONY: help run test lint test-interpreted test-compiled system bench build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,7 +28,7 @@ run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a se
 
 # Checking types and compiling take one core each, so they go side by side; each run of the tests takes all cores.
 test: ## lint, then all tests on both forms of the market
-	@$(MAKE) --no-print-directory --jobs=2 lint build
+	@$(MAKE) --no-print-directory --jobs=3 lint build system
 	@$(MAKE) --no-print-directory test-interpreted test-compiled
 
 lint: $(TOOLS) ## ruff and mypy
@@ -49,6 +49,18 @@ test-compiled: build ## all tests, on the compiled market
 		echo "no C compiler: what would run on the compiled market runs interpreted"; \
 		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/test_histories.py; \
 		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
+	fi
+
+# One test asks a real Prometheus. It is installed where that can be done, without being started as a service (run level 1 is for repairs).
+system: ## what the tests need of the system, where it can be installed
+	@if command -v prometheus > /dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo "== installing prometheus, for one test"; \
+		export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
+		{ timeout 60 apt-get update && timeout 120 apt-get install -y --no-install-recommends prometheus; } > /dev/null 2>&1 \
+			|| echo "prometheus could not be installed: its test is skipped"; \
+	else \
+		echo "prometheus is not installed: its test is skipped (apt-get install prometheus)"; \
 	fi
 
 bench: build ## measure how fast the market and the service are here

@@ -17,8 +17,8 @@ import pytest
 from doc_shell import Example, Shell, examples, matches
 from laissez.check.integration import count_lines
 from laissez.client import Client
-from laissez.live import hooks as live_hooks
 from laissez.live import attending, scripts, task_runner
+from laissez.live import hooks as live_hooks
 from laissez.market.commands import PRICE_MAX
 from laissez.market.reasons import EndReason
 from laissez.tenants import Application
@@ -36,7 +36,8 @@ pytestmark = pytest.mark.once
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "tenants.md").read_text()
-TASKS = {re.findall(r"^name: (\S+)", text)[0]: text for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)}
+README = (DOCS.parent / "README.md").read_text()
+TASKS = {re.findall(r"^name: (\S+)", text)[0]: text for text in re.findall(r"```yaml\n(.*?)```", PAGE + README, re.DOTALL)}
 EXAMPLES = examples(PAGE)
 CONSOLES = [one for one in EXAMPLES if one.kind == "console"]
 FARM = next(one for one in EXAMPLES if "class RenderFarm" in one.steps[0][0])
