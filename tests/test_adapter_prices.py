@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants import Deadline, HookError, Terms, TermsError, grow_price, keep_price, move_price
+from laissez.tenants.deadline import DeadlineError
 from tenant_world import HOUR, Plain
 
 pytestmark = pytest.mark.once
@@ -53,19 +54,20 @@ def test_the_limit_climbs_with_the_work_at_stake_and_falls_after_a_checkpoint() 
     assert 3.0 == limit(0.0)
 
 
-def test_for_a_checkpoint_that_is_due_no_more_is_paid_than_what_it_saves() -> None:
-    assert pytest.approx(3.0 + 3.0 * 600 / 60) == keep_price(Plain(since_s=600.0, until_s=0.0), "h/a", ("h/a",), 0)
+@pytest.mark.parametrize(("since_s", "times"), [(60.0, 1), (119.0, 1), (120.0, 2), (600.0, 8), (1000.0, 16), (1e9, 16)])
+def test_for_a_checkpoint_that_is_due_more_is_paid_in_steps_up_to_a_last_one(since_s: float, times: int) -> None:
+    assert pytest.approx(3.0 + 3.0 * times) == keep_price(Plain(since_s=since_s, until_s=0.0), "h/a", ("h/a",), 0)
 
 
 def test_work_that_is_never_saved_is_spread_over_the_time_a_node_is_kept() -> None:
     assert pytest.approx(3.0 + 3.0 * 0.5) == keep_price(Plain(since_s=1800.0), "h/a", ("h/a",), 0)
 
 
-def test_an_application_that_restarts_puts_all_it_has_at_stake() -> None:
+def test_an_application_that_restarts_puts_all_it_has_at_stake_and_pays_for_it_once() -> None:
     held = ("h/a", "h/b", "h/c", "h/d")
     alone = keep_price(Plain(want=4, cold_s=360.0), "h/a", held, 0)
     assert pytest.approx(3.3) == alone
-    assert pytest.approx(3.0 + 4 * 0.3) == keep_price(Plain(want=4, cold_s=360.0, restarts=True), "h/a", held, 0)
+    assert pytest.approx(3.0 + 0.3) == keep_price(Plain(want=4, cold_s=360.0, restarts=True), "h/a", held, 0)  # each pays its share of the restart
     assert pytest.approx(3.0 - 4 * 0.3) == grow_price(Plain(want=5, cold_s=360.0, restarts=True), "h", held, 0)
 
 
@@ -142,6 +144,12 @@ def test_what_progress_is_worth_rises_as_the_deadline_nears() -> None:
     assert worth == sorted(worth)
     assert pytest.approx(100.0) == deadline.value_of_progress(0.2, 2 * HOUR)  # on schedule
     assert 50.0 > deadline.value_of_progress(0.8, 2 * HOUR)
+
+
+@pytest.mark.parametrize("wrong", [{"due": 0}, {"due": -5}, {"value": math.nan}, {"value": -3.0}, {"value": math.inf}])
+def test_a_deadline_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DeadlineError):
+        Deadline(**{"start": 0, "due": HOUR, "value": 1.0, **wrong})
 
 
 def test_after_the_deadline_work_is_worth_nothing_unless_it_is_to_be_finished() -> None:

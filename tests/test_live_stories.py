@@ -14,7 +14,7 @@ from laissez.live.operator_runner import OperatorRunner
 from laissez.live.trader import Trader
 from laissez.market import Topology
 from laissez.operators import Base, Composition, Operator, Pace, Power, Price, PythonCallable
-from laissez.tenants import Application, Deadline, EconAdapter, TenantView, Terms
+from laissez.tenants import Application, Deadline, EconAdapter, Terms
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.templates import DeadlineJob
 from live_world import Live, with_live
@@ -36,13 +36,8 @@ class Tenant:
     async def turn(self) -> tuple[str, ...]:
         """Look, decide, send; what is held, as it was seen."""
         view = await self.trader.look()
-        self.live(view)
         await self.trader.send(self.adapter.decide(view), view.now)
         return tuple(sorted(lease.leaf for lease in view.leases))
-
-    def live(self, view: TenantView) -> None:
-        if isinstance(self.app, DeadlineJob):
-            self.app.observe(view)
 
 
 @contextlib.asynccontextmanager

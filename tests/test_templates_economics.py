@@ -82,7 +82,7 @@ def test_spot_with_a_margin_leaves_before_it_is_outbid_and_does_not_come_back_at
 def test_through_its_adapter_spot_gives_up_what_came_too_near_to_its_limit() -> None:
     app = Spot(SCOPES, 2, 2.0, margin=0.1)
     view = TenantView(0, (Held(H1, 0, 1_700_000, 2_000_000), Held(H2, 0, 1_900_000, 2_000_000)))
-    app.observe(view)
+    app.see(view)
     commands = EconAdapter("t", app, Terms(moves_max=0)).decide(view)
     assert [H2] == [command.leaf for command in commands if isinstance(command, Relinquish)]
 
@@ -179,11 +179,11 @@ def test_what_the_job_says_overrides_the_estimate() -> None:
 
 def test_a_job_sees_its_nodes_in_the_view_and_its_progress_in_the_probe() -> None:
     app = job()
-    app.observe(TenantView(0, (Held(H1, 0, 1, None),)))
-    app.observe(TenantView(HOUR + 5 * MINUTE, (Held(H1, 0, 1, None),)))
+    app.see(TenantView(0, (Held(H1, 0, 1, None),)))
+    app.see(TenantView(HOUR + 5 * MINUTE, (Held(H1, 0, 1, None),)))
     assert app.done == pytest.approx(0.1)
     app.probed("progress", 0.3, 2 * HOUR)
-    app.observe(TenantView(2 * HOUR - MINUTE, (Held(H1, 0, 1, None),)))
+    app.see(TenantView(2 * HOUR - MINUTE, (Held(H1, 0, 1, None),)))
     assert 0.3 == app.done, "the server's clock is behind: no time has passed"
 
 
@@ -197,7 +197,7 @@ def test_a_job_is_over_when_it_is_done_or_may_not_be_late() -> None:
 def test_what_has_no_end_is_never_done_and_needs_no_telling() -> None:
     for app in (OnDemand(SCOPES, 1, 5.0), service()):
         before = app.state()
-        app.observe(TenantView(HOUR, (Held(H1, 0, 1, None),)))
+        app.see(TenantView(HOUR, (Held(H1, 0, 1, None),)))
         app.checkpointed(HOUR)
         assert before == app.state() and not app.is_done(HOUR)
 

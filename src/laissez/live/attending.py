@@ -71,9 +71,12 @@ class Attendant:
     async def catch_up(self, session: AsyncSession) -> None:
         """What happened while nobody listened comes as events; what is then still not known comes from the list of leases."""
         listed = await session.leases()
-        while self._seen < listed.n:
-            self._news.clear()
-            await self._news.wait()
+        while self._seen != listed.n:
+            if self._seen > listed.n:  # something happened meanwhile
+                listed = await session.leases()
+            else:
+                self._news.clear()
+                await self._news.wait()
         self._hooks.reconcile(listed.leases)
         self._tell("connected", leases=str(len(listed.leases)))
 

@@ -60,9 +60,11 @@ class LeaseHooks:
 
     def _near(self, event: LimitNear) -> None:
         """One at a time: while a checkpoint is being written another one would only slow it down."""
-        if event.lease not in self._saving:
+        facts = _facts(event.lease, event.leaf, event.rate, event.limit)
+        if self._hooks.on_limit_near is None:
+            self._tell("limit_near", **_shown(facts))
+        elif event.lease not in self._saving:
             self._saving.add(event.lease)
-            facts = _facts(event.lease, event.leaf, event.rate, event.limit)
             self._call("limit_near", self._hooks.on_limit_near, facts, lambda failed: self._now_saved(event.lease, failed))
 
     def _ended(self, lease: str, leaf: str, reason: str, rate: str, limit: str | None) -> None:
@@ -73,18 +75,18 @@ class LeaseHooks:
         self._call("lease_end", self._hooks.on_lease_end, facts, lambda failed: self._now_gone(lease))
 
     def _call(self, what: str, line: str | None, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]) -> None:
-        shown = {name.removeprefix("LAISSEZ_").lower(): value for name, value in facts.items()}
-        self._tell(what, **shown)
+        lease = facts["LAISSEZ_LEASE"]
+        self._tell(what, **_shown(facts))
 
         def through(failed: ScriptFailed | None) -> None:
             if failed is not None:
-                self._tell("hook_failed", why=str(failed), lease=shown["lease"])
+                self._tell("hook_failed", why=str(failed), lease=lease)
             then(failed)
 
-        if line is None and not self._scripts.is_busy(shown["lease"]):
-            then(None if what != "limit_near" else ScriptFailed("there is no hook"))
+        if line is None and not self._scripts.is_busy(lease):
+            then(None)
         else:
-            self._scripts.call(shown["lease"], line or ":", {**facts, "LAISSEZ_HOOK": what}, through)
+            self._scripts.call(lease, line or ":", {**facts, "LAISSEZ_HOOK": what}, through)
 
     def _now_held(self, lease: str) -> None:
         self._memory.leases[lease] = self._starting.pop(lease)
@@ -103,3 +105,7 @@ class LeaseHooks:
 
 def _facts(lease: str, leaf: str, rate: str, limit: str | None) -> dict[str, str]:
     return {"LAISSEZ_LEASE": lease, "LAISSEZ_LEAF": leaf, "LAISSEZ_RATE": rate, "LAISSEZ_LIMIT": "none" if limit is None else limit}
+
+
+def _shown(facts: Mapping[str, str]) -> dict[str, str]:
+    return {name.removeprefix("LAISSEZ_").lower(): value for name, value in facts.items()}

@@ -53,8 +53,9 @@ class OperatorRunner:
     async def look(self) -> OperatorView:
         readings = await asyncio.to_thread(self._operator.read, self._clock())  # sources wait for others; the rest of us need not
         resources = [resource async for resource in self._client.resources()]
-        if len(resources) != len(self._places.leaves):
-            self._places = Places(resource.leaf for resource in resources)
+        leaves = {resource.leaf for resource in resources}
+        if leaves != set(self._places.leaves):
+            self._places = Places(leaves)
         return OperatorView(
             now=self._clock(),
             places=self._places,

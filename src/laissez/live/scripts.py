@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+LOOK_S: Final = 0.05  # between two looks whether all of a script is gone
 GRACE_S: Final = 5.0  # between asking a script to stop and ending it
 OUTPUT_BYTES_MAX: Final = 64 * 1024  # a probe prints a number
 
@@ -85,27 +86,38 @@ class Scripts:
             async with asyncio.timeout(self._timeout_s):
                 printed = await _finished(process)
         except TimeoutError:
-            raise ScriptFailed(f"{line!r} was ended after {self._timeout_s:g} s") from None
-        finally:
             await _end(process)
+            raise ScriptFailed(f"{line!r} was ended after {self._timeout_s:g} s") from None
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
         if process.returncode:
             raise ScriptFailed(f"{line!r} failed with exit status {process.returncode}")
         return printed.decode(errors="replace")
 
 
 async def _finished(process: asyncio.subprocess.Process) -> bytes:
-    printed = b"" if process.stdout is None else await process.stdout.read(OUTPUT_BYTES_MAX)
+    """The end of what it prints, once it has ended."""
+    printed = b""
+    while process.stdout is not None and (more := await process.stdout.read(OUTPUT_BYTES_MAX)):
+        printed = (printed + more)[-OUTPUT_BYTES_MAX:]
     await process.wait()
     return printed
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End what still runs: ask first, then insist."""
+    """End it, with everything that it started: ask first, then insist."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.returncode is not None:
-            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
                 await process.wait()
+                await _all_gone(process.pid)
+
+
+async def _all_gone(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        while True:
+            os.killpg(group, 0)
+            await asyncio.sleep(LOOK_S)

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.client import AsyncClient, AsyncSession, LaissezError
+from laissez.client import AsyncClient, AsyncSession, LaissezError, NotFound
 from laissez.live.attending import AWAY, Attendant, Where, Work
 from laissez.live.hooks import LeaseHooks
 from laissez.live.memory import MemoryFault, MemoryFile
@@ -27,7 +27,12 @@ from laissez.tenants.templates import Template, TemplateError
 from laissez.tenants.templates.task import Task
 
 PACE_S: Final = 2.0  # between two looks, if nothing happens
+AGAIN_S: Final = 0.1  # between two attempts to give everything up
 LEAVE_S: Final = 2.0  # for a turn under way, when it is stopped
+
+
+class NoSuchPlace(Exception):
+    """The task names a place that the market does not have."""
 
 
 class NotAlone(Exception):
@@ -80,6 +85,7 @@ class TaskRunner:
     async def run(self, adopt: bool = False) -> None:
         """Until the task is done, or `stop` is called."""
         app = self._made()
+        await self._probe(app)
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
             await self._begin(session, client, adopt)
@@ -92,6 +98,8 @@ class TaskRunner:
         """Give up everything that the tenant has, and forget the task."""
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
+            if self._is_new:  # nobody was told of a start, and there is no need to
+                self._memory.leases = {lease.id: lease.leaf for lease in (await session.leases()).leases}
             await self._attendant.catch_up(session)
             await self._until_released(Trader(session, EconAdapter(self._tenant, self._task.make(self._memory.started_at)), clock=self._clock))
 
@@ -106,7 +114,6 @@ class TaskRunner:
                 self._memory.spent_before = await _owed(client)
             await self._probe(app)
             view = await self._trader(app, session, client).look()
-            app.observe(view)
             return EconAdapter(self._tenant, app, self._task.terms).decide(view)
 
     def _made(self) -> Template:
@@ -135,6 +142,7 @@ class TaskRunner:
         """At the first start: see that nothing is there, and from where spending counts."""
         if not self._is_new:
             return
+        await self._check_scopes(client)
         leases, orders = await asyncio.gather(session.leases(), session.orders())
         if (leases.leases or orders.orders) and not adopt:
             raise NotAlone(
@@ -145,6 +153,15 @@ class TaskRunner:
         self._is_new = False
         self._remember()
 
+    async def _check_scopes(self, client: AsyncClient) -> None:
+        """An order that names a place that is not there is refused whole, again and again: better to say so at once."""
+        for scope in self._task.scopes:
+            try:
+                _ = [node async for node in client.topology(scope)]
+            except NotFound:
+                roots = ", ".join([node.path async for node in client.topology()])
+                raise NoSuchPlace(f"the task names {scope}, and there is no such place here; there are {roots} and what is below them") from None
+
     def _trader(self, app: Template, session: AsyncSession, client: AsyncClient) -> Trader:
         async def spent() -> int:
             return await _owed(client) - self._memory.spent_before
@@ -153,8 +170,8 @@ class TaskRunner:
         return Trader(session, adapter, None if self._task.terms.budget is None else spent, self._clock)
 
     async def _until_done(self, app: Template, trader: Trader) -> None:
-        await self._probe(app)
         while not self._stopped.is_set():
+            self._news.clear()  # from here on: what happens during a turn calls for another
             try:
                 if await self._turn(app, trader):
                     self._tell("done")
@@ -164,14 +181,12 @@ class TaskRunner:
             self._remember()
             if self._probing is None or self._probing.done():  # a slow probe must not keep a budget from being watched
                 self._probing = asyncio.create_task(self._probe(app))
-            self._news.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), self._pace_s)
 
     async def _turn(self, app: Template, trader: Trader) -> bool:
         """Look, decide, send; whether the task is over."""
         view = await trader.look()
-        app.observe(view)
         decided = trader.adapter.decide(view)
         self._tell_outcomes(await trader.send(decided, view.now))
         return app.is_done(view.now) and not (view.leases or view.orders or decided)
@@ -183,6 +198,7 @@ class TaskRunner:
                 return
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
             self._tell_outcomes(await trader.send([*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)], view.now))
+            await asyncio.sleep(AGAIN_S)  # where something was refused
 
     async def _probe(self, app: Template) -> None:
         for name, line in msgspec.structs.asdict(self._task.probes).items():

@@ -10,7 +10,7 @@ from laissez.market.commands import Relinquish, SetLimit, TenantCommand
 from laissez.tenants.budget import affordable, orders_affordable, rate_max
 from laissez.tenants.growing import Asked, grow
 from laissez.tenants.hooks import Application
-from laissez.tenants.keeping import Kept, keep
+from laissez.tenants.keeping import Kept, consistent, keep
 from laissez.tenants.moving import move, substitutes
 from laissez.tenants.paths import is_below
 from laissez.tenants.standing import in_step
@@ -28,18 +28,21 @@ class EconAdapter:
 
     def watches(self, view: TenantView) -> tuple[str, ...]:
         """The scopes whose quotes `decide` would use, so that only those need be asked for: roots, and what lies above a leaf that is held (M12)."""
-        held = _leaves(view.leases)
         if not self.terms.moves_max:
             return ()
+        self.app.see(view)
+        held = _leaves(view.leases)
         useful = {scope for _, wish in substitutes(self.app, view.leases, view.now) for scope in wish}
         return tuple(sorted(scope for scope in useful if "/" not in scope or any(is_below(leaf, scope) for leaf in held)))
 
     def decide(self, view: TenantView) -> list[TenantCommand]:
+        self.app.see(view)
         bound = rate_max(self.terms, view.spent)
         wanted = keep(self.app, view.leases, view.now, self.terms)
         kept = affordable(wanted, bound)
         leases = [one.lease for one in kept]
         orders = orders_affordable(self._asked(leases, view), kept, bound)
+        kept = consistent(kept, orders, bound)
         return [
             *in_step(self.tenant, view.orders, orders, view.now, self.terms),
             *self._given_up(view.leases, wanted, kept),

@@ -8,6 +8,7 @@ being ahead is worth.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import msgspec
@@ -17,6 +18,10 @@ URGENCY_MAX: Final = 4.0  # a job that is hopelessly late does not bid without b
 LEFT_US_MIN: Final = 60_000_000  # the last minute counts as a minute: what is required per hour stays finite
 
 
+class DeadlineError(ValueError):
+    """A deadline that cannot be kept to by anyone."""
+
+
 class Deadline(msgspec.Struct, frozen=True, gc=False):
     """`value` dollars for the whole work between `start` and `due`; what is not done then is done afterwards only if `finish_late`."""
 
@@ -24,6 +29,12 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
     due: int
     value: float
     finish_late: bool = True
+
+    def __post_init__(self) -> None:
+        if self.due <= self.start:
+            raise DeadlineError(f"expected a deadline after the start at {self.start}, found {self.due}")
+        if not 0 <= self.value < math.inf:
+            raise DeadlineError(f"expected a value of 0 dollars or more, found {self.value}")
 
     def required(self, done: float, now: int, reserve_s: float = 0.0) -> float:
         """The share of the work to do per hour from now on, with `reserve_s` kept back for restarts."""

@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Final, TypeAlias
 
+from laissez.tenants.view import TenantView
+
 Leaves: TypeAlias = tuple[str, ...]
 Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
 
@@ -47,8 +49,12 @@ class Application(ABC):
     def value_per_utility(self, now: int) -> float:
         """Dollars per hour for one unit of utility."""
 
+    def see(self, view: TenantView) -> None:
+        """What is held now and what it costs: told before every decision. The same view told twice changes nothing."""
+        return None
+
     def at_stake(self, node: str, held: Leaves, now: int) -> float | None:
-        """The utility that stands still when `node` comes or goes, if it is more than its own: all of it, where the application restarts."""
+        """The utility that stands still when `node` comes or goes, beside its own: all of it, where the application restarts."""
         return None
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:

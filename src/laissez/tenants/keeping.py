@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from laissez.tenants.growing import Asked
 from laissez.tenants.hooks import Application
+from laissez.tenants.paths import is_below
 from laissez.tenants.pricing import keep_price
 from laissez.tenants.terms import PRICE_MIN, Terms
 from laissez.tenants.view import Held
@@ -34,6 +36,20 @@ def keep(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> li
     while kept and kept[-1].surplus < 0:
         kept = _valued(app, [one.lease for one in kept[:-1]], now, terms)
     return kept
+
+
+def consistent(kept: Sequence[Kept], orders: Sequence[Asked], bound: int | None) -> list[Kept]:
+    """Nothing is let go for less than is offered for another one in the same place: the order would only win it back.
+
+    The hooks of an application may contradict each other so, where nodes are worth more together than one by one. A budget comes first (`bound`).
+    """
+    raised = [Kept(one.lease, max(one.limit, _offered(one.lease.leaf, orders))) for one in kept]
+    spent = sum(one.limit for one in raised) + sum(max(alternative.limit for alternative in asked) for asked in orders)
+    return raised if bound is None or spent <= bound else list(kept)
+
+
+def _offered(leaf: str, orders: Sequence[Asked]) -> int:
+    return max((one.limit for asked in orders for one in asked if is_below(leaf, one.scope)), default=0)
 
 
 def _valued(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:

@@ -21,8 +21,8 @@ from laissez.tenants.view import Held, TenantView
 def move(app: Application, leases: Sequence[Held], view: TenantView, terms: Terms) -> list[Asked]:
     """Orders for better places, the most worthwhile first."""
     found = [_better(app, lease, wish, leases, view, terms) for lease, wish in substitutes(app, leases, view.now)]
-    worthwhile = sorted((gain, asked) for gain, asked in found if asked)
-    return [asked for _, asked in reversed(worthwhile)][: terms.moves_max]
+    best = sorted((one for one in found if one[1]), key=lambda one: -one[0])  # of equal gains the first
+    return [asked for _, asked in best[: terms.moves_max]]
 
 
 def substitutes(app: Application, leases: Sequence[Held], now: int) -> Iterator[tuple[Held, Wish]]:
@@ -41,8 +41,10 @@ def _better(app: Application, lease: Held, wish: Wish, leases: Sequence[Held], v
     gain = 0
     for scope in wish:
         quote = view.quotes.get(scope)
+        if quote is None:
+            continue
         price = terms.price(move_price(app, scope, held, lease.leaf, lease.charged / MICRO, view.now))
-        if quote is not None and price - quote > terms.tolerance * lease.charged and _would_be_left(app, lease, scope, quote, held, view.now):
+        if price - quote > terms.tolerance * lease.charged and _would_be_left(app, lease, scope, quote, held, view.now):
             prices[scope] = price
             gain = max(gain, price - quote)
     return gain, best_first(prices.items())

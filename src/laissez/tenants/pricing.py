@@ -13,7 +13,7 @@ waste is paid once and the node pays it back over the time it is kept, so the pr
 Losing a node costs a reconfiguration too, so the price of keeping is higher. A cold start elsewhere is paid whenever the node goes, and is spread
 over the time it is kept. The work since the last checkpoint is lost only if the node goes now: at the next checkpoint it can go for nothing. Paying
 `p` more per hour until then costs `p x until`; losing the work costs `since x value`; so the two are equal at `p = value x since / until`. The
-limit therefore climbs as unsaved work grows and its rescue nears, and falls to the node's own worth the moment a checkpoint is taken.
+limit therefore climbs as unsaved work grows and its rescue nears, in steps, and falls to the node's own worth the moment a checkpoint is taken.
 
 The difference between the two is what keeps an application from moving back and forth.
 """
@@ -26,6 +26,7 @@ from typing import Final
 from laissez.tenants.hooks import Application, HookError, Leaves
 from laissez.tenants.paths import without
 
+URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 SOON_S: Final = (
     60.0  # a checkpoint is never counted as nearer: a limit stands until the next decision, and must not cost more than it saves till then
 )
@@ -48,9 +49,9 @@ def keep_price(app: Application, node: str, held: Leaves, now: int) -> float:
     if app.is_redundant(node, held, now):
         return worth
     hold = _hold(app, now)
-    lost = _unsaved(app, node, held, now) * _since(app, now)
-    cold = max(worth, _stake(app, node, held, now)) * _cold(app, node)
-    return worth + lost / min(_until(app, now), hold) + cold / hold
+    share = _stake(app, node, held, now) / len(held)  # whoever presses on one usually presses on all: together they pay what is at stake once
+    unsaved = max(_value(app, now) * _marginal(app, node, held, now), share)
+    return worth + unsaved * _urge(_since(app, now) / min(_until(app, now), hold)) + max(worth, share) * _cold(app, node) / hold
 
 
 def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
@@ -58,7 +59,8 @@ def move_price(app: Application, node: str, held: Leaves, leaving: str, charged:
     rest = without(held, leaving)
     gained = grow_worth(app, node, rest, now) - grow_worth(app, leaving, rest, now)
     stalled = max(keep_worth(app, leaving, held, now), _stake(app, leaving, held, now))
-    redone = min(_unsaved(app, leaving, held, now) * _since(app, now), charged * _until(app, now))
+    unsaved = max(_value(app, now) * _marginal(app, leaving, held, now), _stake(app, leaving, held, now))
+    redone = min(unsaved * _since(app, now), charged * _until(app, now))
     return charged + gained - (stalled * _cold(app, node) + redone) / _hold(app, now)
 
 
@@ -84,9 +86,12 @@ def _stake(app: Application, node: str, held: Leaves, now: int) -> float:
     return 0.0 if stake is None else _value(app, now) * max(0.0, finite("at_stake", stake))
 
 
-def _unsaved(app: Application, node: str, held: Leaves, now: int) -> float:
-    """The money per hour since the checkpoint that goes with `node`: what it did itself, needed or not; all of it, where the application restarts."""
-    return max(_value(app, now) * _marginal(app, node, held, now), _stake(app, node, held, now))
+def _urge(ratio: float) -> float:
+    """How much more is paid for unsaved work, in steps: a limit that crept up with every second would have to be set anew every few of them.
+
+    There is a last step: work whose checkpoint is long overdue may never be saved.
+    """
+    return max((step for step in URGES if step <= ratio), default=0.0)
 
 
 def finite(hook: str, number: float) -> float:

@@ -22,7 +22,7 @@ from laissez.tenants.hooks import Leaves
 from laissez.tenants.paths import tree_of
 
 NO_STEP: Final = Step(0.0, 0.0)
-REMEMBERED_MAX: Final = 1024  # sets of nodes, and standings under one plan
+REMEMBERED_MAX: Final = 8192  # sets of nodes, and standings under one plan
 SHORT_MAX: Final = 256  # engines missed at a time: nobody is granted more at once, and a wild prediction must not fill the memory
 
 
@@ -62,6 +62,7 @@ class Serving:
         self._min_endpoint, self._headroom, self._correct = int(from_zero("min_endpoint", min_endpoint)), above_zero("headroom", headroom), correct
         self._rate, self._isl, self._osl = predictor(), predictor(), predictor()
         self.corrections = Corrections()
+        self._last = 0.0  # a trend that falls is followed only as far as it was seen to: giving up too much costs a cold start
         self._counted: dict[Leaves, tuple[int, ...]] = {}
         self._adopt()
 
@@ -72,13 +73,21 @@ class Serving:
                 self.corrections = corrected(seen, self.profiles, self.plan, self._at_work(held), self.corrections)
             self._isl.add(seen.isl)
             self._osl.add(seen.osl)
-        self._rate.add(seen.num_req / seen.interval_s)
+        self._last = seen.num_req / seen.interval_s
+        self._rate.add(self._last)
         self._adopt()
 
     def _adopt(self) -> None:
         isl, osl = self._isl.next() or self.sla.isl, self._osl.next() or self.sla.osl
         self.plan: Plan = planned(
-            self.profiles, self.sla, self._rate.next(), isl, osl, self.corrections, min_endpoint=self._min_endpoint, headroom=self._headroom
+            self.profiles,
+            self.sla,
+            max(self._rate.next(), self._last),
+            isl,
+            osl,
+            self.corrections,
+            min_endpoint=self._min_endpoint,
+            headroom=self._headroom,
         )
         self.steps = {tree: step_of(self.plan, tree, profile.gpus) for tree, profile in self.profiles.items()}
         self._wanted = (self._min_endpoint > 0 or self.plan.prefill_need > 0, self._min_endpoint > 0 or self.plan.decode_need > 0)

@@ -20,7 +20,7 @@ from laissez.tenants.paths import tree_of, without
 CHECKPOINT_S: Final = 900.0  # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
 HOUR_US: Final = 3_600_000_000
 FINISHED: Final = 1e-9  # samples; less than this is rounding
-CACHED_MAX: Final = 1_000  # speeds remembered; what is held changes slowly
+CACHED_MAX: Final = 8_192  # speeds remembered; what is held changes slowly
 
 
 class Batch:

@@ -1,8 +1,8 @@
 """Small profiles of two models on two GPU types, so that nothing has to be downloaded to train in a simulation.
 
 Facts from Sailor's repository (eth-easl/sailor, MIT; `profiles_tmp.json`, `llm_info.json`, `network_coeffs_all_homo.json`), rounded. A model is its
-first layer (embedding), one average transformer layer that is repeated, and its last layer (head). There is no plain H100 in that repository: `h100`
-is GH-96, the Hopper of a Grace Hopper with 96 GB. `a100` is A100-40. `loading.load_profile` reads the full files.
+first layer (embedding), one average transformer layer that is repeated, and its last layer (head). There is no plain H100 in that repository:
+`h100` is GH-96, the Hopper of a Grace Hopper with 96 GB. `a100` is A100-40. `loading.load_profile` reads the full files.
 """
 
 from __future__ import annotations

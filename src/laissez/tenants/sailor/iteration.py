@@ -1,17 +1,15 @@
 """How long one iteration of training takes under a plan, and whether the plan fits into memory: Sailor's model (`runtime_simulator.py`).
 
-A plan cuts the layers into P consecutive stages and runs D replicas of each; a replica is a group of tp GPUs of one host that share every layer.
-A global batch is N = ceil(batch / (microbatch x D)) microbatches per replica, and passes through the stages like a pipeline:
+A plan cuts the layers into P consecutive stages and runs D replicas of each; a replica is a group of tp GPUs of one host that share every layer. A
+global batch is N = ceil(batch / (microbatch x D)) microbatches per replica, and passes through the stages like a pipeline:
 
-    C_i    = the slowest replica's forward and backward of stage i
-    S_i    = what stage i sends: activations on, gradients back
-    T_pp   = (N - 1) x max(C_i + S_i) + sum S_i + sum C_i + update
-    T_sync = the slowest stage's all-reduce of gradients: rings over D replicas in buckets of 5e8 bytes, 2 (D - 1) messages of bucket / D each
-    T_iter = T_pp + T_sync
+C_i = the slowest replica's forward and backward of stage i S_i = what stage i sends: activations on, gradients back T_pp = (N - 1) x max(C_i + S_i)
++ sum S_i + sum C_i + update T_sync = the slowest stage's all-reduce of gradients: rings over D replicas in buckets of 5e8 bytes, 2 (D - 1) messages
+of bucket / D each T_iter = T_pp + T_sync
 
 Sailor takes the bandwidth between hosts for every message. Here two groups in one host use the link inside it, which is why it matters where GPUs
-are. Where every group is a host of its own, as in all that Sailor measured, the two are the same. A GPU is taken to get its part of what the tp GPUs
-of its group reach together between hosts: against Sailor's 26 usable measured iterations this is off by 3.6 % (median).
+are. Where every group is a host of its own, as in all that Sailor measured, the two are the same. A GPU is taken to get its part of what the tp
+GPUs of its group reach together between hosts: against Sailor's 26 usable measured iterations this is off by 3.6 % (median).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sailor's own files, read as they are: layer times, layer sizes, networks, GPU memory, training settings, measured iterations.
 
-Every reader names the file and the field when something is not as expected, and takes a file as it is or gzipped (`.gz`).
-Sailor names GPU types `A100-40` or `GH-96`; a cluster has names of its own (`a100`), so `load_profile` is told which is which.
+Every reader names the file and the field when something is not as expected, and takes a file as it is or gzipped (`.gz`). Sailor names GPU types
+`A100-40` or `GH-96`; a cluster has names of its own (`a100`), so `load_profile` is told which is which.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From a shape, what the planner decided, to a plan, which leaf does what.
 
-The largest hosts are used first, so that what a plan does not need is left over in the small ones. Along the pipeline they come last: the last stages
-have the extra layers, and crossing hosts before them costs less. Among hosts of one size and leaves of one host the names decide, so the same leaves
-always give the same plan.
+The largest hosts are used first, so that what a plan does not need is left over in the small ones. Along the pipeline they come last: the last
+stages have the extra layers, and crossing hosts before them costs less. Among hosts of one size and leaves of one host the names decide, so the
+same leaves always give the same plan.
 """
 
 from __future__ import annotations

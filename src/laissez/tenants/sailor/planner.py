@@ -1,15 +1,16 @@
 """The best plan for a set of GPUs: how many stages and replicas, which microbatch and tp, and what sits in which host.
 
-Search space. A plan uses one GPU type or two, each with one tp; tp stays inside a host. The layers are split evenly into 1 to 8 stages.
-The stages form segments of equal length, and each replica of a segment sits in one host, so what passes inside a segment stays inside hosts. Either
-nothing more is asked of the replicas (their all-reduce crosses hosts), or all replicas of a segment share one host ("packed": the all-reduce stays
-inside too). Of two types, the replicas of all segments mix both, or the slower type has the first segments and the faster one the last, with at most
-one mixed segment between them. Sailor's planner picks tp by a rule of thumb and tries every mix of types in every stage; here tp is searched.
+Search space. A plan uses one GPU type or two, each with one tp; tp stays inside a host. The layers are split evenly into 1 to 8 stages. The stages
+form segments of equal length, and each replica of a segment sits in one host, so what passes inside a segment stays inside hosts. Either nothing
+more is asked of the replicas (their all-reduce crosses hosts), or all replicas of a segment share one host ("packed": the all-reduce stays inside
+too). Of two types, the replicas of all segments mix both, or the slower type has the first segments and the faster one the last, with at most one
+mixed segment between them. Sailor's planner picks tp by a rule of thumb and tries every mix of types in every stage; here tp is searched.
 
-Search. What a plan costs depends only on how many segments are slow, mixed and fast, and on D. A plan exists for such a choice exactly when there are
-enough slots (places for one replica of a segment) of each type and together, so D is found by division, not by trying. Combinations of microbatch
-and tp are visited in the order of a bound that no plan can beat: all GPUs always busy, nothing ever sent. The first one whose bound is worse than
-the best plan so far ends the search. Hosts of equal size are interchangeable, so the answer depends on the sizes alone and is remembered by them.
+Search. What a plan costs depends only on how many segments are slow, mixed and fast, and on D. A plan exists for such a choice exactly when there
+are enough slots (places for one replica of a segment) of each type and together, so D is found by division, not by trying. Combinations of
+microbatch and tp are visited in the order of a bound that no plan can beat: all GPUs always busy, nothing ever sent. The first one whose bound is
+worse than the best plan so far ends the search. Hosts of equal size are interchangeable, so the answer depends on the sizes alone and is remembered
+by them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What hardware does for a Sailor job. Utility is the share of the whole work done per hour by the best plan over the leaves held.
 
-A change of plan restarts the job from its last checkpoint, so everything stands still while a node comes or goes. What the plan does not use changes
-nothing; while the job is behind, such a node still waits for the rest of its bundle and is worth what buying it was.
+A change of plan restarts the job from its last checkpoint, so everything stands still while a node comes or goes. What the plan does not use
+changes nothing. While the job is behind, no node is worth less than what it would be bought for: one that waits for the rest of its bundle is not
+given up, and none is kept for less than another is asked for.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ class SailorProfile(ProgressApplication):
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
         if node not in held:
             return self.job.share_per_hour(self.shadow.gain(node, held))
-        if self.shadow.is_spare(node, held) and self.utility_gap(held, now) > 0:
-            return self.job.share_per_hour(self.shadow.gain(node, without(held, node)))
-        return self.job.share_per_hour(self.shadow.loss(node, held))
+        loss = self.shadow.loss(node, held)
+        if self.utility_gap(held, now) > 0:
+            loss = max(loss, self.shadow.gain(node, without(held, node)))
+        return self.job.share_per_hour(loss)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
         return self.job.share_per_hour(self.shadow.speed(held))
@@ -59,4 +61,4 @@ class SailorProfile(ProgressApplication):
         return self.job.until_checkpoint_s(now)
 
     def expected_hold_s(self, now: int) -> float:
-        return min(HOLD_S, self.job.deadline.left_s(now))
+        return min(HOLD_S, max(self.job.deadline.left_s(now), 2 * self.restart_s))

@@ -3,7 +3,8 @@
 Gain. One more GPU often adds nothing by itself, where four more would double the replicas. So a node is worth its part of the bundle that adds most
 per node, and the job can buy its way there one node at a time. A node in a host is planned there, a node anywhere above in a host of its own.
 
-Loss. What the plan does not use is given up first, so a node that is used is worth what is lost without it and without all that is not used.
+Loss. What the plan does not use is given up first. A node that is used is worth its part of what is lost with the bundle, out of its host first,
+whose loss costs most per node: where one GPU less costs nothing four less may cost half, and then each of them is worth its share of that.
 
 A job that is not topology-aware (for comparison) counts nodes as if they always came in full hosts, and asks for them anywhere.
 """
@@ -43,6 +44,7 @@ class Shadow:
         self._plans: Memo[Leaves, Plan | None] = Memo(REMEMBERED_MAX)
         self._speeds: Memo[Leaves, float] = Memo(REMEMBERED_MAX)
         self._gains: Memo[tuple[str, Leaves], float] = Memo(REMEMBERED_MAX)
+        self._losses: Memo[tuple[str, Leaves], float] = Memo(REMEMBERED_MAX)
 
     def speed(self, held: Leaves) -> float:
         """The best plan's speed over `held`, where they are."""
@@ -67,13 +69,8 @@ class Shadow:
         return self._gains.get((node, held), lambda: self._gain(node, held))
 
     def loss(self, node: str, held: Leaves) -> float:
-        """What is lost without `node`, one of `held`."""
-        spare = self.unused(held)
-        if node in spare:
-            return 0.0
-        gone = Counter(spare)
-        busy = tuple(leaf for leaf in held if not _take(gone, leaf))
-        return max(0.0, self._valued(busy) - self._valued(without(busy, node)))
+        """What is lost without `node`, one of `held`, as its part of the most costly bundle."""
+        return self._losses.get((node, held), lambda: self._loss(node, held))
 
     def alternatives(self, held: Leaves) -> Wish:
         """Where one more node would do: hosts that have room beside what is held, what is above them, then anywhere; deepest first."""
@@ -102,6 +99,18 @@ class Shadow:
     def _gain(self, node: str, held: Leaves) -> float:
         before = self._valued(held)
         return max(0.0, *((self.planner.speed(self._with(node, count, held)) - before) / count for count in BUNDLES))
+
+    def _loss(self, node: str, held: Leaves) -> float:
+        spare = self.unused(held)
+        if node in spare:
+            return 0.0
+        gone = Counter(spare)
+        busy = tuple(leaf for leaf in held if not _take(gone, leaf))
+        host, others = self.site.host_of(node), without(busy, node)
+        near = sorted(others, key=lambda leaf: self.site.host_of(leaf) != host)  # what goes with it, its own host first
+        before = self._valued(busy)
+        bundles = [count for count in BUNDLES if count <= len(busy)]
+        return max(0.0, *((before - self._valued(tuple(sorted(near[count - 1 :])))) / count for count in bundles))
 
     def _valued(self, held: Leaves) -> float:
         return self.speed(held) if self.topology_aware else self.planner.speed(self._packed(held))

@@ -1,7 +1,7 @@
 """How a cluster is laid out, as far as a training job must know: which leaves share a host, and how many a host has.
 
-A path by itself does not say whether it is a leaf or a scope with something below it, so the site knows how many words a leaf has. Its parent is its
-host, one NVLink domain. A scope stands for some leaf below it: if it is a host, in that host; if it is anything higher, in a host of its own.
+A path by itself does not say whether it is a leaf or a scope with something below it, so the site knows how many words a leaf has. Its parent is
+its host, one NVLink domain. A scope stands for some leaf below it: if it is a host, in that host; if it is anything higher, in a host of its own.
 """
 
 from __future__ import annotations

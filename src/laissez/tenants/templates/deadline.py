@@ -76,7 +76,7 @@ class DeadlineJob(Template, ProgressApplication):
             raise TemplateError(f"expected a state that began before the deadline at {self.due}, found {known.start}")
         self._know(known)
 
-    def observe(self, view: TenantView) -> None:
+    def see(self, view: TenantView) -> None:
         self.elapsed(tuple(lease.leaf for lease in view.leases), view.now)
 
     def probed(self, probe: str, number: float, now: int) -> None:

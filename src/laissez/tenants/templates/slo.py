@@ -17,6 +17,7 @@ import msgspec
 from laissez.tenants.hooks import HOLD_S, Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.template import State, Template, checked, checked_duration, read_state
+from laissez.tenants.view import TenantView
 
 COLD_START_S: Final = 60.0
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -51,6 +52,7 @@ class SloService(Template):
             raise TemplateError(f"expected 0 spare replicas or more, found {spares}")
         self.penalty = checked("the penalty in dollars per hour", penalty)
         self.cold_s = checked_duration("the cold start", cold_s)
+        self._charged: dict[str, int] = {}
         self.needed(replicas, start)
 
     def state(self) -> dict[str, object]:
@@ -61,6 +63,9 @@ class SloService(Template):
         known = read_state(state, SloState)
         self.start = known.start
         self.needed(known.needed, known.start)
+
+    def see(self, view: TenantView) -> None:
+        self._charged = {lease.leaf: lease.charged for lease in view.leases}
 
     def probed(self, probe: str, number: float, now: int) -> None:
         if probe != "needed":
@@ -95,8 +100,13 @@ class SloService(Template):
         return self.cold_s
 
     def _rank(self, node: str, held: Leaves) -> int:
-        """How many replicas come before `node`: all of them if it is new, else those named before it."""
-        return sum(self.is_usable(leaf) and (leaf < node or node not in held) for leaf in held)
+        """How many replicas come before `node`: all of them if it is new, else those that cost less. The dearest are the spares."""
+        own = self._cost(node)
+        return sum(self.is_usable(leaf) and (node not in held or self._cost(leaf) < own) for leaf in held)
+
+    def _cost(self, leaf: str) -> tuple[int, str]:
+        """By cost, then by name; one that is not there yet will have been got for less."""
+        return self._charged.get(leaf, 0), leaf
 
     def _wanted(self) -> int:
         """With spares, unless nothing is needed: nothing needs no spare."""

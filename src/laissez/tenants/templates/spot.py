@@ -40,7 +40,7 @@ class Spot(FixedFootprint):
         limit = checked("the on-demand price", on_demand) * checked("the share of the on-demand price", share, most=1.0)
         return cls(scopes, nodes, limit, margin, start)
 
-    def observe(self, view: TenantView) -> None:
+    def see(self, view: TenantView) -> None:
         self.charged({lease.leaf: lease.charged / MICRO for lease in view.leases})
 
     def charged(self, prices: Mapping[str, float]) -> None:

@@ -15,7 +15,6 @@ import msgspec
 
 from laissez.tenants.hooks import Application, Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
-from laissez.tenants.view import TenantView
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="template"):
@@ -45,10 +44,6 @@ class Template(Application):
     @abstractmethod
     def restore(self, state: Mapping[str, object]) -> None:
         """Go on from what `state` gave. Raises `TemplateError`, and changes nothing, if it is not a state of this template."""
-
-    def observe(self, view: TenantView) -> None:
-        """What is held now and what it costs; told before every decision."""
-        return None
 
     def probed(self, probe: str, number: float, now: int) -> None:
         """What a probe of the task printed. Raises `TemplateError` if it makes no sense."""
