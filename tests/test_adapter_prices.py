@@ -143,7 +143,18 @@ def test_what_progress_is_worth_rises_as_the_deadline_nears() -> None:
     worth = [deadline.value_of_progress(0.2, hour * HOUR) for hour in (0, 2, 5, 8, 9)]
     assert worth == sorted(worth)
     assert pytest.approx(100.0) == deadline.value_of_progress(0.2, 2 * HOUR)  # on schedule
-    assert 50.0 > deadline.value_of_progress(0.8, 2 * HOUR)
+    assert 50.0 == deadline.value_of_progress(0.8, 2 * HOUR)  # far ahead: half, and no less until it is done
+    assert 0.0 == deadline.value_of_progress(1.0, 2 * HOUR)
+
+
+def test_the_last_bit_of_the_work_is_worth_finishing_in_time_and_late() -> None:
+    deadline = Deadline(start=0, due=24 * HOUR, value=165.0)
+    uniform = 1 / 24
+    assert deadline.required(0.9995, 23 * HOUR) > uniform
+    for late in (24 * HOUR, 36 * HOUR, 240 * HOUR):
+        assert deadline.required(0.9995, late) > 1.0  # more than any node does
+        assert 4.0 == deadline.urgency(0.9995, late)
+        assert 1 == deadline.nodes(deadline.required(0.9995, late), 0.05, 0.9995, 300.0)  # and one will do
 
 
 @pytest.mark.parametrize("wrong", [{"due": 0}, {"due": -5}, {"value": math.nan}, {"value": -3.0}, {"value": math.inf}])

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from laissez.live.sample.batch import BatchWorld
+from laissez.live.sample.training import TrainingWorld
 from laissez.market import SetFloor
 from laissez.tenants import Application, Deadline, EconAdapter, Terms
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
@@ -89,3 +91,53 @@ def test_when_floors_rise_beyond_all_worth_everybody_leaves_and_when_they_fall_t
             crowd.apply(SetFloor(tree, price))
         crowd.settle(crowd.now)
         assert all(bool(crowd.held(name)) == (price == 2_000_000) for name in APPLICATIONS), price
+
+
+@pytest.mark.parametrize(
+    ("work_hours", "due_hours", "value", "cold_s", "checkpoint_s"),
+    [(1, 2, 8.2, 300.0, 900.0), (20, 24, 165.0, 300.0, None), (2, 6, 30.0, 60.0, 600.0)],
+)
+def test_a_job_runs_through_to_its_end_without_giving_up_what_it_needs_again(
+    work_hours: float, due_hours: int, value: float, cold_s: float, checkpoint_s: float | None
+) -> None:
+    made = World(*LEAVES)
+    made.apply(SetFloor("h100", 2_200_000))
+    made.apply(SetFloor("a100", 1_100_000))
+    speeds = {"h100": 1.0, "a100": 0.5}
+    app = DeadlineJob(
+        TREES, 4, start=0, due=due_hours * HOUR, work_hours=work_hours, speeds=speeds, value=value, checkpoint_s=checkpoint_s, cold_s=cold_s
+    )
+    made.join(EconAdapter("job", app))
+    starts = 0
+    for half_minute in range(due_hours * 120 + 1):
+        before = made.held("job")
+        made.step(half_minute * MINUTE // 2)
+        starts += len(set(made.held("job")) - set(before))
+        if app.done >= 1 and not made.held("job"):
+            break
+    assert 1.0 == app.done and made.now < due_hours * HOUR
+    assert starts <= 4
+
+
+def test_nobody_flaps_while_nothing_changes_but_progress() -> None:
+    """Two hours of all applications, whose work goes on: hardly a lease is over within ten minutes."""
+    crowd = World(*LEAVES)
+    for tree, floor in FLOORS.items():
+        crowd.apply(SetFloor(tree, floor // 2))
+    worlds = {"sailor": TrainingWorld(0), "parabricks": BatchWorld(0)}
+    for name in ("dynamo", "slo", "on_demand", "deadline"):
+        crowd.join(EconAdapter(name, APPLICATIONS[name](0), Terms(moves_max=int(name != "on_demand"))))
+    for name, each in worlds.items():
+        crowd.join(EconAdapter(name, each.app))
+    started: dict[str, int] = {}
+    short = []
+    for minute in range(120):
+        for adapter in crowd.adapters:
+            if adapter.tenant in worlds:
+                worlds[adapter.tenant].live(crowd.held(adapter.tenant), minute * MINUTE)
+                adapter.app = worlds[adapter.tenant].app
+        crowd.step(minute * MINUTE)
+        owners = {f"{name} {leaf}" for name in (adapter.tenant for adapter in crowd.adapters) for leaf in crowd.held(name)}
+        short += [lease for lease, at in started.items() if lease not in owners and minute - at < 10]
+        started = {lease: started.get(lease, minute) for lease in owners}
+    assert len(short) <= 6, short

@@ -86,8 +86,8 @@ def test_losing_a_node_that_halves_the_plan_costs_half_the_speed() -> None:
     app = make()
     pair = HELD[:2]
     lost = app.marginal_utility(pair[0], pair, 0)
-    assert lost == pytest.approx(app.at_stake(pair[0], pair, 0) - app.at_stake(pair[1], pair[1:], 0))
-    assert lost > 0.4 * app.at_stake(pair[0], pair, 0)
+    assert lost >= app.at_stake(pair[0], pair, 0) - app.at_stake(pair[1], pair[1:], 0)  # and no less than its half of both
+    assert 0.4 < lost / app.at_stake(pair[0], pair, 0) < 0.6
 
 
 def spare_node(app: Sailor) -> tuple[str, tuple[str, ...]]:

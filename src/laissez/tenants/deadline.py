@@ -15,6 +15,8 @@ import msgspec
 
 HOUR_US: Final = 3_600_000_000
 URGENCY_MAX: Final = 4.0  # a job that is hopelessly late does not bid without bound
+URGENCY_MIN: Final = 0.5  # a job that is far ahead still finishes what it has begun, if that is cheap
+REST_MIN: Final = 0.05  # of the work: the last bit counts as much as this, else it would never be worth a cold start and never be done
 LEFT_US_MIN: Final = 60_000_000  # the last minute counts as a minute: what is required per hour stays finite
 
 
@@ -38,15 +40,27 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
 
     def required(self, done: float, now: int, reserve_s: float = 0.0) -> float:
         """The share of the work to do per hour from now on, with `reserve_s` kept back for restarts."""
-        left_us = self.due - now - round(reserve_s * 1_000_000)
-        if done >= 1 or (now >= self.due and not self.finish_late):
+        if not self.is_worth_doing(done, now):
             return 0.0
-        return (1.0 - done) * HOUR_US / max(LEFT_US_MIN, left_us)
+        left_us = self.due - now - round(reserve_s * 1_000_000)
+        return max(REST_MIN, 1.0 - done) * HOUR_US / max(LEFT_US_MIN, left_us)
 
     def urgency(self, done: float, now: int, reserve_s: float = 0.0) -> float:
-        """Required over uniform."""
+        """Required over uniform, within bounds; nothing once there is nothing to do."""
+        if not self.is_worth_doing(done, now):
+            return 0.0
         uniform = HOUR_US / (self.due - self.start)
-        return min(URGENCY_MAX, self.required(done, now, reserve_s) / uniform)
+        return min(URGENCY_MAX, max(URGENCY_MIN, self.required(done, now, reserve_s) / uniform))
+
+    def is_worth_doing(self, done: float, now: int) -> bool:
+        return done < 1 and (now < self.due or self.finish_late)
+
+    def nodes(self, gap: float, pace: float, done: float, cold_s: float) -> int:
+        """How many more nodes that do `pace` each close the gap; no more than find enough to do to be worth starting."""
+        if gap <= 0:
+            return 0
+        useful_h = max(cold_s, LEFT_US_MIN / 1_000_000) / 3600
+        return min(math.ceil(gap / pace), math.ceil((1.0 - done) / (pace * useful_h)))
 
     def value_of_progress(self, done: float, now: int, reserve_s: float = 0.0) -> float:
         """Dollars for the whole work at today's urgency: dollars per hour for one unit of progress per hour."""

@@ -21,6 +21,7 @@ from laissez.tenants.dynamo.profile import EngineProfile
 from laissez.tenants.hooks import Leaves
 from laissez.tenants.paths import tree_of
 
+RATE_MIN: Final = 1e-9
 NO_STEP: Final = Step(0.0, 0.0)
 REMEMBERED_MAX: Final = 8192  # sets of nodes, and standings under one plan
 SHORT_MAX: Final = 256  # engines missed at a time: nobody is granted more at once, and a wild prediction must not fill the memory
@@ -82,7 +83,7 @@ class Serving:
         self.plan: Plan = planned(
             self.profiles,
             self.sla,
-            max(self._rate.next(), self._last),
+            _rate(max(self._rate.next(), self._last)),
             isl,
             osl,
             self.corrections,
@@ -158,6 +159,11 @@ class Serving:
     def _at_work(self, held: Leaves) -> tuple[dict[str, int], dict[str, int]]:
         roles = self.roles(held)
         return _by_tree(roles.prefill), _by_tree(roles.decode)
+
+
+def _rate(requests_per_s: float) -> float:
+    """What is less than a request in ten years is none: shares of next to nothing are no numbers."""
+    return requests_per_s if requests_per_s > RATE_MIN else 0.0
 
 
 def _by_tree(engines: Sequence[tuple[str, ...]]) -> dict[str, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.parabricks.profiling import ParabricksProfile
 
@@ -15,5 +13,5 @@ class Parabricks(ParabricksProfile):
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
         if not self.deadline.finish_late and self.deadline.left_s(now) <= self.cold_s:
             return []  # it would not start in time to be of any use
-        nodes = math.ceil(self.utility_gap(held, now) / self.batch.pace_best)
+        nodes = self.deadline.nodes(self.utility_gap(held, now), self.batch.pace_best, self.batch.done, self.cold_s)
         return [self.batch.scopes] * min(nodes, self.batch.nodes_max - len(held))

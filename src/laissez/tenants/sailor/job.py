@@ -51,9 +51,10 @@ class Job:
         """The share of the whole work that `speed` samples per second do in an hour."""
         return speed * HOUR_S / self.samples
 
-    def speed_for(self, share_per_hour: float) -> float:
-        """Samples per second that do that share in an hour."""
-        return share_per_hour * self.samples / HOUR_S
+    def speed_wanted(self, now: int, restart_s: float) -> float:
+        """Samples per second that meet the deadline; no more than leave enough to do to be worth a restart."""
+        share_max = (1.0 - self.done) * HOUR_S / max(restart_s, 60.0)
+        return min(self.required(now, 2 * restart_s), share_max) * self.samples / HOUR_S
 
     def required(self, now: int, reserve_s: float) -> float:
         """The share to do per hour from now on."""

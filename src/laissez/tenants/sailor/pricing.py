@@ -27,5 +27,5 @@ class Sailor(SailorProfile):
         room = self.nodes_max - len(held)
         if room < 1 or self.utility_gap(held, now) <= 0:
             return ()
-        speed = self.job.speed_for(self.job.required(now, 2 * self.restart_s))
+        speed = self.job.speed_wanted(now, self.restart_s)
         return (self.shadow.alternatives(held),) * self.shadow.needed(held, speed, room)
