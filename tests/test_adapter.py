@@ -187,7 +187,23 @@ def test_it_never_spends_more_than_its_budget() -> None:
     spent = float(dollars(world.market.bill("ann").total))
     assert 4.0 < spent <= 5.0
     assert () == world.held("ann")
-    assert not world.market.orders("ann")
+    assert all(order.alternatives[0].limit < 6_000_000 for order in world.market.orders("ann"))  # what is left buys nothing
+
+
+def test_a_budget_too_small_for_all_still_buys_one() -> None:
+    world = World(*SIX)
+    world.apply(SetFloor("h", 2_000_000))
+    world.join(EconAdapter("ann", Plain(want=3, value=6.88), Terms(budget=50_000, guard_s=60.0)))
+    world.settle(0)
+    assert 1 == len(world.held("ann"))
+
+
+def test_limits_come_down_before_a_node_that_is_needed_is_forgone() -> None:
+    world = World(*SIX)
+    world.apply(SetFloor("h", 1_100_000))
+    world.join(EconAdapter("ann", Plain(want=4, value=10.0), Terms(budget=200_000, guard_s=60.0)))
+    world.settle(0)
+    assert 4 == len(world.held("ann"))
 
 
 def test_what_is_given_up_for_the_budget_is_marked_so() -> None:

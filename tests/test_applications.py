@@ -124,7 +124,7 @@ def test_nobody_flaps_while_nothing_changes_but_progress() -> None:
     crowd = World(*LEAVES)
     for tree, floor in FLOORS.items():
         crowd.apply(SetFloor(tree, floor // 2))
-    worlds = {"sailor": TrainingWorld(0), "parabricks": BatchWorld(0)}
+    worlds: dict[str, TrainingWorld | BatchWorld] = {"sailor": TrainingWorld(0), "parabricks": BatchWorld(0)}
     for name in ("dynamo", "slo", "on_demand", "deadline"):
         crowd.join(EconAdapter(name, APPLICATIONS[name](0), Terms(moves_max=int(name != "on_demand"))))
     for name, each in worlds.items():

@@ -29,7 +29,10 @@ class Site:
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
         composition = Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0), **more)  # type: ignore[arg-type]
         operator = Operator(composition, {"east": PythonCallable(call=lambda now: self.power)})
-        self.runner = OperatorRunner(operator, client, lambda what, **facts: self.said.append((what, facts)), clock=live.world.desk.clock.now)
+        self.runner = OperatorRunner(operator, client, self.tell, clock=live.world.desk.clock.now)
+
+    def tell(self, what: str, **facts: str) -> None:
+        self.said.append((what, facts))
 
     async def turn(self, minutes: int = 1) -> list[tuple[str, dict[str, str]]]:
         """What was said in the next turn."""
@@ -114,7 +117,7 @@ def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Pa
 
     async def tale(live: Live, site: Site) -> None:
         said = await site.turn()
-        assert ("set_controls", {"node": "h100", "rise": "0.5/60s", "hold_us": "30"}) in said
+        assert ("set_controls", {"node": "h100", "rise": "0.5/60s", "hold_s": "30"}) in said
         view = live.world.desk.exchange.market.controls()
         assert [SetControls("h100", Band(500_000, MINUTE), None, 30_000_000, None)] == [
             SetControls(one.node, one.rise, one.fall, one.hold_us, one.flash_us) for one in view
@@ -124,3 +127,29 @@ def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Pa
         assert ["set_controls"] == [what for what, _ in await site.turn()]
 
     with_site(tmp_path, tale, bands)
+
+
+def test_an_alarm_is_told_again_when_the_safe_price_takes_over(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        await site.turn()
+        site.power = "abc"
+        first = [facts["why"] for what, facts in await site.turn(0) if what == "alarm"]
+        assert 1 == len(first) and first[0].endswith("its last reading still holds")
+        assert [] == [what for what, _ in await site.turn(0)]
+        second = [facts["why"] for what, facts in await site.turn(1) if what == "alarm"]
+        assert 1 == len(second) and second[0].endswith("presses with its safe pressure, 2")
+
+    with_site(tmp_path, tale)
+
+
+def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with AsyncClient(f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]) as client:
+            site = Site(live, client)
+            await site.turn()
+            bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
+            site.runner = OperatorRunner(Operator(Composition(bases=bases), {}), client, site.tell, site.runner.memory, live.world.desk.clock.now)
+            assert [("set_floor", {"node": "h100/east"})] == await site.turn()
+            assert [] == await site.turn()
+
+    with_live(tmp_path, tale)

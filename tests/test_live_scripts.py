@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -56,6 +57,27 @@ def test_a_hook_that_fails_is_told_and_nothing_else_stops(tmp_path: Path, line: 
     assert said in str(failed) and well is None
 
 
+def test_what_a_script_leaves_running_in_the_background_goes_on_if_it_ends_in_time(tmp_path: Path) -> None:
+    async def story(scripts: Scripts) -> None:
+        assert 1.0 == await scripts.probe("progress", "sleep 5 > /dev/null & echo $! > child; echo 1")
+
+    run(tmp_path, story)
+    child = int((tmp_path / "child").read_text())
+    os.kill(child, signal.SIGKILL)  # raises if it was gone
+
+
+def test_a_child_that_ignores_the_request_to_stop_is_ended_though_its_shell_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 0.1)
+
+    async def story(scripts: Scripts) -> None:
+        with pytest.raises(ScriptFailed):
+            await scripts.probe("progress", "sh -c 'trap \"\" TERM; echo $$ > child; while true; do sleep 0.1; done' & sleep 60")
+
+    run(tmp_path, story, timeout_s=0.4)
+    state = Path(f"/proc/{int((tmp_path / 'child').read_text())}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
 def test_a_script_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
 
@@ -69,7 +91,10 @@ def test_a_script_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pat
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
-@pytest.mark.parametrize(("line", "number"), [("echo 0.25", 0.25), ("echo step 7; echo 3", 3.0), ("printf 1e-3", 0.001)])
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [("echo 0.25", 0.25), ("echo step 7; echo 3", 3.0), ("printf 1e-3", 0.001), ("echo 1; sleep 0.1; echo 0.5", 0.5), ("seq 20000; echo 7", 7.0)],
+)
 def test_a_probe_is_the_number_printed_last(tmp_path: Path, line: str, number: float) -> None:
     async def story(scripts: Scripts) -> None:
         assert number == await scripts.probe("progress", line)
@@ -90,7 +115,7 @@ def test_what_is_remembered_comes_back_and_nobody_else_may_read_it(tmp_path: Pat
     path = tmp_path / "task.state.json"
     file = MemoryFile(path, TaskMemory)
     assert file.read() is None
-    memory = TaskMemory("job", 5, last_event=7, leases={"lse_1": "h/a"}, application={"done": 0.5})
+    memory = TaskMemory("job", "ann", "http://127.0.0.1", 5, last_event=7, leases={"lse_1": "h/a"}, application={"done": 0.5})
     file.write(memory)
     assert memory == file.read()
     assert 0o600 == os.stat(path).st_mode & 0o777

@@ -14,7 +14,7 @@ from laissez.live.attending import Where
 from laissez.live.memory import MemoryFault, MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
-from laissez.live.task_runner import NotAlone, TaskRunner
+from laissez.live.task_runner import NoSuchPlace, NotAlone, TaskRunner
 from laissez.service.sampling import sample
 from laissez.tenants.templates.task import read_task
 from live_world import Live, eventually, with_live
@@ -35,7 +35,7 @@ GPU = "a100/east/rack1/gpu1"
 class Run:
     """A runner of one task, and what it has said."""
 
-    def __init__(self, folder: Path, live: Live, text: str) -> None:
+    def __init__(self, folder: Path, live: Live, text: str, tenant: str = "ann") -> None:
         (folder / "task.yaml").write_text(text)
         self.folder = folder
         self.said: list[tuple[str, dict[str, str]]] = []
@@ -44,7 +44,7 @@ class Run:
         where = Where(f"http://127.0.0.1:{live.port}", live.world.secrets["ann"])
         scripts = Scripts(folder, task.hooks.timeout_s)
         clock = live.world.desk.clock.now
-        self.runner = TaskRunner(task, "ann", where, self.file, scripts, lambda what, **facts: self.said.append((what, facts)), 0.05, clock)
+        self.runner = TaskRunner(task, tenant, where, self.file, scripts, lambda what, **facts: self.said.append((what, facts)), 0.05, clock)
 
     def told(self) -> list[str]:
         """What the hooks were told, with the tail of each leaf."""
@@ -194,7 +194,7 @@ def test_a_probe_that_fails_is_said_and_the_last_number_holds(tmp_path: Path) ->
         async with running(tmp_path, live, text) as run:
             await run.until(lambda: run.count("lease_start") == 3)
             (tmp_path / "needed").write_text("many")
-            await run.until(lambda: run.count("probe_failed") > 1)
+            await run.until(lambda: run.count("probe_failed") == 1)
             assert 3 == len(await leases(live))
             (tmp_path / "needed").write_text("1")
             await run.until(lambda: run.count("lease_end") == 2)
@@ -226,10 +226,10 @@ def test_a_hook_that_saves_the_work_lets_the_limit_fall(tmp_path: Path) -> None:
 
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, text) as run:
-            await run.until(lambda: ("sent", {"command": "SetLimit"}) in run.said)  # it has seen its node
+            await run.until(lambda: run.count("set_limit") > 0)  # it has seen its node
             before = await limit(live)
             live.world.passing.pass_us(15 * 60_000_000)
-            await run.until(lambda: run.said.count(("sent", {"command": "SetLimit"})) > 1)
+            await run.until(lambda: run.count("set_limit") > 1)
             assert await limit(live) > 2 * before
             await set_floor(live, "a100", f"{await limit(live) * 0.95:.2f}")
             sample(live.world.desk, "ann")
@@ -243,8 +243,40 @@ def test_a_memory_of_another_task_is_refused(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, "name: one\n" + TWO_NODES):
             pass
-        with pytest.raises(MemoryFault, match="belongs to the task one, this one is two"):
+        with pytest.raises(MemoryFault, match="belongs to the task one, this is two"):
             Run(tmp_path, live, "name: two\n" + TWO_NODES)
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_a_memory_of_another_tenant_is_refused(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with running(tmp_path, live, TWO_NODES):
+            pass
+        live.world.secrets["ann"] = live.world.secrets["bob"]
+        with pytest.raises(MemoryFault, match="belongs to the tenant ann, this is bob"):
+            Run(tmp_path, live, TWO_NODES, tenant="bob")
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_a_place_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        run = Run(tmp_path, live, TWO_NODES.replace("H100", "B200"))
+        with pytest.raises(NoSuchPlace, match=r"names b200/east, .* there are a100, h100"):
+            await run.runner.run()
+        run.file.close()
+
+    with_live(tmp_path / "market", tale)
+
+
+def test_whoever_stops_a_task_is_told_what_goes_on_costing(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        await set_floor(live, "h100", "1.5")
+        async with running(tmp_path, live, TWO_NODES) as run:
+            await run.until(lambda: run.count("lease_start") == 2)
+        (left,) = [facts for what, facts in run.said if what == "left"]
+        assert ("2", "0", "3", "8") == (left["leases"], left["orders"], left["per_hour"], left["at_most"])
 
     with_live(tmp_path / "market", tale)
 

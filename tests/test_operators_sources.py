@@ -353,3 +353,30 @@ def test_an_operator_reads_all_its_sources(answers: Answers) -> None:
     operator = Operator(Composition(bases=[base]), sources)
     assert {"a": Reading(1.0, 9), "b": Reading(0.5, 9), "c": Reading(0.5, 9)} == operator.read(9)
     operator.close()
+
+
+def test_a_function_that_does_not_come_back_is_missing_and_is_not_called_again_meanwhile() -> None:
+    called, go_on = [], threading.Event()
+
+    def slow(now: int) -> float:
+        called.append(now)
+        go_on.wait(10)
+        return 0.5
+
+    source = PythonCallable(call=slow, timeout_s=0.05)
+    assert "did not come back within 0.05 s" in missing(source.read(1))
+    assert "has not come back from an earlier call" in missing(source.read(2))
+    go_on.set()
+    assert [1] == called
+
+
+def test_a_function_that_exits_ends_nothing() -> None:
+    def leave(now: int) -> float:
+        raise SystemExit(3)
+
+    assert "SystemExit: 3" in missing(PythonCallable(call=leave).read(0))
+
+
+def missing(found: Reading | Missing) -> str:
+    assert isinstance(found, Missing)
+    return found.reason

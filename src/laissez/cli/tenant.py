@@ -19,8 +19,16 @@ from laissez.live.memory import MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import PACE_S, TaskRunner
+from laissez.live.trader import wall_clock
 from laissez.market.money import format_price
 from laissez.tenants.templates.task import Task, read_task
+
+OPERATOR = "operator"  # the holder of a key that is no tenant's
+
+
+class WrongKey(Exception):
+    """The key belongs to somebody who cannot run a task."""
+
 
 app = typer.Typer(help="Let a task trade for itself.", no_args_is_help=True, add_completion=False)
 
@@ -63,8 +71,9 @@ def stop(where: Target, task: TaskArgument, state: StateOption = None, output: F
 def check(task: TaskArgument, output: FormatOption = Format.TABLE) -> None:
     """Read a task and say what it comes to, without a server."""
     read = with_warnings(task)
+    app = read.make(wall_clock())
     budget = "none" if read.terms.budget is None else format_price(read.terms.budget)
-    facts = {"name": read.name, "template": read.template, "scopes": ",".join(read.scopes), "budget": budget}
+    facts = {"name": read.name, "template": read.template, "scopes": ",".join(read.scopes), "nodes_max": str(app.nodes_max), "budget": budget}
     teller(output)("task", **facts, max_price=format_price(read.terms.price_max))
 
 
@@ -75,6 +84,8 @@ def with_runner(
     task = with_warnings(path)
     with open_client(where) as client:
         tenant = client.me().holder
+    if tenant == OPERATOR:
+        raise WrongKey("this is an operator's key; a task needs the key of a tenant")
     file = MemoryFile(state or path.with_suffix(".state.json"), TaskMemory)
     try:
         scripts = Scripts(path.parent, task.hooks.timeout_s)

@@ -29,16 +29,16 @@ Work: TypeAlias = Callable[[AsyncSession, AsyncClient], Awaitable[None]]
 
 
 class Where:
-    """The server and the key; `repr` shows neither."""
+    """The server and the key, which `repr` does not show."""
 
     def __init__(self, url: str, key: str | None, insecure: bool = False) -> None:
-        self._url, self._key, self._insecure = url, key, insecure
+        self.url, self._key, self._insecure = url, key, insecure
 
     def session(self, resume_after: int | None = None) -> AsyncSession:
-        return AsyncSession(self._url, self._key, resume_after=resume_after, patience_s=PATIENCE_S, insecure=self._insecure)
+        return AsyncSession(self.url, self._key, resume_after=resume_after, patience_s=PATIENCE_S, insecure=self._insecure)
 
     def client(self) -> AsyncClient:
-        return AsyncClient(self._url, self._key, insecure=self._insecure)
+        return AsyncClient(self.url, self._key, insecure=self._insecure)
 
 
 class Attendant:

@@ -82,12 +82,17 @@ class OperatorRunner:
         """Each once when it begins and once when it is over."""
         now = {alarm.key: alarm for alarm in alarms}
         for key, alarm in now.items():
-            if key not in self._standing or self._standing[key].kind != alarm.kind:
+            if key not in self._standing or _gist(self._standing[key]) != _gist(alarm):
                 self._tell("alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason)
         for key, alarm in self._standing.items():
             if key not in now:
                 self._tell("alarm_over", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal)
         self._standing = now
+
+
+def _gist(alarm: Alarm) -> tuple[str, str]:
+    """What is worth telling again: another kind, or another consequence, which its reason ends with. How old a reading is changes all the time."""
+    return alarm.kind.value, alarm.reason.rpartition("; ")[2]
 
 
 def is_passing(error: LaissezError) -> bool:
@@ -122,7 +127,8 @@ def _name(command: OperatorCommand) -> str:
 
 
 def _facts(command: OperatorCommand) -> dict[str, str]:
-    return {name: _shown(value) for name, value in msgspec.structs.asdict(command).items() if value is not None}
+    facts = msgspec.structs.asdict(command)
+    return {name.replace("_us", "_s"): _shown(value) for name, value in facts.items() if value is not None}
 
 
 def _shown(value: object) -> str:

@@ -42,6 +42,11 @@ class Scripts:
     def is_busy(self, lease: str) -> bool:
         return lease in self._last
 
+    @property
+    def count(self) -> int:
+        """Leases with a hook under way."""
+        return len(self._last)
+
     async def drain(self) -> None:
         """Wait until every hook is through."""
         while self._last:

@@ -16,6 +16,8 @@ class TaskMemory(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     task: str
+    tenant: str
+    url: str
     started_at: int
     spent_before: int = 0
     last_event: int | None = None

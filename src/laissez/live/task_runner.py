@@ -21,8 +21,11 @@ from laissez.live.memory import MemoryFault, MemoryFile
 from laissez.live.scripts import ScriptFailed, Scripts
 from laissez.live.task_memory import TaskMemory
 from laissez.live.trader import Clock, Outcome, Trader, wall_clock
+from laissez.live.translation import described
 from laissez.market.commands import CancelOrder, Relinquish, TenantCommand
-from laissez.tenants import EconAdapter, HookError
+from laissez.market.money import format_price
+from laissez.tenants import EconAdapter, HookError, TenantView
+from laissez.tenants.budget import rate_max
 from laissez.tenants.templates import Template, TemplateError
 from laissez.tenants.templates.task import Task
 
@@ -67,15 +70,18 @@ class TaskRunner:
         self._hooks = LeaseHooks(task.hooks, scripts, self._memory, tell, self._saved, self._news.set)
         self._attendant = Attendant(where, self._memory, self._hooks, self._news, tell)
         self._probing: asyncio.Task[None] | None = None
+        self._left: TenantView | None = None  # what was there at the last look
+        self._said: dict[str, dict[str, str]] = {}  # what need not be said again
 
     def _recalled(self) -> TaskMemory:
         remembered = self._file.read()
-        if remembered is not None and remembered.task != self._task.name:
-            raise MemoryFault(
-                f"{self._file.path} belongs to the task {remembered.task}, this one is {self._task.name}. Name another place with --state."
-            )
+        fresh = TaskMemory(self._task.name, self._tenant, self._where.url, self._clock())
         self._is_new = remembered is None
-        return remembered or TaskMemory(self._task.name, self._clock())
+        for field in ("task", "tenant", "url"):
+            here, there = getattr(fresh, field), getattr(remembered or fresh, field)
+            if here != there:
+                raise MemoryFault(f"{self._file.path} belongs to the {field} {there}, this is {here}. Name another place with --state.")
+        return remembered or fresh
 
     def stop(self) -> None:
         """Leave everything as it is and end."""
@@ -134,9 +140,26 @@ class TaskRunner:
             for each in others:
                 each.cancel()
             await asyncio.wait(others)
+            self._tell_what_is_left()
+        if self._scripts.count:
+            self._tell("waiting", hooks=str(self._scripts.count))
         await self._scripts.drain()
         if not self._is_new:
             self._remember()
+
+    def _tell_what_is_left(self) -> None:
+        """Nobody should pay for what they did not know that they have."""
+        view = self._left
+        if view is not None and (view.leases or view.orders):
+            limits = [lease.limit for lease in view.leases]
+            self._tell(
+                "left",
+                leases=str(len(view.leases)),
+                orders=str(len(view.orders)),
+                per_hour=format_price(sum(lease.charged for lease in view.leases)),
+                at_most="no limit" if None in limits else format_price(sum(limit or 0 for limit in limits)),
+                hint="they stay, and cost; `laissez tenant stop` gives them up",
+            )
 
     async def _begin(self, session: AsyncSession, client: AsyncClient, adopt: bool) -> None:
         """At the first start: see that nothing is there, and from where spending counts."""
@@ -183,18 +206,21 @@ class TaskRunner:
                 self._probing = asyncio.create_task(self._probe(app))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), self._pace_s)
+        self._left = await trader.look()
 
     async def _turn(self, app: Template, trader: Trader) -> bool:
         """Look, decide, send; whether the task is over."""
-        view = await trader.look()
+        self._left = view = await trader.look()
         decided = trader.adapter.decide(view)
         self._tell_outcomes(await trader.send(decided, view.now))
+        self._tell_budget(view)
         return app.is_done(view.now) and not (view.leases or view.orders or decided)
 
     async def _until_released(self, trader: Trader) -> None:
         while True:
-            view = await trader.look()
+            self._left = view = await trader.look()
             if not (view.leases or view.orders):
+                self._tell("given_up", task=self._task.name)
                 return
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
             self._tell_outcomes(await trader.send([*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)], view.now))
@@ -205,17 +231,30 @@ class TaskRunner:
             if line is not None:
                 try:
                     app.probed(name, await self._scripts.probe(name, line), self._clock())
+                    self._said.pop(f"probe {name}", None)
                 except (ScriptFailed, TemplateError) as error:
-                    self._tell("probe_failed", why=str(error))
+                    self._tell_once(f"probe {name}", "probe_failed", why=str(error))
 
     def _tell_outcomes(self, outcomes: list[Outcome]) -> None:
         for command, outcome in outcomes:
             if isinstance(outcome, AWAY):
                 raise outcome
             if isinstance(outcome, LaissezError):
-                self._tell("refused", command=type(command).__name__, why=str(outcome))
+                self._tell_once(f"refused {described(command)}", "refused", **described(command), why=str(outcome))
             else:
-                self._tell("sent", command=type(command).__name__)
+                self._tell(str(command.__struct_config__.tag), **described(command))
+
+    def _tell_budget(self, view: TenantView) -> None:
+        """That there is nothing to spend any more, once: from then on the task only waits."""
+        budget = self._task.terms.budget
+        if budget is not None and not view.leases and rate_max(self._task.terms, view.spent) == 0:
+            self._tell_once("budget", "budget_spent", budget=format_price(budget), spent=format_price(view.spent))
+
+    def _tell_once(self, key: str, what: str, **facts: str) -> None:
+        """Unless it was the last that was said about this."""
+        if self._said.get(key) != facts:
+            self._said[key] = facts
+            self._tell(what, **facts)
 
     def _saved(self) -> None:
         """The hook on an approaching limit succeeded: the work is safe, and the node may go for less."""

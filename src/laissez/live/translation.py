@@ -64,3 +64,16 @@ class Names:
 
 def _written(alternatives: tuple[Alternative, ...]) -> tuple[requests.Alternative, ...]:
     return tuple(requests.Alternative(one.scope, format_price(one.limit), format_price(one.bid)) for one in alternatives)
+
+
+def described(command: commands.TenantCommand) -> dict[str, str]:
+    """What a command asks for, in words and dollars per hour."""
+    match command:
+        case commands.PlaceOrder() | commands.AmendOrder():
+            return {"for": " or ".join(f"{one.scope}@{format_price(one.limit)}" for one in command.alternatives)}
+        case commands.CancelOrder():
+            return {}
+        case commands.SetLimit():
+            return {"leaf": command.leaf, "limit": "none" if command.limit is None else format_price(command.limit)}
+        case commands.Relinquish():
+            return {"leaf": command.leaf, **({"why": "budget spent"} if command.budget_spent else {})}

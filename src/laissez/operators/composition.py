@@ -7,6 +7,7 @@ command.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -73,7 +74,7 @@ class Composition:
             seen={key: reading for judgement in judged.values() for key, reading in judgement.seen.items()},
             taken=taken,
         )
-        return Decision((*self._controlled(view), *_floors(priced), *gone, *back), alarms, priced, memory)
+        return Decision((*self._controlled(view), *self._abandoned(view), *_floors(priced), *gone, *back), alarms, priced, memory)
 
     def _courses(self, view: OperatorView, pressures: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, tuple[Priced, Course]]]:
         for each in self._priceables:
@@ -84,6 +85,11 @@ class Composition:
             floor = Floor(each.wanted(base, terms), view.floors.get(each.node, 0), each.highest, _fall_interval(each.node, view))
             price, course = step(floor, view.memory.courses.get(each.node), view.now, self.pace)
             yield each.node, (Priced(each.node, base, terms, floor.wanted, floor.in_force, price), course)
+
+    def _abandoned(self, view: OperatorView) -> list[SetFloor]:
+        """Floors that were set here before and that no map names any more are removed."""
+        named = {each.node for each in self._priceables}
+        return [SetFloor(node, None) for node in view.memory.courses if node not in named and view.floors.get(node)]
 
     def _controlled(self, view: OperatorView) -> list[SetControls]:
         changed = [each for each in self.controls if not each.are_in_force(view.controls.get(each.node))]
@@ -131,9 +137,9 @@ def _fall_interval(node: str, view: OperatorView) -> int | None:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise MapError(f"expected one {name}, found {names.count(name)}")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise MapError(f"expected one {name}, found {count}")
 
 
 def _check_ranges(maps: Sequence[InfraMap]) -> None:

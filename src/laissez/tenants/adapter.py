@@ -7,7 +7,7 @@ needs is in the view or in the application, so it can be stopped and started aga
 from __future__ import annotations
 
 from laissez.market.commands import Relinquish, SetLimit, TenantCommand
-from laissez.tenants.budget import affordable, orders_affordable, rate_max
+from laissez.tenants.budget import affordable, rate_max, within
 from laissez.tenants.growing import Asked, grow
 from laissez.tenants.hooks import Application
 from laissez.tenants.keeping import Kept, consistent, keep
@@ -39,10 +39,9 @@ class EconAdapter:
         self.app.see(view)
         bound = rate_max(self.terms, view.spent)
         wanted = keep(self.app, view.leases, view.now, self.terms)
-        kept = affordable(wanted, bound)
-        leases = [one.lease for one in kept]
-        orders = orders_affordable(self._asked(leases, view), kept, bound)
-        kept = consistent(kept, orders, bound)
+        paid = affordable(wanted, bound)
+        asked = self._asked([one.lease for one in paid], view)
+        kept, orders = within(consistent(paid, asked), asked, bound)
         return [
             *in_step(self.tenant, view.orders, orders, view.now, self.terms),
             *self._given_up(view.leases, wanted, kept),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from laissez.tenants.growing import Asked
+from laissez.tenants.growing import Asked, best_first
 from laissez.tenants.keeping import Kept
 from laissez.tenants.terms import Terms
 
@@ -26,26 +26,22 @@ def rate_max(terms: Terms, spent: int) -> int | None:
 
 
 def affordable(kept: Sequence[Kept], bound: int | None) -> list[Kept]:
-    """The leases that can be paid for, the most worthwhile first, with limits that the budget can bear."""
-    if bound is None:
-        return list(kept)
+    """The leases that can be paid for at what they are charged now, the most worthwhile first."""
     paid = list(kept)
-    while paid and sum(one.lease.charged for one in paid) > bound:
+    while paid and bound is not None and sum(one.lease.charged for one in paid) > bound:
         paid.pop()
-    spare = bound - sum(one.lease.charged for one in paid)
-    share = spare // len(paid) if paid else 0
-    return [Kept(one.lease, min(one.limit, one.lease.charged + share)) for one in paid]
+    return paid
 
 
-def orders_affordable(orders: Sequence[Asked], kept: Sequence[Kept], bound: int | None) -> list[Asked]:
-    """As many of the orders, from the first, as could be filled at their full price."""
-    if bound is None:
-        return list(orders)
-    left = bound - sum(one.limit for one in kept)
-    afforded = []
-    for asked in orders:
-        left -= max(one.limit for one in asked)
-        if left < 0:
-            break
-        afforded.append(asked)
-    return afforded
+def within(kept: Sequence[Kept], orders: Sequence[Asked], bound: int | None) -> tuple[list[Kept], list[Asked]]:
+    """Limits and orders that the budget can bear together.
+
+    Where it cannot bear all of them, every lease and one order more get the same part of what is to spare. So what is missing is still asked for, and
+    nothing is let go for less than is offered for another.
+    """
+    if bound is None or sum(one.limit for one in kept) + sum(asked[0].limit for asked in orders) <= bound:
+        return list(kept), list(orders)
+    spare = bound - sum(one.lease.charged for one in kept)
+    share = spare // (len(kept) + bool(orders))
+    one_order = [capped for asked in orders[:1] if (capped := best_first((one.scope, min(one.limit, share)) for one in asked))]
+    return [Kept(one.lease, min(one.limit, one.lease.charged + share)) for one in kept], one_order

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from laissez.market.commands import ALTERNATIVES_MAX, Alternative, at_price
-from laissez.tenants.hooks import Application, Leaves, Wish
+from laissez.tenants.hooks import Application, HookError, Leaves, Wish
 from laissez.tenants.pricing import grow_price
 from laissez.tenants.terms import PRICE_MIN, Terms
 
@@ -17,6 +17,8 @@ def grow(app: Application, wishes: Sequence[Wish], held: Leaves, now: int, terms
     """The orders to have in the market, the most useful first. Each is valued as if those before it were filled with their best alternative."""
     orders: list[Asked] = []
     for wish in wishes[: terms.orders_max]:
+        if isinstance(wish, str):
+            raise HookError(f"expected wishes to give a tuple of scopes for each node, found {wish!r}")
         asked = best_first((scope, terms.price(grow_price(app, scope, held, now))) for scope in wish)
         if asked:
             orders.append(asked)

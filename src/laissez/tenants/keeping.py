@@ -38,14 +38,12 @@ def keep(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> li
     return kept
 
 
-def consistent(kept: Sequence[Kept], orders: Sequence[Asked], bound: int | None) -> list[Kept]:
+def consistent(kept: Sequence[Kept], orders: Sequence[Asked]) -> list[Kept]:
     """Nothing is let go for less than is offered for another one in the same place: the order would only win it back.
 
-    The hooks of an application may contradict each other so, where nodes are worth more together than one by one. A budget comes first (`bound`).
+    The hooks of an application may contradict each other so, where nodes are worth more together than one by one.
     """
-    raised = [Kept(one.lease, max(one.limit, _offered(one.lease.leaf, orders))) for one in kept]
-    spent = sum(one.limit for one in raised) + sum(max(alternative.limit for alternative in asked) for asked in orders)
-    return raised if bound is None or spent <= bound else list(kept)
+    return [Kept(one.lease, max(one.limit, _offered(one.lease.leaf, orders))) for one in kept]
 
 
 def _offered(leaf: str, orders: Sequence[Asked]) -> int:

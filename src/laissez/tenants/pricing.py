@@ -95,8 +95,8 @@ def _urge(ratio: float) -> float:
 
 
 def finite(hook: str, number: float) -> float:
-    if not math.isfinite(number):
-        raise HookError(f"expected {hook} to give a finite number, found {number}")
+    if not isinstance(number, int | float) or not math.isfinite(number):
+        raise HookError(f"expected {hook} to give a finite number, found {number!r}")
     return number
 
 
@@ -120,8 +120,8 @@ def _cold(app: Application, node: str) -> float:
 
 
 def _duration(hook: str, seconds: float) -> float:
-    if not 0 <= seconds < math.inf:
-        raise HookError(f"expected {hook} to give seconds from 0 on, found {seconds}")
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise HookError(f"expected {hook} to give seconds from 0 on, found {seconds!r}")
     return seconds
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from laissez.operators.errors import MapError
 from laissez.operators.fields import shown
@@ -19,15 +22,27 @@ class PythonCallable(Source):
     """`call` is the function; in a file it is written as where it is, "package.module:function" (`named`)."""
 
     call: Callable[[int], Any]
+    timeout_s: Annotated[float, Meta(gt=0, le=3_600)] = 5.0
 
     def __post_init__(self) -> None:
+        self._calling: threading.Thread | None = None
         if not callable(self.call):
             raise MapError(f"call: expected a function, found {shown(self.call)}")
 
     def read(self, now: int) -> Reading | Missing:
+        """What the function says, if it does so in time; in a thread, so that one that hangs stops neither the other maps nor the end."""
+        if self._calling is not None and self._calling.is_alive():
+            return Missing(f"{self._name} has not come back from an earlier call")
+        answers: list[Reading | Missing] = []
+        self._calling = threading.Thread(target=lambda: answers.append(self._answer(now)), name=self._name, daemon=True)
+        self._calling.start()
+        self._calling.join(self.timeout_s)
+        return answers[0] if answers else Missing(f"{self._name} did not come back within {self.timeout_s:g} s")
+
+    def _answer(self, now: int) -> Reading | Missing:
         try:
             found = self.call(now)
-        except Exception as error:  # whatever an operator's own code may raise
+        except BaseException as error:  # whatever an operator's own code may raise, an exit included
             return Missing(f"{self._name}: {type(error).__name__}: {error}")
         if found is None:
             return Missing(f"{self._name} has no reading")
