@@ -8,7 +8,7 @@ import pytest
 
 from laissez.tenants.dynamo.builtin import built_in
 from laissez.tenants.dynamo.errors import SettingError
-from laissez.tenants.dynamo.planner import Capacity, Corrections, Observation, Plan, Sla, corrected, planned, within_budget
+from laissez.tenants.dynamo.planner import Capacity, Corrections, Observation, Plan, Sla, corrected, planned
 from laissez.tenants.dynamo.predictors import Constant, Kalman
 from laissez.tenants.dynamo.profile import EngineProfile
 
@@ -92,12 +92,6 @@ def test_without_traffic_the_fewest_engines_are_kept() -> None:
 
 def test_headroom_is_planned_for_beside_the_need() -> None:
     assert (7, 11) == planned(ONE, SLA, 100, 1000, 200, headroom=1.3).replicas("h100")
-
-
-def test_a_budget_is_shared_in_proportion() -> None:
-    assert (5, 8) == within_budget((5, 8), (1, 1), 13)
-    assert (3, 5) == within_budget((5, 8), (1, 1), 8)
-    assert (1, 1) == within_budget((1, 9), (2, 4), 4)
 
 
 def test_the_70b_example_can_use_h100_but_not_a100_on_four_gpus() -> None:

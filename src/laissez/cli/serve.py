@@ -114,7 +114,7 @@ def welcome(address: str, data: Path, new: bool, still: bool) -> str:
             "",
             "In another terminal, in this folder:",
             "",
-            usual + line("training", "leases"),
+            usual + line("training" if still else "dynamo", "leases"),
             line("training", "quote h100"),
             line("inference", "run --type h100 --count 2 --max-price 3.50"),
             line("inference" if still else "dynamo", "events -f"),

@@ -66,7 +66,7 @@ class TaskRunner:
         self._clock = clock
         self._memory = self._recalled()
         self._app: Template | None = None  # while it is only being given up, nobody asks it
-        self._news, self._stopped = asyncio.Event(), asyncio.Event()
+        self._news, self._stopped, self._hurried = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._hooks = LeaseHooks(task.hooks, scripts, self._memory, tell, self._saved, self._news.set)
         self._attendant = Attendant(where, self._memory, self._hooks, self._news, tell)
         self._probing: asyncio.Task[None] | None = None
@@ -84,7 +84,9 @@ class TaskRunner:
         return remembered or fresh
 
     def stop(self) -> None:
-        """Leave everything as it is and end."""
+        """Leave everything as it is and end, after the hooks under way; called again, at once."""
+        if self._stopped.is_set():
+            self._hurried.set()
         self._stopped.set()
         self._news.set()
 
@@ -141,11 +143,19 @@ class TaskRunner:
                 each.cancel()
             await asyncio.wait(others)
             self._tell_what_is_left()
-        if self._scripts.count:
-            self._tell("waiting", hooks=str(self._scripts.count))
-        await self._scripts.drain()
+        await self._hooks_through()
         if not self._is_new:
             self._remember()
+
+    async def _hooks_through(self) -> None:
+        """What the user's hooks do should be done, unless the user says otherwise."""
+        if self._scripts.count:
+            self._tell("waiting", hooks=str(self._scripts.count), hint="Ctrl-C again leaves at once")
+        either = [asyncio.ensure_future(self._scripts.drain()), asyncio.ensure_future(self._hurried.wait())]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        for each in either:
+            each.cancel()
+        await asyncio.wait(either)
 
     def _tell_what_is_left(self) -> None:
         """Nobody should pay for what they did not know that they have."""

@@ -9,9 +9,9 @@ from laissez.tenants.parabricks import Batch, Parabricks
 
 HOUR_US: Final = 3_600_000_000
 LENGTH_H: Final = 5
-SAMPLES: Final = 60
-VALUE: Final = 450.0
-NODES_MAX: Final = 48
+SAMPLES: Final = 90
+VALUE: Final = 700.0
+NODES_MAX: Final = 64
 COLD_S: Final = 240.0
 
 

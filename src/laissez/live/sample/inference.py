@@ -10,9 +10,9 @@ from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 
 SWING_S: Final = 3 * 3600.0  # of the application's time: three minutes of ours
 BURST_EVERY_S, BURST_S = 2400.0, 300.0
-REQUESTS_PER_S: Final = 550.0  # at its mean; conversations as in Azure's trace of 2023, mean lengths
+REQUESTS_PER_S: Final = 800.0  # at its mean; conversations as in Azure's trace of 2023, mean lengths
 ISL, OSL = 1155.0, 211.0
-REVENUE_PER_HOUR: Final = 700.0
+REVENUE_PER_HOUR: Final = 600.0
 
 
 class InferenceWorld:

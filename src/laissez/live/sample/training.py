@@ -9,10 +9,10 @@ from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_p
 
 HOUR_US: Final = 3_600_000_000
 LENGTH_H: Final = 3
-VALUE: Final = 600.0  # dollars for a job done in time
-SAMPLES: Final = 1_300_000.0  # what about 24 H100s do in that time
+VALUE: Final = 900.0  # dollars for a job done in time
+SAMPLES: Final = 1_700_000.0  # what about 40 H100s do in that time
 CHECKPOINT_S: Final = 600.0
-NODES_MAX: Final = 40
+NODES_MAX: Final = 56
 
 
 class TrainingWorld:

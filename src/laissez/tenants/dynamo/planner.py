@@ -87,15 +87,6 @@ class Plan(msgspec.Struct, frozen=True):
         return max(self.min_endpoint, math.ceil(need / capacity))
 
 
-def within_budget(replicas: tuple[int, int], gpus: tuple[int, int], budget: int, min_endpoint: int = 1) -> tuple[int, int]:
-    """As many engines of each kind as `budget` GPUs allow, in about the same proportion; `gpus` are those of one engine."""
-    total = replicas[0] * gpus[0] + replicas[1] * gpus[1]
-    if total <= budget:
-        return replicas
-    prefill = max(min_endpoint, round(replicas[0] * budget / total))
-    return prefill, max(min_endpoint, round((budget - prefill * gpus[0]) / gpus[1]))
-
-
 def planned(
     profiles: Mapping[str, EngineProfile],
     sla: Sla,
