@@ -138,6 +138,6 @@ def test_nobody_flaps_while_nothing_changes_but_progress() -> None:
                 adapter.app = worlds[adapter.tenant].app
         crowd.step(minute * MINUTE)
         owners = {f"{name} {leaf}" for name in (adapter.tenant for adapter in crowd.adapters) for leaf in crowd.held(name)}
-        short += [lease for lease, at in started.items() if lease not in owners and minute - at < 10]
+        short += [(minute, lease) for lease, at in started.items() if lease not in owners and minute - at < 10 <= at]  # first all find a place
         started = {lease: started.get(lease, minute) for lease in owners}
-    assert len(short) <= 6, short
+    assert len(short) <= 2, short

@@ -14,18 +14,16 @@ from typing import Final
 
 import msgspec
 
-from laissez.client import AsyncClient, AsyncSession, LaissezError, NotFound
-from laissez.live.attending import AWAY, Attendant, Where, Work
+from laissez.client import AsyncClient, AsyncSession, NotFound
+from laissez.live.attending import Attendant, Where, Work
 from laissez.live.hooks import LeaseHooks
 from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.report import Report
 from laissez.live.scripts import ScriptFailed, Scripts
 from laissez.live.task_memory import TaskMemory
-from laissez.live.trader import Clock, Outcome, Trader, wall_clock
-from laissez.live.translation import described
+from laissez.live.trader import Clock, Trader, wall_clock
 from laissez.market.commands import CancelOrder, Relinquish, TenantCommand
-from laissez.market.money import format_price
 from laissez.tenants import EconAdapter, HookError, TenantView
-from laissez.tenants.budget import rate_max
 from laissez.tenants.templates import Template, TemplateError
 from laissez.tenants.templates.task import Task
 
@@ -62,6 +60,7 @@ class TaskRunner:
         self._file = file
         self._scripts = scripts
         self._tell = tell
+        self._report = Report(tell)
         self._pace_s = pace_s
         self._clock = clock
         self._memory = self._recalled()
@@ -71,7 +70,6 @@ class TaskRunner:
         self._attendant = Attendant(where, self._memory, self._hooks, self._news, tell)
         self._probing: asyncio.Task[None] | None = None
         self._left: TenantView | None = None  # what was there at the last look
-        self._said: dict[str, dict[str, str]] = {}  # what need not be said again
 
     def _recalled(self) -> TaskMemory:
         remembered = self._file.read()
@@ -93,10 +91,10 @@ class TaskRunner:
     async def run(self, adopt: bool = False) -> None:
         """Until the task is done, or `stop` is called."""
         app = self._made()
-        await self._probe(app)
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
             await self._begin(session, client, adopt)
+            await self._first_probed(app)
             await self._attendant.catch_up(session)
             await self._until_done(app, self._trader(app, session, client))
 
@@ -142,7 +140,7 @@ class TaskRunner:
             for each in others:
                 each.cancel()
             await asyncio.wait(others)
-            self._tell_what_is_left()
+            self._report.left(self._left)
         await self._hooks_through()
         if not self._is_new:
             self._remember()
@@ -156,20 +154,6 @@ class TaskRunner:
         for each in either:
             each.cancel()
         await asyncio.wait(either)
-
-    def _tell_what_is_left(self) -> None:
-        """Nobody should pay for what they did not know that they have."""
-        view = self._left
-        if view is not None and (view.leases or view.orders):
-            limits = [lease.limit for lease in view.leases]
-            self._tell(
-                "left",
-                leases=str(len(view.leases)),
-                orders=str(len(view.orders)),
-                per_hour=format_price(sum(lease.charged for lease in view.leases)),
-                at_most="no limit" if None in limits else format_price(sum(limit or 0 for limit in limits)),
-                hint="they stay, and cost; `laissez tenant stop` gives them up",
-            )
 
     async def _begin(self, session: AsyncSession, client: AsyncClient, adopt: bool) -> None:
         """At the first start: see that nothing is there, and from where spending counts."""
@@ -222,8 +206,8 @@ class TaskRunner:
         """Look, decide, send; whether the task is over."""
         self._left = view = await trader.look()
         decided = trader.adapter.decide(view)
-        self._tell_outcomes(await trader.send(decided, view.now))
-        self._tell_budget(view)
+        self._report.outcomes(await trader.send(decided, view.now))
+        self._report.budget(self._task.terms, view)
         return app.is_done(view.now) and not (view.leases or view.orders or decided)
 
     async def _until_released(self, trader: Trader) -> None:
@@ -233,38 +217,23 @@ class TaskRunner:
                 self._tell("given_up", task=self._task.name)
                 return
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
-            self._tell_outcomes(await trader.send([*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)], view.now))
+            self._report.outcomes(await trader.send([*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)], view.now))
             await asyncio.sleep(AGAIN_S)  # where something was refused
+
+    async def _first_probed(self, app: Template) -> None:
+        """Nothing is decided before the probes have been asked once; after a lost connection what they said before will do."""
+        if self._probing is None:
+            self._probing = asyncio.create_task(self._probe(app))
+            await asyncio.wait([self._probing])
 
     async def _probe(self, app: Template) -> None:
         for name, line in msgspec.structs.asdict(self._task.probes).items():
             if line is not None:
                 try:
                     app.probed(name, await self._scripts.probe(name, line), self._clock())
-                    self._said.pop(f"probe {name}", None)
+                    self._report.over(f"probe {name}")
                 except (ScriptFailed, TemplateError) as error:
-                    self._tell_once(f"probe {name}", "probe_failed", why=str(error))
-
-    def _tell_outcomes(self, outcomes: list[Outcome]) -> None:
-        for command, outcome in outcomes:
-            if isinstance(outcome, AWAY):
-                raise outcome
-            if isinstance(outcome, LaissezError):
-                self._tell_once(f"refused {described(command)}", "refused", **described(command), why=str(outcome))
-            else:
-                self._tell(str(command.__struct_config__.tag), **described(command))
-
-    def _tell_budget(self, view: TenantView) -> None:
-        """That there is nothing to spend any more, once: from then on the task only waits."""
-        budget = self._task.terms.budget
-        if budget is not None and not view.leases and rate_max(self._task.terms, view.spent) == 0:
-            self._tell_once("budget", "budget_spent", budget=format_price(budget), spent=format_price(view.spent))
-
-    def _tell_once(self, key: str, what: str, **facts: str) -> None:
-        """Unless it was the last that was said about this."""
-        if self._said.get(key) != facts:
-            self._said[key] = facts
-            self._tell(what, **facts)
+                    self._report.once(f"probe {name}", "probe_failed", why=str(error))
 
     def _saved(self) -> None:
         """The hook on an approaching limit succeeded: the work is safe, and the node may go for less."""

@@ -26,10 +26,9 @@ from typing import Final
 from laissez.tenants.hooks import Application, HookError, Leaves
 from laissez.tenants.paths import without
 
-URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-SOON_S: Final = (
-    60.0  # a checkpoint is never counted as nearer: a limit stands until the next decision, and must not cost more than it saves till then
-)
+URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times its worth that a node is kept for, beside it, for the work that is not saved
+# A checkpoint is never counted as nearer than this: a limit stands until the next decision, and must not cost more than it saves till then.
+SOON_S: Final = 60.0
 
 
 def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
