@@ -116,7 +116,7 @@ def welcome(address: str, data: Path, new: bool, still: bool) -> str:
             "",
             usual + line("training" if still else "dynamo", "leases"),
             line("training", "quote h100"),
-            line("inference", "run --type h100 --count 2 --max-price 3.50"),
+            line("inference", f"run --type h100 --count 2 --max-price {'3.50' if still else '25'}"),
             line("inference" if still else "dynamo", "events -f"),
             line("batch", "bill"),
             line("operator", "market" if still else "market --watch"),

@@ -2,8 +2,8 @@
 
 A lease is never charged more than its limit (M7), so the limits of all leases and the prices of all orders, together, bound what can be spent per
 hour. They are held to what is left of the budget over `guard_s` seconds, less the tolerance by which prices in the market may lag behind. As the
-budget runs out, that bound falls: first orders go, then limits come down to what is charged, then leases are given up, those worth least beyond
-their cost first.
+budget runs out, that bound falls: first limits come down and all orders but one go, then limits come down to what is charged, then leases are given
+up, those worth least beyond their cost first.
 """
 
 from __future__ import annotations
