@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from laissez.market.commands import ALTERNATIVES_MAX, Alternative, at_price
 from laissez.tenants.hooks import Application, HookError, Leaves, Wish
-from laissez.tenants.pricing import grow_price
+from laissez.tenants.pricing import Situation
 from laissez.tenants.terms import PRICE_MIN, Terms
 
 Asked: TypeAlias = tuple[Alternative, ...]
@@ -19,7 +19,8 @@ def grow(app: Application, wishes: Sequence[Wish], held: Leaves, now: int, terms
     for wish in wishes[: terms.orders_max]:
         if isinstance(wish, str):
             raise HookError(f"expected wishes to give a tuple of scopes for each node, found {wish!r}")
-        asked = best_first((scope, terms.price(grow_price(app, scope, held, now))) for scope in wish)
+        here = Situation(app, held, now)
+        asked = best_first((scope, terms.price(here.grow(scope))) for scope in wish)
         if asked:
             orders.append(asked)
             held = (*held, asked[0].scope)

@@ -13,7 +13,7 @@ import msgspec
 from laissez.tenants.growing import Asked
 from laissez.tenants.hooks import Application
 from laissez.tenants.paths import is_below
-from laissez.tenants.pricing import keep_price
+from laissez.tenants.pricing import Situation
 from laissez.tenants.terms import PRICE_MIN, Terms
 from laissez.tenants.view import Held
 
@@ -51,6 +51,6 @@ def _offered(leaf: str, orders: Sequence[Asked]) -> int:
 
 
 def _valued(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:
-    held = tuple(sorted(lease.leaf for lease in leases))
-    kept = [Kept(lease, terms.price(keep_price(app, lease.leaf, held, now))) for lease in leases]
+    here = Situation(app, tuple(sorted(lease.leaf for lease in leases)), now)
+    kept = [Kept(lease, terms.price(here.keep(lease.leaf))) for lease in leases]
     return sorted(kept, key=lambda one: (-one.surplus, one.lease.leaf))

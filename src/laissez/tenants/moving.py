@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from laissez.tenants.growing import Asked, best_first
-from laissez.tenants.hooks import Application, Leaves, Wish
+from laissez.tenants.hooks import Application, Wish
 from laissez.tenants.paths import parent_of, without
-from laissez.tenants.pricing import keep_price, move_price
+from laissez.tenants.pricing import Situation, moved
 from laissez.tenants.terms import MICRO, Terms
 from laissez.tenants.view import Held, TenantView
 
 
 def move(app: Application, leases: Sequence[Held], view: TenantView, terms: Terms) -> list[Asked]:
     """Orders for better places, the most worthwhile first."""
-    found = [_better(app, lease, wish, leases, view, terms) for lease, wish in substitutes(app, leases, view.now)]
+    if not leases or not terms.moves_max or not view.quotes:
+        return []
+    here = Situation(app, tuple(sorted(one.leaf for one in leases)), view.now)
+    found = [_better(here, lease, wish, view, terms) for lease, wish in substitutes(app, leases, view.now)]
     best = sorted((one for one in found if one[1]), key=lambda one: -one[0])  # of equal gains the first
     return [asked for _, asked in best[: terms.moves_max]]
 
@@ -34,24 +37,24 @@ def substitutes(app: Application, leases: Sequence[Held], now: int) -> Iterator[
             yield lease, wish
 
 
-def _better(app: Application, lease: Held, wish: Wish, leases: Sequence[Held], view: TenantView, terms: Terms) -> tuple[int, Asked]:
+def _better(here: Situation, lease: Held, wish: Wish, view: TenantView, terms: Terms) -> tuple[int, Asked]:
     """What is gained per hour by moving, and the order that would do it; nothing, if nothing is gained."""
-    held = tuple(sorted(one.leaf for one in leases))
+    rest = Situation(here.app, without(here.held, lease.leaf), here.now)
     prices = {}
     gain = 0
     for scope in wish:
         quote = view.quotes.get(scope)
         if quote is None:
             continue
-        price = terms.price(move_price(app, scope, held, lease.leaf, lease.charged / MICRO, view.now))
-        if price - quote > terms.tolerance * lease.charged and _would_be_left(app, lease, scope, quote, held, view.now):
+        price = terms.price(moved(here, rest, scope, lease.leaf, lease.charged / MICRO))
+        if price - quote > terms.tolerance * lease.charged and _would_be_left(here, lease, scope, quote):
             prices[scope] = price
             gain = max(gain, price - quote)
     return gain, best_first(prices.items())
 
 
-def _would_be_left(app: Application, lease: Held, scope: str, quote: int, held: Leaves, now: int) -> bool:
+def _would_be_left(here: Situation, lease: Held, scope: str, quote: int) -> bool:
     """Whether, with another node at `scope` for `quote`, it is this lease that would be given up."""
-    both = (*held, scope)
-    surplus = keep_price(app, lease.leaf, both, now) * MICRO - lease.charged
-    return surplus < 0 and surplus < keep_price(app, scope, both, now) * MICRO - quote
+    both = Situation(here.app, (*here.held, scope), here.now)
+    surplus = both.keep(lease.leaf) * MICRO - lease.charged
+    return surplus < 0 and surplus < both.keep(scope) * MICRO - quote

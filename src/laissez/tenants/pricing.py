@@ -31,58 +31,86 @@ URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times its worth t
 SOON_S: Final = 60.0
 
 
+class Situation:
+    """An application that holds `held` at one instant. What all its nodes have in common is asked for once."""
+
+    __slots__ = ("app", "gap", "held", "hold_s", "now", "since_s", "until_s", "value")
+
+    def __init__(self, app: Application, held: Leaves, now: int) -> None:
+        self.app, self.held, self.now = app, held, now
+        self.gap = finite("utility_gap", app.utility_gap(held, now))
+        self.value = _value(app, now)
+        self.hold_s = _hold(app, now)
+        self.since_s = _duration("since_checkpoint_s", app.since_checkpoint_s(now))
+        self.until_s = _until(app, now)
+
+    def grow(self, node: str) -> float:
+        """What it is worth per hour to add `node`."""
+        worth = self.grow_worth(node)
+        if worth <= 0 or self.app.is_redundant(node, self.held, self.now):
+            return max(0.0, worth)
+        stake = self._stake(node)
+        redone = min(stake * self.since_s, worth * self.until_s)
+        wasted = max(worth, stake) * self._cold(node) + redone
+        return max(0.0, worth - wasted / self.hold_s)
+
+    def keep(self, node: str) -> float:
+        """What it is worth per hour not to lose `node`, one of those held, now: the retention limit."""
+        taken = self._marginal(node)
+        worth = self._keep_worth(taken)
+        if self.app.is_redundant(node, self.held, self.now):
+            return worth
+        share = self._stake(node) / len(self.held)  # whoever presses on one usually presses on all: together they pay what is at stake once
+        unsaved = max(self.value * taken, share) * _urge(self.since_s / min(self.until_s, self.hold_s))
+        return worth + unsaved + max(worth, share) * self._cold(node) / self.hold_s
+
+    def cost_of_leaving(self, node: str, for_node: str, charged: float) -> float:
+        """What it costs, per hour that the new one is kept, to exchange `node`, which is charged `charged`, for another."""
+        taken, stake = self._marginal(node), self._stake(node)
+        redone = min(max(self.value * taken, stake) * self.since_s, charged * self.until_s)
+        return (max(self._keep_worth(taken), stake) * self._cold(for_node) + redone) / self.hold_s
+
+    def grow_worth(self, node: str) -> float:
+        """The money that `node` would add per hour, reconfiguration aside."""
+        return self.value * (max(0.0, self.gap) - max(0.0, self.gap - self._marginal(node)))
+
+    def _keep_worth(self, taken: float) -> float:
+        """The money that is lost per hour without a node that takes so much along, reconfiguration aside."""
+        if self.app.is_storable:
+            return self.value * (taken if self.gap + taken > 0 else 0.0)
+        return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
+
+    def _stake(self, node: str) -> float:
+        """The money per hour that the rest of the application does not earn while `node` comes or goes: nothing, unless it restarts."""
+        stake = self.app.at_stake(node, self.held, self.now)
+        return 0.0 if stake is None else self.value * max(0.0, finite("at_stake", stake))
+
+    def _marginal(self, node: str) -> float:
+        return finite(f"marginal_utility of {node}", self.app.marginal_utility(node, self.held, self.now))
+
+    def _cold(self, node: str) -> float:
+        return _duration("cold_start_s", self.app.cold_start_s(node))
+
+
 def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
     """What it is worth per hour to add `node` to `held`."""
-    worth = grow_worth(app, node, held, now)
-    if worth <= 0 or app.is_redundant(node, held, now):
-        return max(0.0, worth)
-    stake = _stake(app, node, held, now)
-    redone = min(stake * _since(app, now), worth * _until(app, now))
-    wasted = max(worth, stake) * _cold(app, node) + redone
-    return max(0.0, worth - wasted / _hold(app, now))
+    return Situation(app, held, now).grow(node)
 
 
 def keep_price(app: Application, node: str, held: Leaves, now: int) -> float:
-    """What it is worth per hour not to lose `node`, one of `held`, now: the retention limit."""
-    worth = keep_worth(app, node, held, now)
-    if app.is_redundant(node, held, now):
-        return worth
-    hold = _hold(app, now)
-    share = _stake(app, node, held, now) / len(held)  # whoever presses on one usually presses on all: together they pay what is at stake once
-    unsaved = max(_value(app, now) * _marginal(app, node, held, now), share)
-    return worth + unsaved * _urge(_since(app, now) / min(_until(app, now), hold)) + max(worth, share) * _cold(app, node) / hold
+    """What it is worth per hour not to lose `node`, one of `held`."""
+    return Situation(app, held, now).keep(node)
 
 
 def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
     """The price at which `node` in place of `leaving`, which costs `charged`, is worth just what it costs to move."""
-    rest = without(held, leaving)
-    gained = grow_worth(app, node, rest, now) - grow_worth(app, leaving, rest, now)
-    stalled = max(keep_worth(app, leaving, held, now), _stake(app, leaving, held, now))
-    unsaved = max(_value(app, now) * _marginal(app, leaving, held, now), _stake(app, leaving, held, now))
-    redone = min(unsaved * _since(app, now), charged * _until(app, now))
-    return charged + gained - (stalled * _cold(app, node) + redone) / _hold(app, now)
+    return moved(Situation(app, held, now), Situation(app, without(held, leaving), now), node, leaving, charged)
 
 
-def grow_worth(app: Application, node: str, held: Leaves, now: int) -> float:
-    """The money that `node` would add per hour, reconfiguration aside."""
-    gap = finite("utility_gap", app.utility_gap(held, now))
-    closed = max(0.0, gap) - max(0.0, gap - _marginal(app, node, held, now))
-    return _value(app, now) * closed
-
-
-def keep_worth(app: Application, node: str, held: Leaves, now: int) -> float:
-    """The money that is lost per hour without `node`, reconfiguration aside."""
-    gap = finite("utility_gap", app.utility_gap(held, now))
-    taken = _marginal(app, node, held, now)
-    if app.is_storable:
-        return _value(app, now) * (taken if gap + taken > 0 else 0.0)
-    return _value(app, now) * (max(0.0, gap + taken) - max(0.0, gap))
-
-
-def _stake(app: Application, node: str, held: Leaves, now: int) -> float:
-    """The money per hour that the rest of the application does not earn while `node` comes or goes: nothing, unless it restarts."""
-    stake = app.at_stake(node, held, now)
-    return 0.0 if stake is None else _value(app, now) * max(0.0, finite("at_stake", stake))
+def moved(here: Situation, rest: Situation, node: str, leaving: str, charged: float) -> float:
+    """The same, given what there is with and without the node that would be left."""
+    gained = rest.grow_worth(node) - rest.grow_worth(leaving)
+    return charged + gained - here.cost_of_leaving(leaving, node, charged)
 
 
 def _urge(ratio: float) -> float:
@@ -99,23 +127,11 @@ def finite(hook: str, number: float) -> float:
     return number
 
 
-def _marginal(app: Application, node: str, held: Leaves, now: int) -> float:
-    return finite(f"marginal_utility of {node}", app.marginal_utility(node, held, now))
-
-
 def _value(app: Application, now: int) -> float:
     value = finite("value_per_utility", app.value_per_utility(now))
     if value < 0:
         raise HookError(f"expected value_per_utility to give dollars per hour from 0 on, found {value}")
     return value
-
-
-def _since(app: Application, now: int) -> float:
-    return _duration("since_checkpoint_s", app.since_checkpoint_s(now))
-
-
-def _cold(app: Application, node: str) -> float:
-    return _duration("cold_start_s", app.cold_start_s(node))
 
 
 def _duration(hook: str, seconds: float) -> float:
