@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from http import HTTPStatus
 from typing import Any, assert_type
 
@@ -389,6 +391,25 @@ def test_events_are_read_in_one_thread_while_another_sends(url: str) -> None:
             session.relinquish("lse_a1")
     reader.join()
     assert [numbered(n) for n in range(1, 6)] == seen
+
+
+def test_a_reader_who_asks_as_the_session_ends_is_not_left_waiting(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop has taken its last turn: what is asked of it now is never begun."""
+
+    def unheard(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> concurrent.futures.Future[Any]:
+        work.close()
+        return concurrent.futures.Future()
+
+    seen: list[list[object]] = []
+    with Session(url, KEY) as session:
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", unheard)
+        reader = threading.Thread(target=lambda: seen.append(list(session.events())), daemon=True)
+        reader.start()
+        while not session._waiting:
+            time.sleep(0.001)
+        monkeypatch.undo()
+    reader.join(10)
+    assert [[]] == seen
 
 
 def test_a_blocking_session_that_cannot_begin_leaves_no_thread() -> None:

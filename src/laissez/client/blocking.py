@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from types import TracebackType
@@ -29,6 +30,8 @@ class Session(Messages, Blocking):
         self._session = AsyncSession(url, key, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
+        self._ended = False
 
     def __repr__(self) -> str:
         return f"Session(of {self._session!r})"
@@ -65,8 +68,9 @@ class Session(Messages, Blocking):
     def events(self) -> Iterator[Told]:
         """As `AsyncSession.events`."""
         events = self._session.events()
-        while (told := self._run(_next(events.__anext__()))) is not None:
-            yield told
+        with contextlib.suppress(SessionClosed):  # closed by another thread: there is nothing more to come
+            while (told := self._run(_next(events.__anext__()))) is not None:
+                yield told
 
     def _ask(self, message: Message[T]) -> T:
         return self._run(self._answer(message))
@@ -83,21 +87,40 @@ class Session(Messages, Blocking):
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, done on the session's loop."""
-        if self._loop is None or self._loop.is_closed():
+        if self._loop is None or self._ended:
             work.close()
             raise SessionClosed("the session is not open; use it in a with block")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # the loop was closed this instant
+            work.close()
+            raise SessionClosed("the session was closed by another thread") from None
+        self._waiting.add(future)
+        if self._ended:
+            _give_up(future)  # asked of a loop that has taken its last turn: nobody else would say so
         try:
             return future.result()
         except concurrent.futures.CancelledError:
             raise SessionClosed("the session was closed by another thread") from None
         finally:
+            if self._ended:
+                work.close()  # it may never have begun
+            self._waiting.discard(future)
             future.cancel()  # an interrupted caller does not leave its work behind
 
     def _stop(self) -> None:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
+            self._ended = True
+            for future in list(self._waiting):
+                _give_up(future)
+
+
+def _give_up(future: concurrent.futures.Future[Any]) -> None:
+    """Tell who waits that nothing will come. (To cancel it would ask the loop, which is gone.)"""
+    with contextlib.suppress(concurrent.futures.InvalidStateError):  # it came after all
+        future.set_exception(SessionClosed("the session was closed by another thread"))
 
 
 async def _next(step: Any) -> Told | None:
