@@ -66,11 +66,14 @@ class Session(Messages, Blocking):
         return self._run(self._session.send_many(commands))
 
     def events(self) -> Iterator[Told]:
-        """As `AsyncSession.events`."""
-        events = self._session.events()
-        with contextlib.suppress(SessionClosed):  # closed by another thread: there is nothing more to come
-            while (told := self._run(_next(events.__anext__()))) is not None:
-                yield told
+        """As `AsyncSession.events`. If another thread closes the session, what had come by then is still given."""
+        try:
+            while self._run(self._session._has_arrived()):
+                yield from self._session._arrived()
+        except SessionClosed:
+            if self._thread is None:
+                raise
+            yield from self._session._arrived()
 
     def _ask(self, message: Message[T]) -> T:
         return self._run(self._answer(message))
@@ -121,12 +124,3 @@ def _give_up(future: concurrent.futures.Future[Any]) -> None:
     """Tell who waits that nothing will come. (To cancel it would ask the loop, which is gone.)"""
     with contextlib.suppress(concurrent.futures.InvalidStateError):  # it came after all
         future.set_exception(SessionClosed("the session was closed by another thread"))
-
-
-async def _next(step: Any) -> Told | None:
-    """The next event, or None after the last: a StopAsyncIteration cannot pass through a future."""
-    try:
-        told: Told = await step
-    except StopAsyncIteration:
-        return None
-    return told

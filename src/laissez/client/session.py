@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypedDict, TypeVar
 
@@ -170,18 +170,28 @@ class AsyncSession(Messages, Pipelining):
 
         Raises `EventsMissed` where there is a hole, after which it can be called again; and whatever ended the session, if it gave up.
         """
-        told = self._conversation.told
-        while True:
-            while told:
-                one = told.popleft()
-                if isinstance(one, EventsMissed):
-                    raise one
-                yield one
+        while await self._has_arrived():
+            for told in self._arrived():
+                yield told
+
+    async def _has_arrived(self) -> bool:
+        """Wait until there is something to read; False if the session was closed and there is not."""
+        while not self._conversation.told:
             if isinstance(self._error, SessionClosed):
-                return
+                return False
             if self._error is not None:
                 raise self._error
             await self._next_heard()
+        return True
+
+    def _arrived(self) -> Iterator[Told]:
+        """What there is to read; for any thread, but one at a time."""
+        told = self._conversation.told
+        while told:
+            one = told.popleft()
+            if isinstance(one, EventsMissed):
+                raise one
+            yield one
 
     def _ask(self, message: Message[T]) -> asyncio.Future[T]:
         if self._error is not None:
