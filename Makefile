@@ -1,4 +1,4 @@
-# Everything a developer needs; `make help` lists it. Nothing is installed outside .venv.
+# Everything a developer needs; `make help` lists it. Nothing is installed outside .venv but what `make system` says.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,16 +51,16 @@ test-compiled: build ## all tests, on the compiled market
 		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
 	fi
 
-# One test asks a real Prometheus. It is installed where that can be done, without being started as a service (run level 1 is for repairs).
+# Some tests ask a real Prometheus. It is installed where that can be done, without being started as a service (run level 1 is for repairs).
 system: ## what the tests need of the system, where it can be installed
 	@if command -v prometheus > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo "== installing prometheus, for one test"; \
+		echo "== installing prometheus, for its tests"; \
 		export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
 		{ timeout 60 apt-get update && timeout 120 apt-get install -y --no-install-recommends prometheus; } > /dev/null 2>&1 \
-			|| echo "prometheus could not be installed: its test is skipped"; \
+			|| echo "prometheus could not be installed: its tests are skipped"; \
 	else \
-		echo "prometheus is not installed: its test is skipped (apt-get install prometheus)"; \
+		echo "prometheus is not installed: its tests are skipped (apt-get install prometheus)"; \
 	fi
 
 bench: build ## measure how fast the market and the service are here

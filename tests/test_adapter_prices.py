@@ -135,7 +135,8 @@ def test_no_price_is_negative_or_infinite_and_keeping_is_never_worth_less_than_g
     app = Drawn(value=value, cold_s=cold_s, since_s=since_s, until_s=until_s, redundant=redundant, restarts=restarts)
     terms = Terms(price_max=10_000_000)
     grow, keep = terms.price(grow_price(app, "h", (), 0)), terms.price(keep_price(app, "h/a", ("h/a",), 0))
-    assert 0 <= grow <= keep <= 10_000_000 or (mu < 0 and 0 <= grow <= 10_000_000 and 0 <= keep <= 10_000_000)
+    assert 0 <= grow <= 10_000_000 and 0 <= keep <= 10_000_000
+    assert mu < 0 or grow <= keep  # a node that does harm is worth neither
 
 
 def test_what_progress_is_worth_rises_as_the_deadline_nears() -> None:

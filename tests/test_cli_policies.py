@@ -33,7 +33,7 @@ price = "2.40"
 floor_max = "9"
 [signals.zone-b]
 source = "python"
-call = "math:cos"
+call = "policy:power"
 [maps.zone-b-power]
 kind = "power"
 nodes = ["h100/zone-b"]
@@ -126,7 +126,7 @@ def test_a_task_survives_a_crash_of_the_server_and_of_its_own_runner(site: Site)
 
 
 def test_maps_price_a_real_market_once_or_only_show_what_they_would_do(site: Site) -> None:
-    (site.home / "maps.toml").write_text(MAPS.replace('"math:cos"', '"policy:power"'))
+    (site.home / "maps.toml").write_text(MAPS)
     (site.home / "policy.py").write_text("def power(now: int) -> float:\n    return 0.8\n")
     site.serve("--still")
     shown = site.run("operator", "operator", "run", "maps.toml", "--dry-run")

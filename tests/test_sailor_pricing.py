@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.deadline import HOUR_US, Deadline
+from laissez.tenants.deadline import Deadline
 from laissez.tenants.pricing import grow_price, keep_price
 from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
 from laissez.tenants.sailor.errors import JobError, SailorError
+from laissez.tenants.units import HOUR_US
 
 pytestmark = pytest.mark.once
 

@@ -9,13 +9,11 @@ up, those worth least beyond their cost first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from laissez.tenants.growing import Asked, best_first
 from laissez.tenants.keeping import Kept
 from laissez.tenants.terms import Terms
-
-HOUR_S: Final = 3600
+from laissez.tenants.units import HOUR_S
 
 
 def rate_max(terms: Terms, spent: int) -> int | None:

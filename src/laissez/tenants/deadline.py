@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-HOUR_US: Final = 3_600_000_000
+from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+
 URGENCY_MAX: Final = 4.0  # a job that is hopelessly late does not bid without bound
 URGENCY_MIN: Final = 0.5  # a job that is far ahead still finishes what it has begun, if that is cheap
 REST_MIN: Final = 0.05  # of the work: the last bit counts as much as this, else it would never be worth a cold start and never be done
@@ -42,7 +43,7 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
         """The share of the work to do per hour from now on, with `reserve_s` kept back for restarts."""
         if not self.is_worth_doing(done, now):
             return 0.0
-        left_us = self.due - now - round(reserve_s * 1_000_000)
+        left_us = self.due - now - round(reserve_s * SECOND_US)
         return max(REST_MIN, 1.0 - done) * HOUR_US / max(LEFT_US_MIN, left_us)
 
     def urgency(self, done: float, now: int, reserve_s: float = 0.0) -> float:
@@ -59,7 +60,7 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
         """How many more nodes that do `pace` each close the gap; no more than find enough to do to be worth starting."""
         if gap <= 0:
             return 0
-        useful_h = max(cold_s, LEFT_US_MIN / 1_000_000) / 3600
+        useful_h = max(cold_s, LEFT_US_MIN / SECOND_US) / HOUR_S
         return min(math.ceil(gap / pace), math.ceil((1.0 - done) / (pace * useful_h)))
 
     def value_of_progress(self, done: float, now: int, reserve_s: float = 0.0) -> float:
@@ -68,4 +69,4 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
 
     def left_s(self, now: int) -> float:
         """Seconds until the deadline, at least a minute."""
-        return max(LEFT_US_MIN, self.due - now) / 1_000_000
+        return max(LEFT_US_MIN, self.due - now) / SECOND_US

@@ -14,7 +14,8 @@ from laissez.tenants.growing import Asked, best_first
 from laissez.tenants.hooks import Application, Wish
 from laissez.tenants.paths import parent_of, without
 from laissez.tenants.pricing import Situation, moved
-from laissez.tenants.terms import MICRO, Terms
+from laissez.tenants.terms import Terms
+from laissez.tenants.units import MICRO
 from laissez.tenants.view import Held, TenantView
 
 

@@ -7,14 +7,12 @@ alone and keeps its place in the queue (M10); of the rest, as many as possible a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder
 from laissez.tenants.growing import Asked
 from laissez.tenants.terms import Terms
+from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import Resting
-
-SECOND_US: Final = 1_000_000
 
 
 def in_step(tenant: str, resting: Sequence[Resting], wanted: Sequence[Asked], now: int, terms: Terms) -> list[CancelOrder | AmendOrder | PlaceOrder]:

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX
+from laissez.tenants.units import MICRO
 
-MICRO: Final = 1_000_000
 PRICE_MIN: Final = 10_000  # one cent per hour: an order below it asks for a gift
 
 

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 import msgspec
 
+from laissez.tenants.units import SECOND_US
+
 AZURE_HEADER: Final = "TIMESTAMP,ContextTokens,GeneratedTokens"
-SECOND_US: Final = 1_000_000
 TOKENS_MAX: Final = 100_000_000  # no model reads more at once; more is a damaged row
 
 

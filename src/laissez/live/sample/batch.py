@@ -6,8 +6,8 @@ from typing import Final
 
 from laissez.tenants import Deadline, Leaves
 from laissez.tenants.parabricks import Batch, Parabricks
+from laissez.wire.times import HOUR_US
 
-HOUR_US: Final = 3_600_000_000
 LENGTH_H: Final = 5
 SAMPLES: Final = 90
 VALUE: Final = 700.0

@@ -6,8 +6,8 @@ from typing import Final
 
 from laissez.tenants import Deadline, Leaves
 from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.wire.times import HOUR_US
 
-HOUR_US: Final = 3_600_000_000
 LENGTH_H: Final = 3
 VALUE: Final = 900.0  # dollars for a job done in time
 SAMPLES: Final = 1_700_000.0  # what about 40 H100s do in that time

@@ -16,9 +16,9 @@ from laissez.tenants.parabricks.errors import ParabricksError
 from laissez.tenants.parabricks.runtime import RUN_TIMES, RunTime
 from laissez.tenants.parabricks.slots import machines, slots
 from laissez.tenants.paths import tree_of, without
+from laissez.tenants.units import HOUR_US, SECOND_US
 
 CHECKPOINT_S: Final = 900.0  # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
-HOUR_US: Final = 3_600_000_000
 FINISHED: Final = 1e-9  # samples; less than this is rounding
 CACHED_MAX: Final = 8_192  # speeds remembered; what is held changes slowly
 
@@ -41,7 +41,7 @@ class Batch:
         self.total = math.fsum(sizes)
         self.done = 0.0  # share of the whole work
         self._left, self._saved = list(sizes), list(sizes)
-        self._interval_us = round(checkpoint_s * 1_000_000)
+        self._interval_us = round(checkpoint_s * SECOND_US)
         self._at = self._saved_at = now
         self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
         self._speeds: dict[Leaves, float] = {}
@@ -87,10 +87,10 @@ class Batch:
 
     def since_checkpoint_s(self, now: int) -> float:
         """Seconds of work that are not saved; none while paused or done."""
-        return max(0, now - self._saved_at) / 1_000_000 if self._unfinished and self._working else 0.0
+        return max(0, now - self._saved_at) / SECOND_US if self._unfinished and self._working else 0.0
 
     def until_checkpoint_s(self, now: int) -> float:
-        return max(0, self._saved_at + self._interval_us - now) / 1_000_000
+        return max(0, self._saved_at + self._interval_us - now) / SECOND_US
 
     def advance(self, held: Leaves, now: int) -> None:
         """`held` worked from the last time told until `now`. Nodes that were still starting are not among them."""

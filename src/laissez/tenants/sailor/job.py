@@ -10,9 +10,7 @@ import math
 
 from laissez.tenants.deadline import Deadline
 from laissez.tenants.sailor.errors import JobError
-
-HOUR_S = 3600.0
-SECOND_US = 1_000_000
+from laissez.tenants.units import HOUR_S, SECOND_US
 
 
 class Job:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from laissez.market.commands import ALTERNATIVES_MAX
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.paths import ancestors, is_below, tree_of, without
 from laissez.tenants.sailor.errors import SailorError
@@ -24,7 +25,6 @@ from laissez.tenants.sailor.planner import HostSizes, Planner, host_sizes
 from laissez.tenants.sailor.site import Site
 
 BUNDLES: Final = (1, 2, 4, 8)
-ALTERNATIVES_MAX: Final = 16
 REMEMBERED_MAX: Final = 4096
 
 

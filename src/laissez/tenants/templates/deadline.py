@@ -13,11 +13,12 @@ from typing import Annotated, Final
 
 import msgspec
 
-from laissez.tenants.deadline import HOUR_US, Deadline
+from laissez.tenants.deadline import Deadline
 from laissez.tenants.hooks import HOLD_S, Leaves, ProgressApplication, Wish
 from laissez.tenants.paths import tree_of, without
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.template import State, Template, checked, checked_duration, read_state
+from laissez.tenants.units import HOUR_US, SECOND_US
 from laissez.tenants.view import TenantView
 
 MARGIN: Final = 1.2  # work is worth a fifth more than it would cost on demand, if nobody says: else it would hardly be done
@@ -140,7 +141,7 @@ class DeadlineJob(Template, ProgressApplication):
         """By its rhythm, if nothing newer was told; nothing is unsaved while nothing runs, or where no rhythm is known."""
         if self.checkpoint_s is None or not self._nodes:
             return 0.0
-        return max(0, now - self._saved_at) / 1_000_000 % self.checkpoint_s
+        return max(0, now - self._saved_at) / SECOND_US % self.checkpoint_s
 
     def until_checkpoint_s(self, now: int) -> float:
         return math.inf if self.checkpoint_s is None else self.checkpoint_s - self.since_checkpoint_s(now)
@@ -151,11 +152,11 @@ class DeadlineJob(Template, ProgressApplication):
 
     def _worked(self, leaf: str, since: int, until: int) -> float:
         """The share of the work that a node did; it does nothing during its cold start."""
-        warm = self._nodes[leaf] + round(self.cold_s * 1_000_000)
+        warm = self._nodes[leaf] + round(self.cold_s * SECOND_US)
         return self.speeds[tree_of(leaf)] / self.work_hours * max(0, until - max(since, warm)) / HOUR_US
 
     def _unsaved(self, leaf: str, now: int) -> float:
-        return self._worked(leaf, now - round(self.since_checkpoint_s(now) * 1_000_000), now)
+        return self._worked(leaf, now - round(self.since_checkpoint_s(now) * SECOND_US), now)
 
 
 def worth(on_demand: float, work_hours: float, margin: float = MARGIN) -> float:

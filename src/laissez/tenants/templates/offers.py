@@ -28,6 +28,7 @@ from laissez.tenants.templates.slo import SloService
 from laissez.tenants.templates.spot import Spot
 from laissez.tenants.templates.template import Template
 from laissez.tenants.terms import Terms
+from laissez.tenants.units import SECOND_US
 
 Build: TypeAlias = Callable[[int], Template]
 
@@ -127,7 +128,7 @@ def _due(field: Field) -> Callable[[int], int]:
     at = values.moment(field)
     if at is None and field.scalar("timestamp") is not None:
         raise field.unlike("a time with its zone such as 2026-11-20T18:00:00Z, or a duration such as 6h")
-    length = values.duration_us(field, values.MICRO) if at is None else 0
+    length = values.duration_us(field, SECOND_US) if at is None else 0
 
     def due(start: int) -> int:
         if at is not None and at <= start:

@@ -14,7 +14,7 @@ from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.footprint import FixedFootprint
 from laissez.tenants.templates.template import State, checked
-from laissez.tenants.terms import MICRO
+from laissez.tenants.units import MICRO
 from laissez.tenants.view import TenantView
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from laissez.market.commands import DURATION_MAX_US, PRICE_MAX, TIME_MAX_US
 from laissez.tenants.templates.document import Field
 from laissez.tenants.terms import PRICE_MIN
+from laissez.tenants.units import MICRO, SECOND_US
 
-MICRO: Final = 1_000_000
 BUDGET_MAX: Final = 10**15  # micro-dollars: a billion dollars
 NUMBER_MAX: Final = 1e9
 UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -115,14 +115,14 @@ def duration_us(field: Field, least_us: int = 0) -> int:
     found = _DURATION.fullmatch(field.scalar("str") or "")
     if found is None:
         raise field.unlike("a duration with its unit, such as 90s, 15m, 6h or 2d")
-    micro = int(Decimal(found[1]) * UNITS_S[found[2]] * MICRO)
+    micro = int(Decimal(found[1]) * UNITS_S[found[2]] * SECOND_US)
     if not least_us <= micro <= DURATION_MAX_US:
-        raise field.unlike(f"a duration from {least_us // MICRO}s to {DURATION_MAX_US // (86400 * MICRO)}d")
+        raise field.unlike(f"a duration from {least_us // SECOND_US}s to {DURATION_MAX_US // (86400 * SECOND_US)}d")
     return micro
 
 
 def duration_s(field: Field, least_s: int = 0) -> float:
-    return duration_us(field, least_s * MICRO) / MICRO
+    return duration_us(field, least_s * SECOND_US) / SECOND_US
 
 
 def moment(field: Field) -> int | None:
