@@ -26,18 +26,25 @@ class DeadlineError(ValueError):
 
 
 class Deadline(msgspec.Struct, frozen=True, gc=False):
-    """`value` dollars for the whole work between `start` and `due`; what is not done then is done afterwards only if `finish_late`."""
+    """`value` dollars for the whole work between `start` and `due`; what is not done then is done afterwards only if `finish_late`.
+
+    `urgency_max` bounds how much more than that is paid for progress when the work is behind. 1 is for work of which every part counts the same,
+    also if it is never finished: then being behind is no reason to pay more.
+    """
 
     start: int
     due: int
     value: float
     finish_late: bool = True
+    urgency_max: float = URGENCY_MAX
 
     def __post_init__(self) -> None:
         if self.due <= self.start:
             raise DeadlineError(f"expected a deadline after the start at {self.start}, found {self.due}")
         if not 0 <= self.value < math.inf:
             raise DeadlineError(f"expected a value of 0 dollars or more, found {self.value}")
+        if not URGENCY_MIN <= self.urgency_max < math.inf:
+            raise DeadlineError(f"expected urgency_max from {URGENCY_MIN} on, found {self.urgency_max}")
 
     def required(self, done: float, now: int, reserve_s: float = 0.0) -> float:
         """The share of the work to do per hour from now on, with `reserve_s` kept back for restarts."""
@@ -51,7 +58,7 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
         if not self.is_worth_doing(done, now):
             return 0.0
         uniform = HOUR_US / (self.due - self.start)
-        return min(URGENCY_MAX, max(URGENCY_MIN, self.required(done, now, reserve_s) / uniform))
+        return min(self.urgency_max, max(URGENCY_MIN, self.required(done, now, reserve_s) / uniform))
 
     def is_worth_doing(self, done: float, now: int) -> bool:
         return done < 1 and (now < self.due or self.finish_late)

@@ -14,13 +14,21 @@ Asked: TypeAlias = tuple[Alternative, ...]
 
 
 def grow(app: Application, wishes: Sequence[Wish], held: Leaves, now: int, terms: Terms) -> list[Asked]:
-    """The orders to have in the market, the most useful first. Each is valued as if those before it were filled with their best alternative."""
+    """The orders to have in the market, the most useful first. Each is valued as if those before it were filled with their best alternative.
+
+    But not above what it is worth without them: it may be filled when they are not, and would only be given up again.
+    """
     orders: list[Asked] = []
+    bare = Situation(app, held, now)
+    alone: dict[str, float] = {}
     for wish in wishes[: terms.orders_max]:
         if isinstance(wish, str):
             raise HookError(f"expected wishes to give a tuple of scopes for each node, found {wish!r}")
         here = Situation(app, held, now)
-        asked = best_first((scope, terms.price(here.grow(scope))) for scope in wish)
+        for scope in wish:
+            if scope not in alone:
+                alone[scope] = bare.grow(scope)
+        asked = best_first((scope, terms.price(min(alone[scope], here.grow(scope)))) for scope in wish)
         if asked:
             orders.append(asked)
             held = (*held, asked[0].scope)

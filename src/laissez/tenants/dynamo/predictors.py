@@ -7,6 +7,8 @@ counts as 0. Dynamo's default, ARIMA, is left out because it needs `pmdarima`; i
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import Final, Protocol
 
 Q_LEVEL: Final = 1.0
@@ -71,3 +73,21 @@ class Kalman(Constant):
         if self.points < POINTS_MIN:
             return self.last
         return max(0.0, self.level + self.trend)
+
+
+class Steady:
+    """Up at once, down slowly: the highest of the last few predictions.
+
+    An engine that is given up costs a cold start when the next burst comes. Kubernetes' autoscaler waits as well, by default five minutes.
+    """
+
+    def __init__(self, intervals: int, inner: Callable[[], Predictor] = Kalman) -> None:
+        self._inner = inner()
+        self._last: deque[float] = deque(maxlen=max(1, intervals))
+
+    def add(self, value: float) -> None:
+        self._inner.add(value)
+        self._last.append(self._inner.next())
+
+    def next(self) -> float:
+        return max(self._last, default=0.0)

@@ -1,0 +1,5 @@
+"""The simulator: the real market and the real adapters under a virtual clock, beside the clouds of today.
+
+Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`worlds`), who they are (`workloads`, `scenario`) and what came of it
+(`results`). What a tenant wants and bids is in `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
+"""

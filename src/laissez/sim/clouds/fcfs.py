@@ -1,0 +1,182 @@
+"""The clouds of today: whoever asked first is served first, at the list price, and keeps what it has.
+
+An order waits until a GPU is free that it can use at a price it is willing to pay; later orders for other hardware may pass it. With preemption
+(`fcfs-p`), an inference tenant that would have to wait takes a GPU from a training tenant instead, without warning: spot instances, seen from below.
+Which one is drawn by lot: a cloud knows nothing about what its tenants would lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from random import Random
+
+import msgspec
+
+from laissez.market.commands import Alternative, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit, TenantCommand
+from laissez.market.money import split_charge
+from laissez.sim.clouds.cloud import Cloud, Lease
+from laissez.sim.cluster import Cluster
+from laissez.sim.kernel import Kernel
+from laissez.tenants import EconAdapter, Held, Resting, TenantView
+from laissez.tenants.paths import ancestors, is_below, tree_of
+
+
+class Waiting(msgspec.Struct):
+    """An order in the queue. Amending it does not cost its place."""
+
+    order: int
+    tenant: str
+    since: int
+    alternatives: tuple[Alternative, ...]
+
+
+class Fcfs(Cloud):
+    name = "fcfs"
+
+    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
+        super().__init__(cluster, kernel, chance)
+        self._queue: dict[int, Waiting] = {}  # in order of arrival
+        self._placed = 0
+        self._held: dict[str, dict[str, Held]] = {}  # by tenant
+        self._offline: set[str] = set()
+        self._free: dict[str, list[str]] = {}  # by scope, a heap: leaves that were free when they were put there
+        self._past: list[Lease] = []
+        for leaf in cluster.topology.leaves:
+            self._put_back(leaf)
+
+    def view(self, adapter: EconAdapter) -> TenantView:
+        leases = tuple(self._held.get(adapter.tenant, {}).values())
+        orders = tuple(Resting(one.order, one.since, one.alternatives) for one in self._queue.values() if one.tenant == adapter.tenant)
+        spent = 0 if adapter.terms.budget is None else self._spent(adapter.tenant)
+        bare = TenantView(self.kernel.now, leases, orders, spent=spent)
+        scopes = adapter.watches(bare)
+        self.requests += 2 + len(scopes)
+        return TenantView(self.kernel.now, leases, orders, {scope: self._quote(scope) for scope in scopes}, spent)
+
+    def send(self, commands: Sequence[TenantCommand]) -> None:
+        for command in commands:
+            self.requests += 1
+            match command:
+                case PlaceOrder(tenant, alternatives):
+                    self._placed += 1
+                    self._queue[self._placed] = Waiting(self._placed, tenant, self.kernel.now, alternatives)
+                    self._serve(self._queue[self._placed])
+                case AmendOrder(_, order, alternatives) if order in self._queue:
+                    self._queue[order].alternatives = alternatives
+                    self._serve(self._queue[order])
+                case CancelOrder(_, order):
+                    self._queue.pop(order, None)
+                case Relinquish(tenant, leaf) if leaf in self._held.get(tenant, {}):
+                    self._end(leaf, "relinquished", own_will=True)
+                case SetLimit(tenant, leaf, limit) if leaf in self._held.get(tenant, {}):
+                    self._held[tenant][leaf] = msgspec.structs.replace(self._held[tenant][leaf], limit=limit)
+                case _:
+                    pass  # what it names is gone meanwhile
+
+    def leave(self, tenant: str) -> None:
+        self.send([CancelOrder(tenant, one.order) for one in self._queue.values() if one.tenant == tenant])
+        self.send([Relinquish(tenant, leaf) for leaf in self._held.get(tenant, {})])
+
+    def take_offline(self, leaf: str) -> None:
+        self._offline.add(leaf)
+        if leaf in self._owners:
+            self._end(leaf, "taken_offline", own_will=False)
+
+    def bring_online(self, leaf: str) -> None:
+        self._offline.discard(leaf)
+        self._put_back(leaf)
+        self._offer(leaf)
+
+    def leases(self) -> list[Lease]:
+        lasting = [self._lease(leaf, "lasting") for leaf in self._owners]
+        return sorted([*self._past, *lasting], key=lambda lease: (lease.start, lease.leaf))
+
+    # -- who gets what
+
+    def _serve(self, order: Waiting) -> None:
+        """Give the order the best of what is free, if anything is."""
+        found = [(one.limit - self._price(one.scope), leaf) for one in self._affordable(order) if (leaf := self._first_free(one.scope))]
+        if found:
+            self._start(order, max(found, key=lambda each: each[0])[1])
+
+    def _offer(self, leaf: str) -> None:
+        """A leaf is free: it goes to the first in the queue who can use it."""
+        for order in self._queue.values():
+            if any(is_below(leaf, one.scope) for one in self._affordable(order)):
+                self._start(order, leaf)
+                return
+
+    def _start(self, order: Waiting, leaf: str) -> None:
+        del self._queue[order.order]
+        limit = max(one.limit for one in self._affordable(order) if is_below(leaf, one.scope))
+        self._held.setdefault(order.tenant, {})[leaf] = Held(leaf, self.kernel.now, self._price(leaf), limit)
+        self._granted(order.tenant, leaf)
+
+    def _end(self, leaf: str, reason: str, own_will: bool) -> None:
+        tenant, _ = self._owners[leaf]
+        self._past.append(self._lease(leaf, reason))
+        del self._held[tenant][leaf]
+        self._taken(leaf, own_will)
+        if leaf not in self._offline:
+            self._put_back(leaf)
+            self._offer(leaf)
+
+    def _affordable(self, order: Waiting) -> list[Alternative]:
+        return [one for one in order.alternatives if one.limit >= self._price(one.scope)]
+
+    def _price(self, path: str) -> int:
+        return self.cluster.prices[tree_of(path)]
+
+    def _quote(self, scope: str) -> int | None:
+        return self._price(scope) if self._first_free(scope) else None
+
+    # -- what is free
+
+    def _put_back(self, leaf: str) -> None:
+        for scope in ancestors(leaf):
+            heappush(self._free.setdefault(scope, []), leaf)
+
+    def _first_free(self, scope: str) -> str | None:
+        heap = self._free.get(scope, [])
+        while heap and (heap[0] in self._owners or heap[0] in self._offline):
+            heappop(heap)
+        return heap[0] if heap else None
+
+    # -- what it costs
+
+    def _lease(self, leaf: str, reason: str) -> Lease:
+        tenant, start = self._owners[leaf]
+        price, now = self._price(leaf), self.kernel.now
+        return Lease(leaf, tenant, start, now, reason, price * (now - start), ((start, price),))
+
+    def _spent(self, tenant: str) -> int:
+        past = sum(lease.charge for lease in self._past if lease.tenant == tenant)
+        return split_charge(past + sum(one.charged * (self.kernel.now - one.since) for one in self._held.get(tenant, {}).values()))[0]
+
+
+class FcfsPreemptive(Fcfs):
+    name = "fcfs-p"
+
+    PREEMPTS = "inference"
+    PREEMPTED = "training"
+
+    def _serve(self, order: Waiting) -> None:
+        super()._serve(order)
+        if order.order not in self._queue or self.customers[order.tenant].kind != self.PREEMPTS:
+            return
+        victims = [leaf for leaf in self._victims() if any(is_below(leaf, one.scope) for one in self._affordable(order))]
+        if victims:
+            leaf = self.chance.choice(victims)
+            tenant, _ = self._owners[leaf]
+            self._past.append(self._lease(leaf, "preempted"))
+            del self._held[tenant][leaf]
+            self._taken(leaf, own_will=False)
+            self._start(order, leaf)
+
+    def _victims(self) -> list[str]:
+        preempted = (held for tenant, held in self._held.items() if self.customers[tenant].kind == self.PREEMPTED)
+        return [leaf for held in preempted for leaf in held]
+
+
+FCFS_CLOUDS: Mapping[str, type[Fcfs]] = {cloud.name: cloud for cloud in (Fcfs, FcfsPreemptive)}

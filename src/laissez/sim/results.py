@@ -1,0 +1,79 @@
+"""What came of a run: one row per tenant, one for the whole, and the course of prices and leases."""
+
+from __future__ import annotations
+
+import msgspec
+
+from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
+from laissez.sim.clouds.cloud import Lease
+from laissez.tenants.units import HOUR_US, MICRO
+
+
+class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
+    """GPU-hours by what they were good for; `retention` is performance over `alone`, what the tenant achieves with the cluster to itself."""
+
+    tenant: str
+    kind: str
+    start_s: float
+    end_s: float  # when it was done, or its time was over
+    performance: float
+    alone: float
+    retention: float
+    cost: float  # dollars
+    performance_per_cost: float | None  # per dollar; None if it cost nothing
+    useful_hours: float
+    reconfiguring_hours: float
+    lost_hours: float
+    surplus_hours: float
+    gains: int  # leases that began
+    moves: int  # leases that began where another had just been given up or was given up right after
+    revocations: int  # leases that were taken away
+    decisions: int
+
+    @property
+    def held_hours(self) -> float:
+        return self.useful_hours + self.reconfiguring_hours + self.lost_hours + self.surplus_hours
+
+
+class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one type at one instant: what one more GPU would cost, what those leased are charged in the mean (dollars per hour), and how many are."""
+
+    at_s: float
+    tree: str
+    price: float | None
+    charged: float | None
+    leased: int
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    scenario: str
+    cloud: str
+    seed: int
+    gpus: int
+    hours: float  # from the first arrival until the last is gone
+    demand: float  # the most that all need at once, over what there is
+    tenants: tuple[TenantResult, ...]
+    prices: tuple[PricePoint, ...]
+    leases: tuple[Lease, ...]
+    requests: int  # asked of the cloud
+    revenue: float  # dollars
+    idle_hours: float
+
+    @property
+    def retention(self) -> float:
+        """The mean over tenants."""
+        return sum(one.retention for one in self.tenants) / len(self.tenants)
+
+    @property
+    def utilisation(self) -> float:
+        """The share of all GPU-hours that was leased."""
+        return 1 - self.idle_hours / (self.gpus * self.hours)
+
+
+def dollars(charge: int) -> float:
+    """From micro-dollar-microseconds per hour."""
+    return charge / CHARGE_PER_MICRO_DOLLAR / MICRO
+
+
+def hours(node_us: int) -> float:
+    return node_us / HOUR_US

@@ -1,0 +1,104 @@
+"""Training jobs and batches: so much work that so many GPUs do it in so much time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import ClassVar
+
+from laissez.sim.scenario import Scenario
+from laissez.sim.workloads.spec import Planners, Spec
+from laissez.sim.worlds.batch import BatchWorld
+from laissez.sim.worlds.training import TrainingWorld
+from laissez.tenants import Deadline
+from laissez.tenants.parabricks import Batch, Parabricks
+from laissez.tenants.parabricks.runtime import RUN_TIMES
+from laissez.tenants.sailor import Job, Sailor, Site
+from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+
+EPOCHS = 20
+import os
+URGENCY_MAX = float(os.environ.get('UM','1'))
+NODES_MAX_TIMES = 2.0  # of what it needs: a job that fell behind can catch up
+
+
+class TrainingSpec(Spec, frozen=True, kw_only=True):
+    kind: ClassVar[str] = "training"
+
+    model: str
+    samples: float
+    restart_s: float
+    checkpoint_s: float
+    nodes_max: int
+
+    def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
+        deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
+        job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
+        return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), self.restart_s, self.nodes_max))
+
+    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+        seconds = (self.due - self.start) / SECOND_US - 2 * self.restart_s
+        return [(self.start, self.samples / seconds / per_gpu(self.model, shares, planners)), (self.due, 0.0)]
+
+
+class BatchSpec(Spec, frozen=True, kw_only=True):
+    kind: ClassVar[str] = "batch"
+
+    sizes: tuple[float, ...]
+    cold_s: float
+    checkpoint_s: float
+    nodes_max: int
+
+    def make(self, scenario: Scenario, site: Site, planners: Planners) -> BatchWorld:
+        batch = Batch(self.sizes, self.scopes, now=self.start, nodes_max=self.nodes_max, checkpoint_s=self.checkpoint_s)
+        return BatchWorld(Parabricks(batch, Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX), self.cold_s))
+
+    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+        hours = (self.due - self.start) / HOUR_US - 2 * self.cold_s / HOUR_S
+        per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
+        return [(self.start, sum(self.sizes) / hours / per_gpu_hour), (self.due, 0.0)]
+
+
+def per_gpu(model: str, shares: Mapping[str, float], planners: Planners) -> float:
+    """Samples per second that a GPU of the mix does in a full host of its own kind."""
+    return sum(share * planners.get(model).speed(((tree, (8,)),)) / 8 for tree, share in shares.items())
+
+
+def draw_training(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> TrainingSpec:
+    table = scenario.training
+    model = chance.choice(table.models)
+    gpus, hours, restart_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
+    samples = gpus * per_gpu(model, shares, planners) * (hours * HOUR_S - 2 * restart_s)
+    return TrainingSpec(
+        name=name,
+        start=start,
+        due=start + round(hours * HOUR_US),
+        value=scenario.tenants.value,
+        scopes=tuple(shares),
+        model=model,
+        samples=samples,
+        restart_s=restart_s,
+        checkpoint_s=chance.uniform(*table.checkpoint_seconds),
+        nodes_max=round(gpus * NODES_MAX_TIMES) + 1,
+    )
+
+
+def draw_batch(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> BatchSpec:
+    table = scenario.batch
+    gpus, hours, cold_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
+    per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
+    work = gpus * per_gpu_hour * (hours - 2 * cold_s / HOUR_S)
+    sizes: list[float] = []
+    while (left := work - sum(sizes)) > table.sample_size[0] / 2:
+        sizes.append(min(left, chance.uniform(*table.sample_size)))
+    return BatchSpec(
+        name=name,
+        start=start,
+        due=start + round(hours * HOUR_US),
+        value=scenario.tenants.value,
+        scopes=tuple(shares),
+        sizes=tuple(sizes) or (work,),
+        cold_s=cold_s,
+        checkpoint_s=chance.uniform(*table.checkpoint_seconds),
+        nodes_max=round(gpus * NODES_MAX_TIMES) + 1,
+    )

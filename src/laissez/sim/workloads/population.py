@@ -1,0 +1,83 @@
+"""All tenants of one run, and a cluster that fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from laissez.sim.chance import stream
+from laissez.sim.cluster import Cluster, build
+from laissez.sim.scenario import Scenario
+from laissez.sim.workloads.inference import draw_inference
+from laissez.sim.workloads.jobs import draw_batch, draw_training
+from laissez.sim.workloads.spec import Planners, Spec
+from laissez.tenants.units import HOUR_US, MICRO
+
+DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
+
+
+class Population(msgspec.Struct, frozen=True):
+    specs: tuple[Spec, ...]
+    cluster: Cluster
+    demand: float  # the most that all need at once, over what there is
+
+
+def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
+    shares = _shares(scenario)
+    kinds = _kinds(scenario)
+    specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(kinds, 1))
+    peak = peak_need(specs, shares, planners)
+    counts = scenario.cluster.gpus or _sized(peak / (scenario.demand or 1.0), shares)
+    prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
+    cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
+    return Population(specs, cluster, peak / cluster.gpus)
+
+
+def peak_need(specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
+    """The most GPUs that all tenants together need at any time; bursts within a minute do not count."""
+    changes: list[tuple[int, float]] = []
+    for spec in specs:
+        before = 0.0
+        for at, gpus in spec.need(shares, planners):
+            changes.append((at, gpus - before))
+            before = gpus
+    changes.sort()
+    totals = list(accumulate(change for _, change in changes))
+    spans = [(later[0] - sooner[0], total) for sooner, later, total in zip(changes, changes[1:], totals, strict=False)]
+    ranked = sorted(spans, key=lambda each: -each[1])
+    busy = 0
+    for span, total in ranked:
+        busy += span
+        if busy >= 10 * 60 * MICRO:
+            return total
+    return ranked[-1][1]
+
+
+def _tenant(scenario: Scenario, seed: int, number: int, kind: str, shares: Mapping[str, float], planners: Planners) -> Spec:
+    chance = stream(seed, "tenant", number)
+    start = round(chance.uniform(0, scenario.tenants.arrivals_hours) * HOUR_US)
+    return DRAW[kind](chance, f"{kind}-{number:0{len(str(scenario.tenants.count))}}", start, scenario, shares, planners)
+
+
+def _kinds(scenario: Scenario) -> list[str]:
+    """The kinds in turn, as often as the mix says."""
+    mix, total = scenario.tenants.mix, sum(scenario.tenants.mix.values())
+    given = dict.fromkeys(mix, 0.0)
+    kinds = []
+    for number in range(1, scenario.tenants.count + 1):
+        kind = max(mix, key=lambda one: mix[one] / total * number - given[one])
+        given[kind] += 1
+        kinds.append(kind)
+    return kinds
+
+
+def _shares(scenario: Scenario) -> dict[str, float]:
+    parts: Mapping[str, float] = scenario.cluster.gpus or scenario.cluster.shares
+    return {tree: part / sum(parts.values()) for tree, part in parts.items()}
+
+
+def _sized(gpus: float, shares: Mapping[str, float]) -> dict[str, int]:
+    return {tree: max(1, round(gpus * share)) for tree, share in shares.items()}

@@ -1,0 +1,48 @@
+"""Who a tenant is: plain data, drawn once, from which its world is made anew for every run."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+
+from laissez.sim.scenario import Scenario
+from laissez.sim.worlds.world import World
+from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
+
+
+class Planners:
+    """Sailor's planners, one for each model. They only remember what they have computed, so simulations may share them."""
+
+    def __init__(self) -> None:
+        self._planners: dict[str, Planner] = {}
+
+    def get(self, model: str) -> Planner:
+        if model not in self._planners:
+            self._planners[model] = Planner(builtin_profile(model))
+        return self._planners[model]
+
+    def shadow(self, model: str, scopes: tuple[str, ...], site: Site) -> Shadow:
+        return Shadow(self.get(model), scopes, site)
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """It comes at `start` and wants to be done at `due`; `value` dollars for going from performance 0 to 1; `scopes` are where it can run."""
+
+    kind: ClassVar[str]
+
+    name: str
+    start: int
+    due: int
+    value: float
+    scopes: tuple[str, ...]
+
+    @abstractmethod
+    def make(self, scenario: Scenario, site: Site, planners: Planners) -> World:
+        """Its world, from the beginning."""
+
+    @abstractmethod
+    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+        """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet its objective just so."""

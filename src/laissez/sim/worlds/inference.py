@@ -1,0 +1,194 @@
+"""An inference service at work: a fluid queue before its prefill engines, and decode engines that slow down the more they have to do at once.
+
+Time goes in bins, in each of which requests come evenly. Those that would wait much longer than the objective are turned away at the door (early
+rejection, as Mooncake does): serving them would only make all that come after them late as well. They count as not served. What is read waits for
+its turn (TTFT is the wait and the prefill itself); what is written shares its engine with the others (ITL at as many at once as the load makes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from laissez.sim.worlds.world import World
+from laissez.tenants import Leaves
+from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
+from laissez.tenants.paths import tree_of
+from laissez.tenants.units import SECOND_US
+
+PATIENCE: Final = 2.0  # times the objective for the first token that a request may wait before it is turned away
+
+
+class Load(msgspec.Struct, frozen=True, gc=False):
+    """The requests of one bin, and their mean lengths in tokens."""
+
+    requests: float
+    isl: float
+    osl: float
+
+
+class Seen(msgspec.Struct):
+    """What happened since the planner last looked."""
+
+    requests: float = 0.0
+    served: float = 0.0
+    isl: float = 0.0
+    osl: float = 0.0
+    ttft_ms: float = 0.0
+    itl_ms: float = 0.0
+    span_us: int = 0
+
+
+class InferenceWorld(World):
+    """`loads` are the bins, of `bin_us` each; the planner looks every `interval_us`."""
+
+    def __init__(self, app: Dynamo, start: int, loads: Sequence[Load], bin_us: int, interval_us: int) -> None:
+        super().__init__(start)
+        self.app: Dynamo = app
+        self.due = start + len(loads) * bin_us
+        self._loads, self._bin_us, self._interval_us = loads, bin_us, interval_us
+        self._cold_us = round(app.cold_start_s("") * SECOND_US)
+        self._backlog = 0.0  # tokens to read
+        self._score = self._came = 0.0
+        self._seen = Seen()
+        self._look_at = start + interval_us
+        self._engines: dict[tuple[Leaves, int], tuple[Counts, Counts, int]] = {}
+        self._plans = 0
+
+    def is_over(self) -> bool:
+        return self.at >= self.due
+
+    def performance(self) -> float:
+        """Request-weighted mean of how far the two objectives were met."""
+        return self._score / self._came if self._came else 1.0
+
+    def _pass(self, now: int) -> None:
+        while self.at < now:
+            bin_end = self.start + ((self.at - self.start) // self._bin_us + 1) * self._bin_us
+            until = min(now, bin_end, self._look_at, *(warm for warm in self.nodes.values() if warm > self.at))
+            self._serve(until)
+            self.at = until
+            if until == self._look_at:
+                self._look()
+
+    def _serve(self, until: int) -> None:
+        """One piece of one bin, with the engines that are warm."""
+        span = until - self.at
+        warm = tuple(sorted(leaf for leaf, at in self.nodes.items() if at <= self.at))
+        reads, writes, busy = self._at_work(warm)
+        self.usage.reconfiguring += span * (len(self.nodes) - len(warm))
+        self.usage.useful += span * busy
+        self.usage.surplus += span * (len(warm) - busy)
+        position = (self.at - self.start) // self._bin_us
+        if position >= len(self._loads):
+            return
+        load = self._loads[position]
+        came = load.requests * span / self._bin_us
+        self._seen.span_us += span
+        if came > 0:
+            self._account(load, came, span / SECOND_US, reads, writes)
+
+    def _account(self, load: Load, came: float, seconds: float, reads: Counts, writes: Counts) -> None:
+        sla, profiles = self.app.serving.sla, self.app.serving.profiles
+        served, ttft_ms = self._read(load, came, seconds, reads, profiles)
+        written, itl_ms = _write(load, served / seconds, writes, profiles, sla.itl_ms)
+        served = min(served, written * seconds)
+        seen = self._seen
+        self._came += came
+        seen.requests += came
+        seen.isl += came * load.isl
+        seen.osl += came * load.osl
+        if served > 0:
+            self._score += served * (min(1.0, sla.ttft_ms / ttft_ms) + min(1.0, sla.itl_ms / itl_ms)) / 2
+            seen.served += served
+            seen.ttft_ms += served * ttft_ms
+            seen.itl_ms += served * itl_ms
+
+    def _read(self, load: Load, came: float, seconds: float, reads: Counts, profiles: dict[str, EngineProfile]) -> tuple[float, float]:
+        """How many requests are taken in, and the mean TTFT of these."""
+        capacity = sum(count * profiles[tree].prefill_tokens_per_s(load.isl) for tree, count in reads)
+        if capacity <= 0:
+            self._backlog = 0.0  # nobody waits for a service that is not there
+            return 0.0, 0.0
+        before = self._backlog
+        bound = capacity * PATIENCE * self.app.serving.sla.ttft_ms / 1000
+        tokens = min(came * load.isl, max(0.0, bound + capacity * seconds - before))
+        self._backlog = min(bound, max(0.0, before + tokens - capacity * seconds))
+        alone_ms = sum(count * profiles[tree].prefill_tokens_per_s(load.isl) / capacity * profiles[tree].ttft_ms(load.isl) for tree, count in reads)
+        return tokens / load.isl, alone_ms + (before + self._backlog) / 2 / capacity * 1000
+
+    def _at_work(self, warm: Leaves) -> tuple[Counts, Counts, int]:
+        """Engines that prefill and that decode, by type, and how many nodes the load needs; the others only spread it."""
+        key = (warm, self._plans)
+        found = self._engines.get(key)
+        if found is None:
+            if len(self._engines) > 64:
+                self._engines.clear()
+            roles = self.app.serving.roles(warm)
+            busy = round(sum(len(engine) for engine in (*roles.prefill, *roles.decode)) * (1 - self.app.serving.standing(warm).spare))
+            found = self._engines[key] = (_by_type(roles.prefill), _by_type(roles.decode), busy)
+        return found
+
+    def _look(self) -> None:
+        """The planner learns what the last interval was like."""
+        seen, self._seen = self._seen, Seen()
+        self._look_at += self._interval_us
+        if seen.span_us <= 0:
+            return
+        came, served = seen.requests or 1.0, seen.served or 1.0
+        ttft_ms, itl_ms, osl = seen.ttft_ms / served, seen.itl_ms / served, seen.osl / came
+        duration_s = (ttft_ms + itl_ms * osl) / 1000
+        warm = tuple(sorted(leaf for leaf, at in self.nodes.items() if at <= self.at))
+        self.app.observe(Observation(seen.requests, seen.isl / came, osl, ttft_ms, itl_ms, duration_s, seen.span_us / SECOND_US), warm)
+        self._plans += 1
+
+    def _gained(self, leaf: str) -> None:
+        self.nodes[leaf] = self.at + self._cold_us
+
+    def _lost(self, leaf: str, own_will: bool) -> None:
+        """What it was doing is done again elsewhere: seconds of work, which are not counted."""
+        del self.nodes[leaf]
+
+
+Counts = tuple[tuple[str, int], ...]
+
+
+def _by_type(engines: tuple[tuple[str, ...], ...]) -> Counts:
+    counts: dict[str, int] = {}
+    for engine in engines:
+        tree = tree_of(engine[0])
+        counts[tree] = counts.get(tree, 0) + 1
+    return tuple(sorted(counts.items()))
+
+
+def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineProfile], itl_slo_ms: float) -> tuple[float, float]:
+    """Requests per second that can be answered, and the mean ITL: engines share them by what each can do within the objective."""
+    context = load.isl + load.osl / 2
+    weights = [(tree, count, profiles[tree].decode_tokens_per_s(context, max(itl_slo_ms, profiles[tree].itl_ms(1, context)))) for tree, count in writes]
+    total = sum(count * weight for _, count, weight in weights)
+    if total <= 0 or per_s <= 0:
+        return 0.0, 0.0
+    answered = itl_ms = 0.0
+    for tree, count, weight in weights:
+        share = count * weight / total
+        at_once = _at_once(profiles[tree], context, per_s * load.osl * weight / total)
+        one_ms = profiles[tree].itl_ms(at_once, context)
+        answered += min(per_s * share, count * at_once / one_ms * 1000 / load.osl)
+        itl_ms += share * one_ms
+    return answered, itl_ms
+
+
+def _at_once(profile: EngineProfile, context: float, tokens_per_s: float) -> float:
+    """How many requests an engine has at once so that it writes that many tokens per second: the most it can, if that is not enough."""
+    low, high = 0.0, float(profile.batch_max(context))
+    if high / profile.itl_ms(high, context) * 1000 <= tokens_per_s:
+        return high
+    for _ in range(12):
+        middle = (low + high) / 2
+        if middle / profile.itl_ms(middle, context) * 1000 < tokens_per_s:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,118 @@
+"""A training job at work. All its nodes go in step, so every change of the set restarts it.
+
+A change that the job makes itself is saved first: saving, transforming and loading are the restart. When a node that the plan uses is taken, all go
+back to the last checkpoint, and then restart. Nodes that come while it restarts join that restart; nodes that come while it runs are taken in when
+no other has come for a while, and only if the faster plan makes good for the restart before the deadline.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from laissez.sim.worlds.world import World
+from laissez.tenants import Leaves
+from laissez.tenants.sailor import Sailor
+from laissez.tenants.units import HOUR_US, SECOND_US
+
+SETTLE_US: Final = 20 * SECOND_US  # several nodes won one after the other are worth one restart, not several
+
+
+class TrainingWorld(World):
+    def __init__(self, app: Sailor) -> None:
+        super().__init__(app.job.deadline.start)
+        self.app: Sailor = app
+        self.due = app.job.deadline.due
+        self._restart_us = round(app.restart_s * SECOND_US)
+        self._working: Leaves = ()  # what the plan runs on
+        self._running_from = 0
+        self._changed_at: int | None = None  # when a node came that the plan does not have yet
+        self._unsaved = 0  # useful node-time since the last checkpoint
+
+    def is_over(self) -> bool:
+        return self.app.job.done >= 1 or self.at >= self.due
+
+    def performance(self) -> float:
+        return self.app.job.done
+
+    def _pass(self, now: int) -> None:
+        while self.at < now:
+            until = min(now, self._next_change())
+            self._run(until)
+            self.at = until
+            if self._changed_at is not None and until >= self._changed_at + SETTLE_US:
+                self._take_in()
+
+    def _next_change(self) -> int:
+        """When a restart is over, a checkpoint due or the newcomers complete."""
+        job = self.app.job
+        due = [self.at + max(1, round(job.until_checkpoint_s(self.at) * SECOND_US))]
+        if self._running_from > self.at:
+            due = [self._running_from]
+        if self._changed_at is not None:
+            due.append(max(self.at + 1, self._changed_at + SETTLE_US))
+        return min(due)
+
+    def _run(self, until: int) -> None:
+        job, span = self.app.job, until - self.at
+        busy = len(self._working)
+        if self.at < self._running_from:
+            self.usage.reconfiguring += span * busy
+            self.app.progressed(job.done, until)
+        elif not busy or job.done >= 1 or not (speed := self._speed()):
+            self.usage.surplus += span * busy
+            self.app.progressed(job.done, until)
+        else:
+            self.usage.useful += span * busy
+            self._unsaved += span * busy
+            self.app.progressed(min(1.0, job.done + job.share_per_hour(speed) * span / HOUR_US), until)
+            if job.until_checkpoint_s(until) <= 0 or job.done >= 1:
+                self._save(until)
+        self.usage.surplus += span * (len(self.nodes) - busy)
+
+    def _speed(self) -> float:
+        return self.app.shadow.speed(self._working)
+
+    def _gained(self, leaf: str) -> None:
+        self.nodes[leaf] = self.at
+        if self.at < self._running_from or not self._working:
+            self._restart()
+        else:
+            self._changed_at = self.at
+
+    def _lost(self, leaf: str, own_will: bool) -> None:
+        del self.nodes[leaf]
+        if leaf not in self._working:
+            if not set(self.nodes) - set(self._working):
+                self._changed_at = None
+            return
+        if own_will:
+            self._save(self.at)
+        else:
+            self.app.progressed(self.app.job.saved, self.at)
+            self.usage.lose(self._unsaved)
+            self._unsaved = 0
+        self._restart()
+
+    def _take_in(self) -> None:
+        """The nodes that came are used from now on, if there is time to profit from them."""
+        self._changed_at = None
+        job, now, before = self.app.job, self._speed(), self._planned()
+        left_us = self.due - self.at
+        if before * (left_us - self._restart_us) > now * left_us and job.done < 1:
+            self._save(self.at)
+            self._restart()
+
+    def _planned(self) -> float:
+        return self.app.shadow.speed(tuple(sorted(self.nodes)))
+
+    def _save(self, now: int) -> None:
+        self.app.checkpointed(now)
+        self._unsaved = 0
+
+    def _restart(self) -> None:
+        """With what the best plan over all nodes uses."""
+        held = tuple(sorted(self.nodes))
+        spare = set(self.app.shadow.unused(held)) if held else set()
+        self._working = tuple(leaf for leaf in held if leaf not in spare)
+        self._running_from = self.at + self._restart_us if self._working else self.at
+        self._changed_at = None
