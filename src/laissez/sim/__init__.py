@@ -3,3 +3,9 @@
 Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`worlds`), who they are (`workloads`, `scenario`) and what came of it
 (`results`). What a tenant wants and bids is in `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
+
+from laissez.sim.results import PricePoint, RunResult, TenantResult
+from laissez.sim.running import Setting, run
+from laissez.sim.scenario import Scenario
+
+__all__ = ["PricePoint", "RunResult", "Scenario", "Setting", "TenantResult", "run"]

@@ -29,6 +29,7 @@ class Simulation:
         self.kernel = Kernel()
         self.cloud = CLOUDS[cloud](population.cluster, self.kernel, stream(seed, "cloud"))
         self.tenants = [self._tenant(spec) for spec in population.specs]
+        self.until = max(spec.due for spec in population.specs) + 1
 
     def _tenant(self, spec: Spec) -> Tenant:
         world = spec.make(self.scenario, Site(self.population.cluster.leaf_words, self.population.cluster.gpus_per_host), self.planners)
@@ -40,7 +41,7 @@ class Simulation:
 
     def run(self) -> None:
         self.cloud.begin()
-        self.kernel.run(max(spec.due for spec in self.population.specs) + 1)
+        self.kernel.run(self.until)
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:

@@ -18,7 +18,8 @@ class Tenant:
     def __init__(self, kernel: Kernel, cloud: Cloud, kind: str, world: World, adapter: EconAdapter, due: int, pace_us: int) -> None:
         self.kernel, self.cloud, self.kind, self.world, self.adapter = kernel, cloud, kind, world, adapter
         self.due = due
-        self.gains = self.revocations = self.moves = self.decisions = 0
+        self.revocations = self.decisions = 0
+        self.ended = due
         self._pace_us = pace_us
         self._next: int | None = None  # when it decides next
         self.gone = False
@@ -37,7 +38,6 @@ class Tenant:
         self.kernel.at(self.due, self._leave)
 
     def gained(self, leaf: str) -> None:
-        self.gains += 1
         self.world.gain(leaf, self.kernel.now)
         self._later(REACTION_US)
 
@@ -75,4 +75,5 @@ class Tenant:
         if not self.gone:
             self.world.advance(self.kernel.now)
             self.gone = True
+            self.ended = self.kernel.now
             self.cloud.leave(self.name)

@@ -60,7 +60,7 @@ class Situation:
         worth = self._keep_worth(taken)
         if self.app.is_redundant(node, self.held, self.now):
             return worth
-        share = self._stake(node) / len(self.held)  # whoever presses on one usually presses on all: together they pay what is at stake once
+        share = self._stake(node)
         unsaved = max(self.value * taken, share) * _urge(self.since_s / min(self.until_s, self.hold_s))
         return worth + unsaved + max(worth, share) * self._cold(node) / self.hold_s
 

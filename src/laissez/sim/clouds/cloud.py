@@ -98,6 +98,10 @@ class Cloud(ABC):
         """Before the first tenant comes."""
         return None
 
+    @abstractmethod
+    def charged(self) -> dict[str, list[int]]:
+        """What each leased GPU costs now, by type, in micro-dollars per hour."""
+
     def prices(self) -> dict[str, int]:
         """What one more GPU of each type costs now, in micro-dollars per hour."""
         return dict(self.cluster.prices)

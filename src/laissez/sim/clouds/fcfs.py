@@ -88,6 +88,12 @@ class Fcfs(Cloud):
         self._put_back(leaf)
         self._offer(leaf)
 
+    def charged(self) -> dict[str, list[int]]:
+        rates: dict[str, list[int]] = {}
+        for leaf in self._owners:
+            rates.setdefault(tree_of(leaf), []).append(self._price(leaf))
+        return rates
+
     def leases(self) -> list[Lease]:
         lasting = [self._lease(leaf, "lasting") for leaf in self._owners]
         return sorted([*self._past, *lasting], key=lambda lease: (lease.start, lease.leaf))

@@ -28,6 +28,7 @@ from laissez.sim.clouds.cloud import Cloud, Lease
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
+from laissez.tenants.paths import tree_of
 
 OWN_WILL = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
 
@@ -89,6 +90,12 @@ class MarketCloud(Cloud):
         """What a newcomer would have to bid."""
         quotes = {tree: self.market.quote(None, tree) for tree in self.cluster.topology.roots}
         return {tree: quote for tree, quote in quotes.items() if quote is not None}
+
+    def charged(self) -> dict[str, list[int]]:
+        rates: dict[str, list[int]] = {}
+        for lease in self.market.leases():
+            rates.setdefault(tree_of(lease.leaf), []).append(lease.charged)
+        return rates
 
     def leases(self) -> list[Lease]:
         self._apply(AdvanceTime())

@@ -8,6 +8,7 @@ engine busy, so a service is many of them: windows rise and fall together, as ho
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from random import Random
 from typing import ClassVar, Final
@@ -18,11 +19,13 @@ from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.tenants.dynamo import Dynamo, Serving, Sla, built_in
+from laissez.tenants.dynamo.credits import in_proportion, service_credits
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
 from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
+CREDITS = service_credits if os.environ.get("CR") == "sla" else in_proportion
 BIN_S: Final = 10
 WINDOW_S: Final = 200
 MODEL: Final = "llama-3.1-8b"
@@ -64,7 +67,7 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         table = scenario.inference
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
         profiles = {tree: built_in(MODEL, 1)[tree] for tree in self.scopes}
-        serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False)
+        serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=CREDITS)
         app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
         return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
 

@@ -18,7 +18,8 @@ from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
 EPOCHS = 20
 import os
-URGENCY_MAX = float(os.environ.get('UM','1'))
+
+URGENCY_MAX = float(os.environ.get("UM", "1"))
 NODES_MAX_TIMES = 2.0  # of what it needs: a job that fell behind can catch up
 
 

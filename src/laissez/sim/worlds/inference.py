@@ -166,7 +166,9 @@ def _by_type(engines: tuple[tuple[str, ...], ...]) -> Counts:
 def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineProfile], itl_slo_ms: float) -> tuple[float, float]:
     """Requests per second that can be answered, and the mean ITL: engines share them by what each can do within the objective."""
     context = load.isl + load.osl / 2
-    weights = [(tree, count, profiles[tree].decode_tokens_per_s(context, max(itl_slo_ms, profiles[tree].itl_ms(1, context)))) for tree, count in writes]
+    weights = [
+        (tree, count, profiles[tree].decode_tokens_per_s(context, max(itl_slo_ms, profiles[tree].itl_ms(1, context)))) for tree, count in writes
+    ]
     total = sum(count * weight for _, count, weight in weights)
     if total <= 0 or per_s <= 0:
         return 0.0, 0.0

@@ -7,18 +7,26 @@ engine on the way to an objective is worth something.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
-CREDITS: Final = ((0.0, 0.0), (0.001, 0.10), (0.01, 0.25), (1.0, 1.0))  # share of requests late, share of revenue lost
+Credits: TypeAlias = Callable[[float], float]  # share of requests late: share of revenue lost
+
+LADDER: Final = ((0.0, 0.0), (0.001, 0.10), (0.01, 0.25), (1.0, 1.0))  # share of requests late, share of revenue lost
 LATE_MIN: Final = 1e-9  # less is an error of rounding
 
 
-def penalty(late: float) -> float:
+def service_credits(late: float) -> float:
     """The share of revenue lost with the share `late` of the requests late: 0 to 1, concave."""
     if late <= LATE_MIN:
         return 0.0
-    for (low, lost), (high, lost_then) in pairwise(CREDITS):
+    for (low, lost), (high, lost_then) in pairwise(LADDER):
         if late <= high:
             return lost_then - (lost_then - lost) * (high - late) / (high - low)
     return 1.0
+
+
+def in_proportion(late: float) -> float:
+    """Nothing is earned with what is late, and all with what is not: a service that is paid by the request."""
+    return late if late > LATE_MIN else 0.0

@@ -1,26 +1,19 @@
 """How far the nodes that are held go: each is put to prefill or to decode, and each pool is served to some share of its need.
 
-Types differ in what they are comparatively good at. If they stand in the order of how much more of the prefill need than of the decode need one
-covers, a good split gives the first ones to prefill and the rest to decode; so there are only as many splits to look at as there are nodes. Two of
-them matter:
-
-- the one that *loses* least, over both pools, says what the nodes are worth;
-- the one that serves the pool that is worse off best (a request needs both) says how to use them. If nothing is lost, this one too loses nothing.
-
-A further node can be put into any such split on its own side of the cut, and makes neither pool worse: what is lost never rises with what is held.
+A request needs both pools, so what is served in time is what the pool that is worse off serves, and nodes are split so that this is most. Types
+differ in what they are comparatively good at. If they stand in the order of how much more of the prefill need than of the decode need one covers, a
+good split gives the first ones to prefill and the rest to decode; so there are only as many splits to look at as there are nodes. A further node can
+be put into any such split on its own side of the cut, and makes neither pool worse: what is lost never rises with what is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import msgspec
 
-from laissez.tenants.dynamo.credits import LATE_MIN, penalty
+from laissez.tenants.dynamo.credits import LATE_MIN, Credits
 from laissez.tenants.dynamo.planner import Plan
-
-POOLS: Final = 2
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -36,7 +29,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """How some nodes serve: the shares that are late and what that loses; the share beyond need; and how many of each type prefill at best."""
+    """How some nodes serve: the shares that are late and what that loses; the share beyond need; and how many of each type prefill."""
 
     prefill_late: float
     decode_late: float
@@ -52,10 +45,17 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     def closed_by(self, step: Step) -> float:
         """What a node with this step is worth on the way to the objective.
 
-        Far from it, a single node hardly lessens the penalty, yet without it the objective is not reached: each node on the way has its
-        share of what all of them together gain. It counts in the pool where that is more.
+        A single node often helps nothing, where the other pool would have to grow as well; yet without it the objective is not reached. So each
+        node on the way has its share of what all of them together gain: one over how many such nodes are missing.
         """
-        return max(_share(self.prefill_late, step.prefill), _share(self.decode_late, step.decode))
+        prefills, decodes = _missing(self.prefill_late, step.prefill), _missing(self.decode_late, step.decode)
+        missing = prefills + decodes
+        if missing <= 0:
+            return 0.0
+        if missing == float("inf"):  # it can do one of the two only: its part of what that pool lacks
+            late, covered = (self.decode_late, step.decode) if prefills == missing else (self.prefill_late, step.prefill)
+            return self.lost * min(1.0, covered / (self.prefill_late + self.decode_late)) if late > 0 else 0.0
+        return self.lost * min(1.0, 1 / missing)
 
 
 def step_of(plan: Plan, tree: str, gpus: int) -> Step:
@@ -64,20 +64,18 @@ def step_of(plan: Plan, tree: str, gpus: int) -> Step:
     return Step(_covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus, _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus)
 
 
-def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool]) -> Standing:
+def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool], credits: Credits) -> Standing:
     """How `counts` nodes of each type serve; a pool that is not `wanted` is served as it is."""
     order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
     base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
-    least, late, best, prefills = float("inf"), (1.0, 1.0), (-1.0, 0.0), 0
+    best, prefills = (-1.0, 0.0, 0.0, 0.0), 0
     for moved, (prefill, decode) in enumerate(_splits([counts[at] for at in order], [steps[at] for at in order], base)):
-        lates = _late(prefill), _late(decode)
-        lost = (penalty(lates[0]) + penalty(lates[1])) / POOLS
-        if lost < least:
-            least, late = lost, lates
-        if (min(prefill, decode), prefill + decode) > best:
-            best, prefills = (min(prefill, decode), prefill + decode), moved
-    spare = max(0.0, 1 - 1 / best[0]) if least <= 0 else 0.0
-    return Standing(late[0], late[1], least, spare, _taken(counts, order, prefills))
+        found = (min(prefill, decode), prefill + decode, prefill, decode)
+        if found > best:
+            best, prefills = found, moved
+    served, _, prefill, decode = best
+    late = _late(served)
+    return Standing(_late(prefill), _late(decode), credits(late), 0.0 if late else max(0.0, 1 - 1 / served), _taken(counts, order, prefills))
 
 
 def _splits(counts: Sequence[int], steps: Sequence[Step], base: tuple[float, float]) -> Iterator[tuple[float, float]]:
@@ -111,5 +109,8 @@ def _late(served: float) -> float:
     return 1 - served if served < 1 - LATE_MIN else 0.0
 
 
-def _share(late: float, covered: float) -> float:
-    return penalty(late) / POOLS * min(1.0, covered / late) if late > 0 else 0.0
+def _missing(late: float, covered: float) -> float:
+    """How many such nodes a pool lacks."""
+    if late <= 0:
+        return 0.0
+    return late / covered if covered > 0 else float("inf")

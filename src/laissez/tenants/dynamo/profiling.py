@@ -13,8 +13,10 @@ from laissez.tenants.dynamo.credits import LATE_MIN
 from laissez.tenants.dynamo.errors import above_zero, from_zero
 from laissez.tenants.dynamo.planner import Observation
 from laissez.tenants.dynamo.serving import Serving
+from laissez.tenants.holding import Holding
 from laissez.tenants.hooks import HOLD_S, Application, Leaves
 from laissez.tenants.paths import without
+from laissez.tenants.view import TenantView
 
 COLD_START_S: Final = 60.0  # ServerlessLLM (Fu et al., OSDI 2024) loads 30B in 34 s and 70B in 84 s
 
@@ -25,7 +27,10 @@ class DynamoProfile(Application):
     def __init__(self, serving: Serving, *, cold_start_s: float = COLD_START_S, hold_s: float = HOLD_S) -> None:
         self.serving = serving
         self._cold_start_s = from_zero("cold_start_s", cold_start_s)
-        self._hold_s = above_zero("hold_s", hold_s)
+        self.holding = Holding(above_zero("hold_s", hold_s))
+
+    def see(self, view: TenantView) -> None:
+        self.holding.see(view)
 
     def observe(self, seen: Observation, held: Leaves) -> None:
         """An interval is over, during which `held` served."""
@@ -42,12 +47,11 @@ class DynamoProfile(Application):
         return max(before.gap - after.gap, before.closed_by(self.serving.step(node, rest)))
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
-        """Whether as much is lost without it."""
-        rest = without(held, node) if node in held else held
-        return self.serving.standing(rest).lost <= self.serving.standing((*rest, node)).lost + LATE_MIN
+        """Whether nothing is lost without it."""
+        return self.marginal_utility(node, held, now) <= LATE_MIN
 
     def cold_start_s(self, node: str) -> float:
         return self._cold_start_s
 
     def expected_hold_s(self, now: int) -> float:
-        return self._hold_s
+        return self.holding.expected_s()

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from laissez.tenants.dynamo import fleet
-from laissez.tenants.dynamo.credits import LATE_MIN
+from laissez.tenants.dynamo.credits import LATE_MIN, Credits, service_credits
 from laissez.tenants.dynamo.errors import SettingError, above_zero, from_zero
 from laissez.tenants.dynamo.planner import Corrections, Observation, Plan, Sla, corrected, planned
 from laissez.tenants.dynamo.pools import Standing, Step, stand, step_of
@@ -53,6 +53,7 @@ class Serving:
         min_endpoint: int = 1,
         headroom: float = 1.0,
         correct: bool = True,
+        credits: Credits = service_credits,
     ) -> None:
         if not profiles:
             raise SettingError("expected a profile for at least one type of hardware, found none")
@@ -63,6 +64,7 @@ class Serving:
         self._min_endpoint, self._headroom, self._correct = int(from_zero("min_endpoint", min_endpoint)), above_zero("headroom", headroom), correct
         self._rate, self._isl, self._osl = predictor(), predictor(), predictor()
         self.corrections = Corrections()
+        self.credits = credits
         self._last = 0.0  # a trend that falls is followed only as far as it was seen to: giving up too much costs a cold start
         self._counted: dict[Leaves, tuple[int, ...]] = {}
         self._adopt()
@@ -101,7 +103,7 @@ class Serving:
         if found is None:
             if len(self._standings) >= REMEMBERED_MAX:
                 self._standings.clear()
-            found = self._standings[counts] = stand(counts, list(self.steps.values()), self._wanted)
+            found = self._standings[counts] = stand(counts, list(self.steps.values()), self._wanted, self.credits)
         return found
 
     def _useful(self, held: Leaves) -> tuple[int, ...]:
@@ -152,7 +154,7 @@ class Serving:
         sizes = [profile.gpus for profile in self.profiles.values()]
         steps = [Step(step.prefill * gpus, step.decode * gpus) for step, gpus in zip(self.steps.values(), sizes, strict=True)]
         able = [each if step.prefill + step.decode > 0 else [] for each, step in zip(whole, steps, strict=True)]
-        cut = stand([len(each) for each in able], steps, self._wanted).prefills
+        cut = stand([len(each) for each in able], steps, self._wanted, self.credits).prefills
         prefill = tuple(engine for each, count in zip(able, cut, strict=True) for engine in each[:count])
         return Roles(prefill, tuple(engine for each, count in zip(able, cut, strict=True) for engine in each[count:]))
 
