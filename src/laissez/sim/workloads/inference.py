@@ -1,14 +1,16 @@
 """Inference services: load that comes in windows of 200 s, as the Azure traces of 2023 do, and objectives from Dynamo's documentation.
 
-The figures come from the traces themselves (Patel et al., Splitwise, ISCA 2024): `conv`, conversations, 5.53 requests/s with 1155 and 211 tokens in the mean, 200 s windows from 4.07
-over 5.47 to 7.78 requests/s; `code`, completions, 2.57 requests/s with 2048 and 28 tokens, windows from 0.16 over 2.76 to 4.66. One such stream keeps less than an
-engine busy, so a service is many of them: windows rise and fall together, as hours of the day do, while the bursts within a window are each stream's own.
+The figures are those of the traces (Patel et al., Splitwise, ISCA 2024). `conv`, conversations: 5.53 requests/s with 1155 and 211 tokens in the mean,
+windows of 200 s from 4.07 over 5.47 to 7.78 requests/s. `code`, completions: 2.57 requests/s with 2048 and 28 tokens, windows from 0.16 over 2.76 to
+4.66. One such stream keeps less than an engine busy, so a service is many of them: windows rise and fall together, as hours of the day do, while the
+bursts within a window are each stream's own.
+
+A service is worth the same for every request served in time, so that what it bids for is what its performance counts.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from random import Random
 from typing import ClassVar, Final
@@ -19,13 +21,12 @@ from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.tenants.dynamo import Dynamo, Serving, Sla, built_in
-from laissez.tenants.dynamo.credits import in_proportion, service_credits
+from laissez.tenants.dynamo.credits import in_proportion
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
 from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
-CREDITS = service_credits if os.environ.get("CR") == "sla" else in_proportion
 BIN_S: Final = 10
 WINDOW_S: Final = 200
 MODEL: Final = "llama-3.1-8b"
@@ -67,7 +68,7 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         table = scenario.inference
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
         profiles = {tree: built_in(MODEL, 1)[tree] for tree in self.scopes}
-        serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=CREDITS)
+        serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=in_proportion)
         app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
         return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.spec import Planners, Spec
@@ -16,11 +16,9 @@ from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor import Job, Sailor, Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
-EPOCHS = 20
-import os
-
-URGENCY_MAX = float(os.environ.get("UM", "1"))
-NODES_MAX_TIMES = 2.0  # of what it needs: a job that fell behind can catch up
+EPOCHS: Final = 20
+URGENCY_MAX: Final = 1.0  # every part of the work counts the same in the end, so being behind is no reason to pay more for it
+NODES_MAX_TIMES: Final = 2.0  # of what it needs: a job that fell behind can catch up
 
 
 class TrainingSpec(Spec, frozen=True, kw_only=True):

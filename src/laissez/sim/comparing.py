@@ -1,0 +1,152 @@
+"""Many runs: one scenario, several clouds, many seeds, on all cores.
+
+A job is one seed with all its clouds, so that its tenants are drawn, and run alone, only once. What comes of a job depends on nothing but the scenario
+and the seed, and the results are put in order at the end: one worker or twenty, the answer is the same to the byte.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.sim.results import RunResult
+from laissez.sim.running import Setting
+from laissez.sim.scenario import Scenario
+from laissez.sim.simulation import CLOUDS
+from laissez.sim.workloads.spec import Planners
+
+Job: TypeAlias = "Future[list[RunResult]]"
+
+
+class ComparisonError(Exception):
+    """What was asked for cannot be compared."""
+
+
+class RunFailed(Exception):
+    """A run ended with an error; the message names its seed and its cloud."""
+
+
+def compare(
+    scenario: Scenario,
+    clouds: Sequence[str],
+    seeds: Sequence[int],
+    workers: int | None = None,
+    keep_course: bool = False,
+    on_run: Callable[[RunResult], None] = lambda run: None,
+) -> list[RunResult]:
+    """All runs, by seed and then by cloud, each in the order given. `on_run` is told of each as soon as it is done."""
+    runs = {}
+    for run in as_they_finish(scenario, clouds, seeds, workers, keep_course):
+        runs[run.seed, run.cloud] = run
+        on_run(run)
+    return [runs[seed, cloud] for seed in seeds for cloud in clouds]
+
+
+def as_they_finish(
+    scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int], workers: int | None = None, keep_course: bool = False
+) -> Iterator[RunResult]:
+    """All runs in the order in which they happen to be done. Leaving the loop early ends the workers.
+
+    `workers` are as many as there are cores unless given; one means this process itself. Leases and prices over time are left out unless `keep_course`.
+    """
+    _check("clouds", clouds)
+    _check("seeds", seeds)
+    if unknown := [cloud for cloud in clouds if cloud not in CLOUDS]:
+        raise ComparisonError(f"expected clouds from {', '.join(CLOUDS)}, found {unknown[0]!r}")
+    workers = min(workers or cores(), len(seeds))
+    if workers == 1:
+        planners = Planners()
+        for seed in seeds:
+            yield from _runs(scenario, seed, clouds, keep_course, planners)
+        return
+    with _pool(workers) as pool:
+        jobs = {pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed for seed in seeds}
+        for job in as_completed(jobs):
+            yield from _outcome(job, jobs)
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _check(what: str, given: Sequence[object]) -> None:
+    if not given:
+        raise ComparisonError(f"expected one or more {what}, found none")
+    for place, one in enumerate(given):
+        if one in given[:place]:
+            raise ComparisonError(f"expected {what} that differ, found {one!r} twice")
+
+
+def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool, planners: Planners) -> Iterator[RunResult]:
+    with _named(seed, "the tenants alone"):
+        setting = Setting(scenario, seed, planners)
+        assert setting.alone, "a population has tenants"
+    for cloud in clouds:
+        with _named(seed, f"cloud {cloud}"):
+            run = setting.run(cloud)
+        yield run if keep_course else msgspec.structs.replace(run, prices=(), leases=())
+
+
+@contextmanager
+def _named(seed: int, what: str) -> Iterator[None]:
+    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole traceback is never far away."""
+    try:
+        yield
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise RunFailed(f"seed {seed}, {what}: {why} ({os.path.basename(place.filename)}, line {place.lineno})") from error
+
+
+# -- workers
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes. Whatever ends the block early ends them at once: a simulation under way has nothing to put in order."""
+    before = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            if process not in before:
+                process.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+_planners: list[Planners] = []  # in a worker process: its own, for all its jobs
+
+
+def _begin() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent alone ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _planners.append(Planners())
+
+
+def _job(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
+    return list(_runs(scenario, seed, clouds, keep_course, _planners[0]))
+
+
+def _outcome(job: Job, jobs: dict[Job, int]) -> list[RunResult]:
+    try:
+        return job.result()
+    except BrokenProcessPool:
+        pending = [str(seed) for other, seed in jobs.items() if other is job or not other.done() or other.exception() is not None]
+        raise RunFailed(
+            f"a worker process died with seeds {', '.join(pending)} not done: out of memory, perhaps, and fewer workers would do;"
+            ' in a script of your own, call this below `if __name__ == "__main__":`'
+        ) from None
