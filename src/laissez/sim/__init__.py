@@ -4,8 +4,10 @@ Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`
 (`results`). What a tenant wants and bids is in `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
 
+from laissez.sim.errors import ScenarioError
+from laissez.sim.reading import read_scenario, write_scenario
 from laissez.sim.results import PricePoint, RunResult, TenantResult
 from laissez.sim.running import Setting, run
 from laissez.sim.scenario import Scenario
 
-__all__ = ["PricePoint", "RunResult", "Scenario", "Setting", "TenantResult", "run"]
+__all__ = ["PricePoint", "RunResult", "Scenario", "ScenarioError", "Setting", "TenantResult", "read_scenario", "run", "write_scenario"]

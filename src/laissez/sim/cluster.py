@@ -22,14 +22,11 @@ class Cluster(msgspec.Struct, frozen=True):
     prices: Mapping[str, int]
     floors: Mapping[str, int]
     gpus_per_host: int = 8
+    leaf_words: int = len(LEVELS)
 
     @property
     def gpus(self) -> int:
         return len(self.topology.leaves)
-
-    @property
-    def leaf_words(self) -> int:
-        return len(LEVELS)
 
     def share(self, tree: str) -> float:
         return self.topology.leaf_count(tree) / self.gpus

@@ -6,6 +6,7 @@ import msgspec
 
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.sim.clouds.cloud import Lease
+from laissez.sim.standing import STANDING
 from laissez.tenants.units import HOUR_US, MICRO
 
 
@@ -13,7 +14,7 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     """GPU-hours by what they were good for; `retention` is performance over `alone`, what the tenant achieves with the cluster to itself."""
 
     tenant: str
-    kind: str
+    kind: str  # `inference`, `training`, `batch`; or `standing`: in the market that the run started from, of no known performance
     start_s: float
     end_s: float  # when it was done, or its time was over
     performance: float
@@ -61,8 +62,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retention(self) -> float:
-        """The mean over tenants."""
-        return sum(one.retention for one in self.tenants) / len(self.tenants)
+        """The mean over tenants; standing ones have nothing to retain. Of nobody, all was retained."""
+        retained = [one.retention for one in self.tenants if one.kind != STANDING]
+        return sum(retained) / len(retained) if retained else 1.0
 
     @property
     def utilisation(self) -> float:

@@ -10,6 +10,7 @@ from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
 from laissez.sim.scenario import Scenario
 from laissez.sim.simulation import Simulation, alone
+from laissez.sim.standing import STANDING
 from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import Population, draw
 from laissez.sim.workloads.spec import Planners
@@ -43,7 +44,7 @@ class Setting:
         return self._result(cloud, simulation, prices)
 
     def _result(self, cloud: str, simulation: Simulation, prices: list[PricePoint]) -> RunResult:
-        leases = simulation.cloud.leases()
+        leases, fees = simulation.cloud.leases(), simulation.cloud.fees()
         mine: dict[str, list[Lease]] = defaultdict(list)
         for lease in leases:
             mine[lease.tenant].append(lease)
@@ -56,11 +57,11 @@ class Setting:
             gpus=gpus,
             hours=span_h,
             demand=self.population.demand,
-            tenants=tuple(_tenant(one, mine[one.name], self.alone[one.name]) for one in simulation.tenants),
+            tenants=tuple(_tenant(one, mine[one.name], fees.get(one.name, 0), self.alone.get(one.name, 0.0)) for one in simulation.tenants),
             prices=tuple(prices),
             leases=tuple(leases),
             requests=simulation.cloud.requests,
-            revenue=dollars(sum(lease.charge for lease in leases)),
+            revenue=dollars(sum(lease.charge for lease in leases) + sum(fees.values())),
             idle_hours=gpus * span_h - leased,
         )
 
@@ -70,9 +71,9 @@ def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:
     return Setting(scenario, seed).run(cloud)
 
 
-def _tenant(tenant: Tenant, leases: list[Lease], achieved_alone: float) -> TenantResult:
+def _tenant(tenant: Tenant, leases: list[Lease], fees: int, achieved_alone: float) -> TenantResult:
     usage, performance = tenant.world.usage, tenant.world.performance()
-    cost = dollars(sum(lease.charge for lease in leases))
+    cost = dollars(sum(lease.charge for lease in leases) + fees)
     return TenantResult(
         tenant=tenant.name,
         kind=tenant.kind,
@@ -82,7 +83,7 @@ def _tenant(tenant: Tenant, leases: list[Lease], achieved_alone: float) -> Tenan
         alone=achieved_alone,
         retention=performance / achieved_alone if achieved_alone else 1.0,
         cost=cost,
-        performance_per_cost=performance / cost if cost else None,
+        performance_per_cost=performance / cost if cost and tenant.kind != STANDING else None,
         useful_hours=hours(usage.useful),
         reconfiguring_hours=hours(usage.reconfiguring),
         lost_hours=hours(usage.lost),

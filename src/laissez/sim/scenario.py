@@ -1,93 +1,243 @@
 """A scenario: the cluster, the prices, and what kinds of tenants come. All that a run depends on, beside the cloud and the seed.
 
-Ranges are drawn from evenly. The defaults are those of the retention experiment.
+Ranges, [low, high], are drawn from evenly. The defaults are those of the retention experiment. `docs/scenario.toml` shows every field in a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
 
-Positive: TypeAlias = Annotated[float, Meta(gt=0)]
-Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
-Range: TypeAlias = tuple[Positive, Positive]
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
+from laissez.sim.fields import (
+    LARGEST,
+    Count,
+    FilePath,
+    Hours,
+    HoursRange,
+    NotNegative,
+    Pace,
+    Positive,
+    Price,
+    Range,
+    Share,
+    SizeRange,
+    Table,
+    Text,
+    Texts,
+    shown,
+)
+from laissez.tenants.dynamo import built_in
+from laissez.tenants.parabricks.runtime import RUN_TIMES
+from laissez.tenants.sailor.builtin import COMPACT
+from laissez.tenants.units import HOUR_S
 
-
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file."""
+KINDS: Final = ("inference", "training", "batch")
+INFERENCE_MODEL: Final = "llama-3.1-8b"  # what every inference service serves, on engines of one GPU
+COLD_STARTS: Final = 2  # that the work of a job leaves time for: the first, and one change
 
 
 class ClusterTable(Table, frozen=True, kw_only=True):
     """Either `gpus`, counts by type, or `shares` of types, and then `demand` of the scenario says how many there are in all."""
 
-    gpus: Mapping[str, Count] | None = None
-    shares: Mapping[str, Positive] = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})
-    gpus_per_host: Count = 8
+    place: ClassVar[str] = "cluster"
+
+    gpus: Mapping[str, Count] | None = None  # by type
+    shares: Mapping[str, Positive] = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})  # parts by type; only their ratio counts
+    gpus_per_host: Count = 8  # one NVLink domain
 
 
 class PricesTable(Table, frozen=True, kw_only=True):
     """Dollars per GPU-hour on demand; the market's floors are `floor` of them. (AWS p5 and p4de, US regions, August 2026.)"""
 
-    h100: Positive = 6.88
-    a100: Positive = 3.43
-    floor: Share = 0.70
+    place: ClassVar[str] = "prices"
+
+    h100: Price = 6.88  # dollars per GPU-hour
+    a100: Price = 3.43  # the same, for the part with 80 GB
+    floor: Share = 0.70  # of the price on demand: break-even at a utilisation of 70 %
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that have a price."""
+        return tuple(name for name in self.__struct_fields__ if name != "floor")
 
 
 class TenantsTable(Table, frozen=True, kw_only=True):
     """`mix` are the parts of each kind; they come within the first `arrivals_hours`. `value` is what going from performance 0 to 1 is worth."""
 
-    count: Count = 24
-    mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(("inference", "training", "batch"), 1.0))
-    arrivals_hours: Annotated[float, Meta(ge=0)] = 0.75
-    value: Positive = 400.0
-    decide_seconds: Positive = 30.0
-    moves_max: Annotated[int, Meta(ge=0)] = 1
+    place: ClassVar[str] = "tenants"
+
+    count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only where some are there already
+    mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))  # parts by kind; only their ratio counts
+    arrivals_hours: NotNegative = 0.75
+    value: Positive = 400.0  # dollars
+    decide_seconds: Pace = 30.0  # between two decisions of a job; an inference service decides with each plan
+    moves_max: Annotated[int, Meta(ge=0, le=LARGEST)] = 1  # at once, per tenant
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        for kind in self.mix:
+            if kind not in KINDS:
+                yield f"mix.{kind}", f"expected one of {', '.join(KINDS)}, found {shown(kind)}"
 
 
 class InferenceTable(Table, frozen=True, kw_only=True):
     """`engines` are how many GPUs the mean load needs, `hours` how long the service runs."""
 
+    place: ClassVar[str] = "inference"
+
     engines: Range = (2.0, 8.0)
-    hours: Range = (1.5, 2.5)
-    plan_seconds: Positive = 20.0
-    hold_plan_seconds: Annotated[float, Meta(ge=0)] = 300.0
-    cold_seconds: Positive = 60.0
-    headroom: Positive = 1.1
-    trace: str | None = None
+    hours: HoursRange = (1.5, 2.5)
+    plan_seconds: Pace = 20.0  # between two looks of the planner at the load
+    hold_plan_seconds: NotNegative = 300.0  # for so long a plan is not shrunk
+    cold_seconds: Positive = 60.0  # until an engine serves
+    headroom: Positive = 1.1  # times the predicted load that is planned for
+    trace: FilePath | None = None  # a file of requests; None: drawn
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        shortest_s = self.hours[0] * HOUR_S
+        for field in ("cold_seconds", "plan_seconds"):
+            if getattr(self, field) >= shortest_s:
+                yield field, f"expected less than the shortest of inference.hours, {shortest_s:g} s, found {getattr(self, field):g}"
+        if self.trace is not None and not Path(self.trace).is_file():
+            yield "trace", f"expected a file that is there, found {shown(self.trace)}"
 
 
 class JobTable(Table, frozen=True, kw_only=True):
     """`gpus` are how many GPUs the work needs, evenly done, to be done in `hours`."""
 
     gpus: Range = (2.0, 8.0)
-    hours: Range = (1.5, 2.5)
-    cold_seconds: Range
-    checkpoint_seconds: Range
+    hours: HoursRange = (1.5, 2.5)  # until the deadline
+    cold_seconds: Range  # to start, and to take in or give up GPUs
+    checkpoint_seconds: Range  # of work between two checkpoints
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        bound_s = self.hours[0] * HOUR_S / COLD_STARTS
+        if self.cold_seconds[1] >= bound_s:
+            yield "cold_seconds", f"expected less than half of the shortest of {self.place}.hours, {bound_s:g} s, found {self.cold_seconds[1]:g}"
 
 
 class TrainingTable(JobTable, frozen=True, kw_only=True):
+    place: ClassVar[str] = "training"
+
     cold_seconds: Range = (60.0, 240.0)
     checkpoint_seconds: Range = (300.0, 900.0)
-    models: tuple[str, ...] = ("OPT-350", "GPT-Neo-2.7")
+    models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        yield from super().impossible()
+        for model in self.models:
+            if model not in COMPACT:
+                yield "models", f"expected models of {', '.join(COMPACT)}, found {shown(model)}"
 
 
 class BatchTable(JobTable, frozen=True, kw_only=True):
+    place: ClassVar[str] = "batch"
+
     cold_seconds: Range = (240.0, 720.0)
     checkpoint_seconds: Range = (600.0, 1200.0)
-    sample_size: Range = (0.1, 0.4)
+    sample_size: SizeRange = (0.1, 0.4)  # 1 is a human genome read 50 times over
+
+
+class Band(Table, frozen=True, kw_only=True):
+    """Prices move by at most this `share` of themselves in so many seconds."""
+
+    share: Annotated[float, Meta(ge=0, le=1000)]  # a band a thousand times its anchor is none
+    seconds: Positive
+
+
+class MarketTable(Table, frozen=True, kw_only=True):
+    """The market's controls, the same for every tree; what is not given stays as the market has it."""
+
+    place: ClassVar[str] = "market"
+
+    rise: Band | None = None  # of bids
+    fall: Band | None = None  # of floors
+    hold_seconds: NotNegative | None = None  # for so long a lease cannot be taken away by price
+    flash_seconds: NotNegative | None = None  # an order cancelled sooner is charged for so long
+
+    @property
+    def sets_any(self) -> bool:
+        return any(getattr(self, field) is not None for field in ("rise", "fall", "hold_seconds", "flash_seconds"))
+
+
+class FloorTable(Table, frozen=True, kw_only=True):
+    node: Text
+    price: Annotated[float, Meta(ge=0, le=10_000)]  # dollars per GPU-hour; no price of the market is higher
+
+
+class ControlsTable(MarketTable, frozen=True, kw_only=True):
+    place: ClassVar[str] = ""
+
+    node: Text
+
+
+class ActionTable(Table, frozen=True, kw_only=True):
+    """One thing that the operator does, `at_minutes` after the beginning. Floors and controls are the market's alone."""
+
+    at_minutes: NotNegative
+    floor: FloorTable | None = None
+    controls: ControlsTable | None = None
+    offline: Text | None = None  # a node: all leaves below it
+    online: Text | None = None
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        fields = ("floor", "controls", "offline", "online")
+        given = [field for field in fields if getattr(self, field) is not None]
+        if len(given) != 1:
+            yield "at_minutes", f"expected one of {', '.join(fields)} beside it, found {' and '.join(given) or 'none'}"
+
+
+class FailuresTable(Table, frozen=True, kw_only=True):
+    """Hosts fail after `mtbf_hours` in the mean and are repaired after `repair_hours` in the mean, both exponentially distributed."""
+
+    place: ClassVar[str] = "failures"
+
+    mtbf_hours: Positive
+    repair_hours: Positive = 1.0
 
 
 class Scenario(Table, frozen=True, kw_only=True):
-    name: str = "scenario"
-    hours: Positive = 3.0
-    demand: Positive | None = None
+    name: Text = "scenario"
+    hours: Hours = 3.0  # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
+    demand: Positive | None = None  # the most that all need at once, over the GPUs that there are
+    start: FilePath | None = None  # a snapshot of a market to begin from, with its cluster
+    maps: FilePath | None = None  # InfraMaps, for the market alone
+    maps_seconds: Pace = 10.0  # between two decisions of the maps
+    actions: tuple[ActionTable, ...] = ()
+    failures: FailuresTable | None = None  # None: nothing fails
+    market: MarketTable = MarketTable()
     cluster: ClusterTable = ClusterTable()
     prices: PricesTable = PricesTable()
     tenants: TenantsTable = TenantsTable()
     inference: InferenceTable = InferenceTable()
     training: TrainingTable = TrainingTable()
     batch: BatchTable = BatchTable()
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        if self.start is not None:
+            return  # it brings its own cluster
+        if not self.tenants.count:
+            yield "tenants.count", "expected an integer from 1 on where nobody is there before them (no start), found 0"
+        if (self.demand is None) == (self.cluster.gpus is None):
+            yield "demand", f"expected either this or cluster.gpus, found {'neither' if self.demand is None else 'both'}"
+        field, types = ("gpus", self.cluster.gpus) if self.cluster.gpus is not None else ("shares", self.cluster.shares)
+        for name in types:
+            if name not in self.prices.types:
+                yield f"cluster.{field}.{name}", f"expected a type that has a price ({', '.join(self.prices.types)}), found {shown(name)}"
+                continue
+            for kind in self.tenants.mix:
+                if name not in self._profiled(kind):
+                    yield f"cluster.{field}.{name}", f"expected a type that {kind} tenants have a profile for, found {shown(name)}"
+
+    def _profiled(self, kind: str) -> frozenset[str]:
+        """The types on which it is known how fast tenants of that kind are."""
+        match kind:
+            case "inference":
+                return frozenset(built_in(INFERENCE_MODEL, 1))
+            case "training":
+                return frozenset.intersection(*(frozenset(COMPACT[model].work_ms) for model in self.training.models))
+            case _:
+                return frozenset(RUN_TIMES)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from typing import Final
 
+import msgspec
+
+from laissez.sim import failures, operating
 from laissez.sim.chance import stream
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster
-from laissez.sim.kernel import Kernel
+from laissez.sim.kernel import Action, Kernel
+from laissez.sim.outages import Outages
 from laissez.sim.scenario import Scenario
+from laissez.sim.standing import Standing
 from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.sailor import Site
-from laissez.tenants.units import SECOND_US
+from laissez.tenants.units import HOUR_US, SECOND_US
 
 CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {"market": MarketCloud, "fcfs": Fcfs, "fcfs-p": FcfsPreemptive}
 
@@ -28,8 +34,32 @@ class Simulation:
         self.scenario, self.population, self.planners = scenario, population, planners
         self.kernel = Kernel()
         self.cloud = CLOUDS[cloud](population.cluster, self.kernel, stream(seed, "cloud"))
-        self.tenants = [self._tenant(spec) for spec in population.specs]
-        self.until = max(spec.due for spec in population.specs) + 1
+        self.until = self._until()
+        self.standing = [Standing(self.kernel, self.cloud, name, self.until) for name in population.start.tenants] if population.start else []
+        self._begins = self._happens(seed)
+        self.tenants = [*self.standing, *(self._tenant(spec) for spec in population.specs)]
+
+    def _until(self) -> int:
+        """When the last has left; where some never do, after the hours of the scenario at the earliest."""
+        last = max((spec.due for spec in self.population.specs), default=0) + 1
+        return last if self.population.start is None else max(last, round(self.scenario.hours * HOUR_US))
+
+    def _happens(self, seed: int) -> list[Action]:
+        """Put down what happens to the cluster in the run; say what is to be done when it begins."""
+        scenario, cloud, topology = self.scenario, self.cloud, self.population.cluster.topology
+        outages = Outages(cloud, self.population.start.offline if self.population.start else (), operating.OPERATOR)
+        operating.schedule(scenario.actions, self.kernel, cloud, outages)
+        if scenario.failures is not None:
+            failures.schedule(scenario.failures, seed, topology, self.kernel, outages)
+        if not isinstance(cloud, MarketCloud):
+            return []
+        begins: list[Action] = []
+        if scenario.market.sets_any:
+            begins += [partial(cloud.operate, operating.set_controls(tree, scenario.market)) for tree in topology.roots]
+        if scenario.maps is not None:
+            operator = operating.read_operator(scenario.maps)
+            begins.append(operating.Maps(operator, round(scenario.maps_seconds * SECOND_US), self.kernel, cloud, outages).turn)
+        return begins
 
     def _tenant(self, spec: Spec) -> Tenant:
         world = spec.make(self.scenario, Site(self.population.cluster.leaf_words, self.population.cluster.gpus_per_host), self.planners)
@@ -40,12 +70,21 @@ class Simulation:
         return tenant
 
     def run(self) -> None:
+        for one in self.standing:
+            one.arrive()
+        if self.population.start is not None:
+            self.cloud.start_from(self.population.start)
         self.cloud.begin()
+        for begin in self._begins:
+            begin()
         self.kernel.run(self.until)
+        for one in self.standing:
+            one.world.advance(self.kernel.now)
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:
-    """The performance of one tenant that has the cluster to itself."""
-    simulation = Simulation(scenario, Population((spec,), population.cluster, 0.0), "fcfs", 0, planners)
+    """The performance of one tenant that has the cluster to itself, and nothing happens to it."""
+    quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None)
+    simulation = Simulation(quiet, Population((spec,), population.cluster, 0.0), "fcfs", 0, planners)
     simulation.run()
     return simulation.tenants[0].world.performance()

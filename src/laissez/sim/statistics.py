@@ -1,6 +1,6 @@
 """What many runs say together: means with intervals over seeds, and how the tenants are spread.
 
-An interval is a 95 % percentile bootstrap: the seeds are drawn again 10,000 times, with replacement, and 95 % of the means that come of it lie within.
+An interval is a 95 % percentile bootstrap: the seeds are drawn again 10,000 times, with replacement, and 95 % of the means then found lie in it.
 Two clouds that ran under the same seeds had the same tenants, so they are compared seed by seed, which is far sharper than to compare two means.
 """
 

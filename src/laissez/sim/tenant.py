@@ -37,11 +37,14 @@ class Tenant:
         self._later(0)
         self.kernel.at(self.due, self._leave)
 
-    def gained(self, leaf: str) -> None:
+    def gained(self, leaf: str, since: int) -> None:
+        self.world.usage.reconfiguring += self.kernel.now - since
         self.world.gain(leaf, self.kernel.now)
         self._later(REACTION_US)
 
-    def lost(self, leaf: str, own_will: bool) -> None:
+    def lost(self, leaf: str, since: int, own_will: bool) -> None:
+        if leaf not in self.world.nodes:  # it was on its way
+            self.world.usage.reconfiguring += self.kernel.now - since
         self.revocations += not own_will
         self.world.lose(leaf, self.kernel.now, own_will)
         if not self.gone:

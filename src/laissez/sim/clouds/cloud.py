@@ -15,7 +15,9 @@ import msgspec
 
 from laissez.market.commands import TenantCommand
 from laissez.sim.cluster import Cluster
+from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Kernel
+from laissez.sim.start import Start
 from laissez.tenants import Application, EconAdapter, TenantView
 
 HANDOFF_US: Final = (10_000, 100_000)  # from one owner to the next: fencing and reattaching take 10 to 100 ms
@@ -35,10 +37,10 @@ class Customer(Protocol):
     def app(self) -> Application:
         """What it runs: only an omniscient cloud looks."""
 
-    def gained(self, leaf: str) -> None:
-        """The leaf can be used from now on."""
+    def gained(self, leaf: str, since: int) -> None:
+        """The leaf, which is the tenant's since a moment ago, can be used from now on."""
 
-    def lost(self, leaf: str, own_will: bool) -> None:
+    def lost(self, leaf: str, since: int, own_will: bool) -> None:
         """The leaf is gone; `own_will` says that the tenant gave it up itself."""
 
 
@@ -98,6 +100,14 @@ class Cloud(ABC):
         """Before the first tenant comes."""
         return None
 
+    def start_from(self, start: Start) -> None:
+        """Before it begins: what the market of `start` has is held and asked for here too. Its tenants have joined."""
+        raise ScenarioError(f"start: expected a cloud that can start from a market, found {self.name}")
+
+    def fees(self) -> dict[str, int]:
+        """What each tenant owes beside its leases, in the unit of charges."""
+        return {}
+
     @abstractmethod
     def charged(self) -> dict[str, list[int]]:
         """What each leased GPU costs now, by type, in micro-dollars per hour."""
@@ -113,10 +123,15 @@ class Cloud(ABC):
 
         def deliver() -> None:
             if self._owners.get(leaf) == grant:
-                self.customers[tenant].gained(leaf)
+                self.customers[tenant].gained(leaf, grant[1])
 
         self.kernel.at(self.kernel.now + self.chance.randint(*HANDOFF_US), deliver)
 
+    def _resumed(self, tenant: str, leaf: str) -> None:
+        """`leaf` is its tenant's from the beginning, and in use."""
+        self._owners[leaf] = (tenant, self.kernel.now)
+        self.customers[tenant].gained(leaf, self.kernel.now)
+
     def _taken(self, leaf: str, own_will: bool) -> None:
-        tenant, _ = self._owners.pop(leaf)
-        self.customers[tenant].lost(leaf, own_will)
+        tenant, since = self._owners.pop(leaf)
+        self.customers[tenant].lost(leaf, since, own_will)

@@ -18,6 +18,7 @@ from laissez.market.money import split_charge
 from laissez.sim.clouds.cloud import Cloud, Lease
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
+from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import ancestors, is_below, tree_of
 
@@ -45,6 +46,15 @@ class Fcfs(Cloud):
         for leaf in cluster.topology.leaves:
             self._put_back(leaf)
 
+    def start_from(self, start: Start) -> None:
+        """Who held something holds it, at the list price and whatever it had as a limit; who asked for something is in the queue."""
+        self._offline.update(start.offline)
+        for lease in start.leases:
+            self._held.setdefault(lease.tenant, {})[lease.leaf] = Held(lease.leaf, self.kernel.now, self._price(lease.leaf), lease.limit)
+            self._resumed(lease.tenant, lease.leaf)
+        for order in start.orders:
+            self._enqueue(order.tenant, order.alternatives)
+
     def view(self, adapter: EconAdapter) -> TenantView:
         leases = tuple(self._held.get(adapter.tenant, {}).values())
         orders = tuple(Resting(one.order, one.since, one.alternatives) for one in self._queue.values() if one.tenant == adapter.tenant)
@@ -59,9 +69,7 @@ class Fcfs(Cloud):
             self.requests += 1
             match command:
                 case PlaceOrder(tenant, alternatives):
-                    self._placed += 1
-                    self._queue[self._placed] = Waiting(self._placed, tenant, self.kernel.now, alternatives)
-                    self._serve(self._queue[self._placed])
+                    self._enqueue(tenant, alternatives)
                 case AmendOrder(_, order, alternatives) if order in self._queue:
                     self._queue[order].alternatives = alternatives
                     self._serve(self._queue[order])
@@ -84,7 +92,7 @@ class Fcfs(Cloud):
             self._end(leaf, "taken_offline", own_will=False)
 
     def bring_online(self, leaf: str) -> None:
-        self._offline.discard(leaf)
+        self._offline.remove(leaf)
         self._put_back(leaf)
         self._offer(leaf)
 
@@ -99,6 +107,11 @@ class Fcfs(Cloud):
         return sorted([*self._past, *lasting], key=lambda lease: (lease.start, lease.leaf))
 
     # -- who gets what
+
+    def _enqueue(self, tenant: str, alternatives: tuple[Alternative, ...]) -> None:
+        self._placed += 1
+        self._queue[self._placed] = Waiting(self._placed, tenant, self.kernel.now, alternatives)
+        self._serve(self._queue[self._placed])
 
     def _serve(self, order: Waiting) -> None:
         """Give the order the best of what is free, if anything is."""

@@ -1,9 +1,13 @@
-"""LaissezCloud: the market itself. Everything that it does is `laissez.market`'s; this only carries news back and forth."""
+"""LaissezCloud: the market itself. Everything that it does is `laissez.market`'s; this only carries news back and forth.
+
+A market that a run starts from has a time of its own, which goes on; the run's counts from 0. `_origin` is the one at the other's beginning.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 from laissez.market import (
     AdvanceTime,
@@ -18,7 +22,6 @@ from laissez.market import (
     Reason,
     Refused,
     Relinquish,
-    SetControls,
     SetFloor,
     TakeOffline,
 )
@@ -27,30 +30,52 @@ from laissez.market.money import split_charge
 from laissez.sim.clouds.cloud import Cloud, Lease
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
+from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import tree_of
 
 OWN_WILL = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
 
 
+class Begun(NamedTuple):
+    """A lease that began, or was there when the run did."""
+
+    lease: int
+    leaf: str
+    tenant: str
+    at: int
+
+
 class MarketCloud(Cloud):
     name = "market"
 
-    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random, controls: SetControls | None = None, market: Market | None = None) -> None:
+    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
         super().__init__(cluster, kernel, chance)
-        self.market = market or Market(cluster.topology)
-        self._controls = controls
+        self.market = Market(cluster.topology)
+        self._origin = 0
+        self._has_floors = False  # a market that was there before has its own
         self._since: dict[int, tuple[int, int]] = {}  # order: its place in the queue, and when it got there
         self._ended: dict[int, LeaseEnded] = {}
-        self._begun: list[LeaseStarted] = []
+        self._begun: list[Begun] = []
+        self._wakes_at: int | None = None  # when a hold ends next
 
     def begin(self) -> None:
-        for tree, floor in self.cluster.floors.items():
-            self.operate(SetFloor(tree, floor))
-        if self._controls is not None:
-            for tree in self.cluster.floors:
-                controls = self._controls
-                self.operate(SetControls(tree, controls.rise, controls.fall, controls.hold_us, controls.flash_us))
+        if not self._has_floors:
+            for tree, floor in self.cluster.floors.items():
+                self.operate(SetFloor(tree, floor))
+
+    def start_from(self, start: Start) -> None:
+        self.market = start.market()
+        self._origin = self.market.now
+        self._has_floors = True
+        for one in self.market.leases():
+            self._begun.append(Begun(one.lease, one.leaf, one.tenant, self.kernel.now))
+            self._resumed(one.tenant, one.leaf)
+        self._sleep()
+
+    @property
+    def market_time(self) -> int:
+        return self._origin + self.kernel.now
 
     def operate(self, command: OperatorCommand) -> None:
         """What the operator does."""
@@ -59,12 +84,12 @@ class MarketCloud(Cloud):
     def view(self, adapter: EconAdapter) -> TenantView:
         market, now, tenant = self.market, self.kernel.now, adapter.tenant
         self.requests += 2
-        leases = tuple([Held(one.leaf, one.start, one.charged, one.limit) for one in market.leases(tenant)])
+        leases = tuple([Held(one.leaf, one.start - self._origin, one.charged, one.limit) for one in market.leases(tenant)])
         orders = tuple([Resting(one.order, self._waiting_since(one.order, one.number), one.alternatives) for one in market.orders(tenant)])
         spent = 0
         if adapter.terms.budget is not None:
             self._apply(AdvanceTime())
-            spent = split_charge(market.bill(tenant).total)[0]
+            spent = split_charge(market.bill(tenant, self._origin).total)[0]
         bare = TenantView(now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += len(scopes)
@@ -99,23 +124,43 @@ class MarketCloud(Cloud):
 
     def leases(self) -> list[Lease]:
         self._apply(AdvanceTime())
-        lines = {line.lease: line for tenant in self.market.tenants() for line in self.market.bill(tenant).leases}
+        charges = {line.lease: line.charge for tenant in self.market.tenants() for line in self.market.bill(tenant, self._origin).leases}
         found = []
-        for start in self._begun:
-            ended = self._ended.get(start.lease)
-            pieces = tuple((piece.start, piece.rate) for piece in self.market.price_history(start.lease) if piece.rate is not None)
-            end, reason = (ended.at, str(ended.reason)) if ended else (self.kernel.now, "lasting")
-            charge = lines[start.lease].charge if start.lease in lines else 0
-            found.append(Lease(start.leaf, start.tenant, start.at, end, reason, charge, pieces))
+        for begun in self._begun:
+            ended = self._ended.get(begun.lease)
+            end, reason = (ended.at - self._origin, str(ended.reason)) if ended else (self.kernel.now, "lasting")
+            found.append(Lease(begun.leaf, begun.tenant, begun.at, end, reason, charges.get(begun.lease, 0), self._pieces(begun.lease)))
         return sorted(found, key=lambda lease: (lease.start, lease.leaf))
 
+    def _pieces(self, lease: int) -> tuple[tuple[int, int], ...]:
+        """What it was charged from when on; what was before the run is left out."""
+        history = [piece for piece in self.market.price_history(lease) if piece.rate is not None and piece.end > self._origin]
+        return tuple([(max(0, piece.start - self._origin), piece.rate) for piece in history if piece.rate is not None])
+
+    def fees(self) -> dict[str, int]:
+        self._apply(AdvanceTime())
+        bills = [self.market.bill(tenant, self._origin) for tenant in self.market.tenants()]
+        return {bill.tenant: sum(fee.charge for fee in bill.fees) for bill in bills if bill.fees}
+
     def _apply(self, command: Command) -> None:
-        for event in self.market.apply(command, self.kernel.now):
+        for event in self.market.apply(command, self.market_time):
             self._hear(event)
+        self._sleep()
+
+    def _sleep(self) -> None:
+        """Until the next hold ends: the market then moves without a command, and has to be told that it is time."""
+        deadline = self.market.next_deadline()
+        if deadline is not None and (self._wakes_at is None or deadline < self._wakes_at):
+            self._wakes_at = deadline
+            self.kernel.at(max(self.kernel.now, deadline - self._origin), self._wake)
+
+    def _wake(self) -> None:
+        self._wakes_at = None
+        self._apply(AdvanceTime())
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, LeaseStarted):
-            self._begun.append(event)
+            self._begun.append(Begun(event.lease, event.leaf, event.tenant, event.at - self._origin))
             self._granted(event.tenant, event.leaf)
         elif isinstance(event, LeaseEnded):
             self._ended[event.lease] = event

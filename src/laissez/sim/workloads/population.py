@@ -10,7 +10,9 @@ import msgspec
 
 from laissez.sim.chance import stream
 from laissez.sim.cluster import Cluster, build
+from laissez.sim.errors import ScenarioError
 from laissez.sim.scenario import Scenario
+from laissez.sim.start import Start, read_start
 from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.spec import Planners, Spec
@@ -23,9 +25,12 @@ class Population(msgspec.Struct, frozen=True):
     specs: tuple[Spec, ...]
     cluster: Cluster
     demand: float  # the most that all need at once, over what there is
+    start: Start | None = None  # who and what is there before they come
 
 
 def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
+    if scenario.start is not None:
+        return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
     shares = _shares(scenario)
     kinds = _kinds(scenario)
     specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(kinds, 1))
@@ -34,6 +39,20 @@ def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
     prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
     cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
     return Population(specs, cluster, peak / cluster.gpus)
+
+
+def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
+    """The scenario's own tenants, over the types of the market that they can run on; what else is there is for others."""
+    counts = {tree: start.cluster.topology.leaf_count(tree) for tree in start.cluster.topology.roots if tree in scenario.prices.types}
+    if scenario.tenants.count and not counts:
+        found = ", ".join(start.cluster.topology.roots)
+        raise ScenarioError(f"start: expected a market with types that tenants can run on, {', '.join(scenario.prices.types)}, found {found}")
+    shares = {tree: count / sum(counts.values()) for tree, count in counts.items()}
+    specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(_kinds(scenario), 1))
+    for spec in specs:
+        if spec.name in start.known:
+            raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
+    return Population(specs, start.cluster, peak_need(specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
 
 
 def peak_need(specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:

@@ -40,11 +40,15 @@ class DynamoProfile(Application):
         return self.serving.standing(held).gap
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
-        """The same whether the node comes or goes, so that nothing is bought that would be shed again."""
+        """Its share of what is missing, and what it leaves to spare; the same whether it comes or goes, so that nothing bought is shed again.
+
+        Not what is lost with it and not without it: that jumps with every split of the rest into two pools, and prices would jump along.
+        """
         rest = without(held, node) if node in held else held
-        before = self.serving.standing(rest)
-        after = self.serving.standing((*rest, node))
-        return max(before.gap - after.gap, before.closed_by(self.serving.step(node, rest)))
+        before, after = self.serving.standing(rest), self.serving.standing((*rest, node))
+        if before.lost <= 0:
+            return before.gap - after.gap
+        return before.closed_by(self.serving.step(node, rest)) + after.spare
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
         """Whether nothing is lost without it."""

@@ -1,0 +1,154 @@
+"""`laissez sim`: simulate clouds, and compare them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from laissez.cli.output import Format, FormatOption, JsonFlag
+from laissez.cli.progress import progress
+from laissez.cli.sim_journal import from_journal
+from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
+from laissez.cli.tables import show_json
+from laissez.sim.boxplot import PlotError, caption, check_plot, retentions, write_boxplot
+from laissez.sim.comparing import compare as compare_clouds
+from laissez.sim.csv_files import write_csv_files
+from laissez.sim.reading import read_scenario
+from laissez.sim.results import RunResult
+from laissez.sim.running import Setting
+from laissez.sim.simulation import CLOUDS
+from laissez.sim.summary import summarise
+from laissez.sim.timeline import write_timeline
+
+EXIT_INTERRUPTED = 130
+SEEDS_MAX = 10_000
+
+app = typer.Typer(help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False)
+app.command("from-journal")(from_journal)
+
+
+def known_cloud(text: str) -> str:
+    if text not in CLOUDS:
+        raise typer.BadParameter(f"expected one of {', '.join(CLOUDS)}, found {text!r}")
+    return text
+
+
+def known_clouds(text: str) -> list[str]:
+    clouds = [known_cloud(part.strip()) for part in text.split(",")]
+    for place, cloud in enumerate(clouds):
+        if cloud in clouds[:place]:
+            raise typer.BadParameter(f"expected clouds that differ, found {cloud!r} twice")
+    return clouds
+
+
+def new_file(path: Path | None) -> Path | None:
+    """Refuse now what could not be written later, when the simulation is done."""
+    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise typer.BadParameter(f"expected a file in a folder that can be written to, found {str(path)!r}")
+    return path
+
+
+def plot_file(path: Path | None) -> Path | None:
+    if new_file(path) is not None and path is not None:
+        try:
+            check_plot(path)
+        except PlotError as error:
+            raise typer.BadParameter(str(error)) from None
+    return path
+
+
+def out_folder(path: Path | None) -> Path | None:
+    if path is not None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise typer.BadParameter(f"expected a folder, or a place for one, found {str(path)!r}: {error.strerror}") from None
+    return path
+
+
+ScenarioArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML file.")]
+OutOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", callback=out_folder, help="Write all results as CSV files into this folder.")
+]
+
+
+@app.command()
+def run(
+    scenario: ScenarioArgument,
+    cloud: Annotated[str, typer.Option("--cloud", parser=known_cloud, metavar="CLOUD", help=f"One of {', '.join(CLOUDS)}.")] = "market",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Which tenants come, and when.")] = 0,
+    out: OutOption = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option("--timeline", metavar="FILE.html", callback=new_file, help="Write a page that shows who held what, at which price, over time."),
+    ] = None,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run one cloud under one seed, and show what came of it."""
+    result = Setting(read_scenario(scenario), seed).run(cloud)
+    if out is not None:
+        write_csv_files([result], out)
+    if timeline is not None:
+        write_timeline(result, timeline)
+    if as_json or output is Format.JSON:
+        show_json(run_in_figures(result))
+    else:
+        show_run(result)
+        say_where(out, timeline)
+
+
+@app.command()
+def compare(
+    scenario: ScenarioArgument,
+    clouds: Annotated[
+        str,
+        typer.Option("--clouds", parser=known_clouds, metavar="CLOUDS", help=f"Some of {', '.join(CLOUDS)}, with commas between; all unless given."),
+    ] = ",".join(CLOUDS),
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=SEEDS_MAX, help="How many seeds; every cloud gets the same.")] = 20,
+    first_seed: Annotated[int, typer.Option("--first-seed", min=0, help="The first seed; the others follow it.")] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0 means one per core. The results do not depend on it.")] = 0,
+    out: OutOption = None,
+    keep_course: Annotated[bool, typer.Option("--keep-course", help="Write prices and leases over time too; with many seeds, large files.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE.svg|.png", callback=plot_file, help="Draw a box plot of the tenants' retention.")
+    ] = None,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run several clouds under many seeds, on all cores, and show how they differ."""
+    names: list[str] = list(clouds)  # what the parser made of it
+    done: list[RunResult] = []
+    with progress() as bar:
+        task = bar.add_task("runs", total=len(names) * seeds)
+
+        def on_run(run: RunResult) -> None:
+            done.append(run)
+            bar.advance(task)
+
+        try:
+            runs = compare_clouds(read_scenario(scenario), names, range(first_seed, first_seed + seeds), workers or None, keep_course, on_run)
+        except KeyboardInterrupt:
+            typer.echo(f"stopped after {len(done)} of {len(names) * seeds} runs", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if out is not None:
+        write_csv_files(runs, out)
+    if plot is not None:
+        values = retentions(runs)
+        write_boxplot(values, plot, runs[0].scenario, caption(len(values[names[0]]), seeds))
+    if as_json or output is Format.JSON:
+        show_json(summarise(runs))
+    else:
+        show_summary(summarise(runs))
+        say_where(out, plot)
+
+
+def say_where(*written: Path | None) -> None:
+    if any(written):
+        typer.echo(f"\nwritten: {', '.join(str(path) for path in written if path)}")
+
+
+app.command("from-journal")(from_journal)

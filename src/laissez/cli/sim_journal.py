@@ -1,0 +1,162 @@
+"""`laissez sim from-journal`: a scenario that starts from the market of a real server. Works beside a running server; changes nothing of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from laissez.cli.progress import progress
+from laissez.journal import JournalForeign, Reader, SnapshotUnusable, snapshots
+from laissez.journal.disk import write_whole
+from laissez.journal.recovery import replay
+from laissez.journal.snapshots import SnapshotFile
+from laissez.market import AdvanceTime, Market
+from laissez.service.opening import Replaying
+from laissez.wire.times import TimeError, format_time, parse_time
+
+MARKET: Final = ".market"
+SNAPSHOT: Final = re.compile(r"[0-9]{16}")
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+SCENARIO: Final = """\
+# What if? The market of {source}, {taken}, is where this begins:
+# {leases} leases and {orders} resting orders of {tenants} tenants, who keep them up to their limits.
+#
+#   laissez sim run {file}
+
+name = {name}
+start = {start}
+hours = 3.0
+
+[tenants]
+count = 0  # that come on top of those
+
+# [[actions]]  # what the operator does
+# at_minutes = 30
+# floor = {{ node = "{node}", price = 4.00 }}
+"""
+
+
+class WhatIfError(Exception):
+    """There is no such market; the message says what was expected and what was found."""
+
+
+def from_journal(
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="The data folder of a server, or one of its snapshot files.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.toml", help="The scenario to write; the market goes beside it.")] = Path("what-if.toml"),
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="SEQ|TIME", help='After this entry, or as of this time ("2026-11-15T08:30:00Z"); else the latest.')
+    ] = None,
+) -> None:
+    """Write a scenario that starts from a real server's market, to see what would happen if."""
+    if out.suffix != ".toml":
+        raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
+    market_file = out.with_suffix(MARKET)
+    for file in (out, market_file):
+        if file.exists():
+            raise WhatIfError(f"{file} exists. Move it away, or name another file with --out.")
+    with progress() as bar:
+        task = bar.add_task("entries", total=None)
+        market, taken = found(source, at, lambda done, of: bar.update(task, completed=done, total=of))
+    write_whole(market_file, market.snapshot())  # for its owner alone: it has the limits of all tenants
+    out.write_text(written(market, source, taken, out), encoding="utf-8")
+    print(f"{out} starts from {source}, {taken}; the market is in {market_file}")
+
+
+def found(source: Path, at: str | None, on_progress: Progress) -> tuple[Market, str]:
+    """The market, and when that was, in words."""
+    if source.is_file():
+        if at is not None:
+            raise WhatIfError(f"--at: expected a data folder to go with it, found the snapshot {source}, which is of one instant")
+        return _of_snapshot(source)
+    if at is None or at.isdecimal():
+        return _after_entry(source, None if at is None else int(at), on_progress)
+    try:
+        return _as_of(source, parse_time(at), on_progress)
+    except TimeError as error:
+        raise WhatIfError(f"--at: expected the number of an entry or a time: {error}") from None
+
+
+def _of_snapshot(path: Path) -> tuple[Market, str]:
+    if path.suffix != ".snapshot" or not SNAPSHOT.fullmatch(path.stem):
+        raise WhatIfError(f"expected a data folder, or a snapshot such as snapshots/0000000000000042.snapshot, found {path}")
+    snapshot = SnapshotFile(int(path.stem), path).read()
+    return Replaying.restore(snapshot.body).exchange.market, f"after entry {snapshot.seq}"
+
+
+def _after_entry(folder: Path, seq: int | None, on_progress: Progress) -> tuple[Market, str]:
+    with Reader.of(folder) as reader:
+        last = reader.tail().last
+        seq = last if seq is None else seq
+        if seq > last:
+            raise WhatIfError(f"--at: expected an entry up to {last}, the last of the journal in {folder}, found {seq}")
+        market = replayed(reader, seq, on_progress)
+        return market, f"after entry {seq}, at {format_time(market.now)}"
+
+
+def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]:
+    """After the last entry that is not later, and whatever holds ended since."""
+    with Reader.of(folder) as reader:
+        tail = reader.tail()
+        if time > tail.last_at:
+            raise WhatIfError(f"--at: expected a time up to {format_time(tail.last_at)}, that of the last entry, found {format_time(time)}")
+        seq = last_entry(reader, time, tail.last)
+        market = replayed(reader, seq, on_progress)
+        market.apply(AdvanceTime(), max(time, market.now))
+        return market, f"after entry {seq}, at {format_time(market.now)}"
+
+
+def last_entry(reader: Reader, time: int, last: int) -> int:
+    """The last entry that is not later than `time`; times never fall, so it is found by halving."""
+    low, high = 0, last
+    while low < high:
+        middle = (low + high + 1) // 2
+        entry = reader.entry(middle)
+        assert entry is not None
+        low, high = (middle, high) if entry.at <= time else (low, middle - 1)
+    return low
+
+
+def replayed(reader: Reader, seq: int, on_progress: Progress) -> Market:
+    """The market after an entry: from the newest snapshot before it that can be used, and the entries that follow."""
+    machine, done = _nearest(reader, seq)
+    for group in reader.groups(done + 1, seq):
+        replay(machine, group, after=done, until=seq)
+        on_progress(min(group.last, seq), seq)
+    return machine.exchange.market
+
+
+def _nearest(reader: Reader, seq: int) -> tuple[Replaying, int]:
+    for file in snapshots.newest_first(reader.folder):
+        if file.seq > seq:
+            continue
+        try:
+            snapshot = file.read()
+            if reader.chain_at(file.seq) != snapshot.head:
+                raise JournalForeign(f"{file.path} belongs to another journal than the one in {reader.folder}. Move it away.")
+            return Replaying.restore(snapshot.body), file.seq
+        except SnapshotUnusable:
+            continue  # it saves time and is never needed; a running server may have deleted it meanwhile
+    return Replaying.begin(reader.genesis), 0
+
+
+def written(market: Market, source: Path, taken: str, out: Path) -> str:
+    """The scenario; what could be asked of it stands there as a comment."""
+    leases, orders = market.leases(), market.orders()
+    return SCENARIO.format(
+        source=json.dumps(str(source)),
+        taken=taken,
+        file=json.dumps(str(out)),
+        leases=len(leases),
+        orders=len(orders),
+        tenants=len({one.tenant for one in leases} | {one.tenant for one in orders}),
+        name=json.dumps(out.stem),
+        start=json.dumps(out.with_suffix(MARKET).name),
+        node=market.topology.roots[0],
+    )

@@ -1,0 +1,113 @@
+"""What the tests of the simulator share: a customer that writes down what it is told, small clusters, and small scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from laissez.market.commands import Alternative, PlaceOrder
+from laissez.sim.chance import stream
+from laissez.sim.clouds.cloud import Cloud
+from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
+from laissez.sim.clouds.market_cloud import MarketCloud
+from laissez.sim.cluster import Cluster, build
+from laissez.sim.kernel import Kernel
+from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.simulation import Simulation
+from laissez.sim.worlds.world import World
+from laissez.tenants import Application, EconAdapter, Held, Resting, TenantView, Terms
+from laissez.tenants.units import MICRO, SECOND_US
+from tenant_world import Plain
+
+H100, A100 = round(6.88 * MICRO), round(3.43 * MICRO)  # on demand
+PRICES = {"h100": 6.88, "a100": 3.43}
+DEAR = 100 * MICRO
+CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
+    "market": lambda cluster, kernel: MarketCloud(cluster, kernel, stream(0, "cloud")),
+    "fcfs": lambda cluster, kernel: Fcfs(cluster, kernel, stream(0, "cloud")),
+    "fcfs-p": lambda cluster, kernel: FcfsPreemptive(cluster, kernel, stream(0, "cloud")),
+}
+
+
+class Guest:
+    """A customer of a cloud that only writes down what it is told: (time, word, leaf)."""
+
+    def __init__(self, name: str, cloud: Cloud, kind: str = "batch") -> None:
+        self.name, self.kind, self.cloud = name, kind, cloud
+        self.app: Application = Plain(scopes=("h100", "a100"))
+        self.adapter = EconAdapter(name, self.app, Terms(moves_max=0))
+        self.news: list[tuple[int, str, str]] = []
+        cloud.join(self)
+
+    def gained(self, leaf: str, since: int) -> None:
+        self.news.append((self.cloud.kernel.now, "gained", leaf))
+
+    def lost(self, leaf: str, since: int, own_will: bool) -> None:
+        self.news.append((self.cloud.kernel.now, "gave" if own_will else "lost", leaf))
+
+    def asks(self, *scopes: str, limit: int = DEAR, bid: int | None = None) -> None:
+        """One GPU below any of `scopes`."""
+        price = limit if bid is None else bid
+        self.cloud.send([PlaceOrder(self.name, tuple(Alternative(scope, price, limit) for scope in scopes))])
+
+    @property
+    def view(self) -> TenantView:
+        return self.cloud.view(self.adapter)
+
+    @property
+    def held(self) -> list[str]:
+        return [one.leaf for one in self.view.leases]
+
+    @property
+    def leases(self) -> tuple[Held, ...]:
+        return self.view.leases
+
+    @property
+    def orders(self) -> tuple[Resting, ...]:
+        return self.view.orders
+
+    def told(self, word: str) -> list[str]:
+        return [leaf for _, said, leaf in self.news if said == word]
+
+
+def opened(name: str, **gpus: int) -> Cloud:
+    """A cloud of that name with so many GPUs of each type, ready for its first tenant."""
+    cloud = CLOUDS[name](build(gpus, PRICES, 0.7), Kernel())
+    cloud.begin()
+    return cloud
+
+
+def guests(cloud: Cloud, names: Iterable[str], kind: str = "batch") -> list[Guest]:
+    return [Guest(name, cloud, kind) for name in names]
+
+
+def at(cloud: Cloud, seconds: float) -> None:
+    """Let it be that time; what was to be done then is done."""
+    cloud.kernel.run(round(seconds * SECOND_US))
+
+
+def leaf(number: int, tree: str = "h100") -> str:
+    return f"{tree}/zone1/row1/rack1/host1/gpu{number}"
+
+
+def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None = None, **tenants: object) -> Scenario:
+    """Half an hour or a little more, few tenants, small needs; `demand` over what there is, or so many `gpus`."""
+    return Scenario(
+        name="tiny",
+        demand=demand,
+        cluster=ClusterTable(gpus=gpus),
+        tenants=TenantsTable(count=count, arrivals_hours=0.1, **tenants),  # type: ignore[arg-type]
+        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.4, 0.6)),
+        training=TrainingTable(gpus=(1.0, 3.0), hours=(0.4, 0.6), models=("OPT-350",)),
+        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.4, 0.6), cold_seconds=(60.0, 120.0)),
+    )
+
+
+def fingerprint(simulation: Simulation) -> tuple[object, ...]:
+    """All that came of a simulation."""
+    tenants = [(one.name, one.ended, one.decisions, one.revocations, _state(one.world)) for one in simulation.tenants]
+    return tenants, simulation.cloud.leases(), simulation.cloud.requests
+
+
+def _state(world: World) -> tuple[object, ...]:
+    usage = world.usage
+    return world.performance(), usage.useful, usage.reconfiguring, usage.lost, usage.surplus
