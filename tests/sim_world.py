@@ -1,4 +1,4 @@
-"""What the tests of the simulator share: a customer that writes down what it is told, small clusters, and small scenarios."""
+"""What the tests of the simulator share: a customer that writes down what it is told, small clusters, jobs and scenarios."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from laissez.sim.cluster import Cluster, build
 from laissez.sim.kernel import Kernel
 from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 from laissez.sim.simulation import Simulation
+from laissez.sim.worlds.batch import BatchWorld
+from laissez.sim.worlds.training import TrainingWorld
 from laissez.sim.worlds.world import World
-from laissez.tenants import Application, EconAdapter, Held, Resting, TenantView, Terms
+from laissez.tenants import Application, Deadline, EconAdapter, Held, Resting, TenantView, Terms
+from laissez.tenants.parabricks import Batch, Parabricks
+from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
 from laissez.tenants.units import MICRO, SECOND_US
 from tenant_world import Plain
 
 H100, A100 = round(6.88 * MICRO), round(3.43 * MICRO)  # on demand
 PRICES = {"h100": 6.88, "a100": 3.43}
 DEAR = 100 * MICRO
+PLANNER = Planner(builtin_profile("OPT-350"))  # it only remembers
 CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
     "market": lambda cluster, kernel: MarketCloud(cluster, kernel, stream(0, "cloud")),
     "fcfs": lambda cluster, kernel: Fcfs(cluster, kernel, stream(0, "cloud")),
@@ -96,10 +101,38 @@ def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None
         demand=demand,
         cluster=ClusterTable(gpus=gpus),
         tenants=TenantsTable(count=count, arrivals_hours=0.1, **tenants),  # type: ignore[arg-type]
-        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.4, 0.6)),
-        training=TrainingTable(gpus=(1.0, 3.0), hours=(0.4, 0.6), models=("OPT-350",)),
-        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.4, 0.6), cold_seconds=(60.0, 120.0)),
+        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.3, 0.4)),
+        training=TrainingTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), models=("OPT-350",)),
+        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0)),
     )
+
+
+def batch(*sizes: float, cold_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0) -> BatchWorld:
+    samples = Batch(sizes, ("a100", "h100"), nodes_max=8, checkpoint_s=checkpoint_s)
+    return BatchWorld(Parabricks(samples, Deadline(0, round(due_s * SECOND_US), 100.0), cold_s))
+
+
+def speed(*counts: int) -> float:
+    """Samples per second on A100s, so many in each host."""
+    return PLANNER.speed((("a100", counts),))
+
+
+def training(samples: float, restart_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0) -> TrainingWorld:
+    job = Job(Deadline(0, round(due_s * SECOND_US), 100.0), epochs=1, samples_per_epoch=samples, checkpoint_s=checkpoint_s)
+    return TrainingWorld(Sailor(job, Shadow(PLANNER, ("a100",), Site(6, 8)), restart_s))
+
+
+def passes(world: World, until_s: float, step_s: float = 10.0) -> None:
+    """Time passes in the small steps in which tenants decide."""
+    until = round(until_s * SECOND_US)
+    while world.at < until:
+        world.advance(min(until, world.at + round(step_s * SECOND_US)))
+
+
+def accounts(world: World) -> tuple[float, float, float, float]:
+    """Useful, reconfiguring, lost, surplus: node-seconds."""
+    usage = world.usage
+    return usage.useful / SECOND_US, usage.reconfiguring / SECOND_US, usage.lost / SECOND_US, usage.surplus / SECOND_US
 
 
 def fingerprint(simulation: Simulation) -> tuple[object, ...]:

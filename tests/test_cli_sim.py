@@ -23,15 +23,15 @@ demand = 1.5
 count = 4
 arrivals_hours = 0.05
 [inference]
-hours = [0.2, 0.3]
+hours = [0.12, 0.16]
 engines = [1.0, 3.0]
 [training]
-hours = [0.2, 0.3]
+hours = [0.12, 0.16]
 gpus = [1.0, 3.0]
 cold_seconds = [30.0, 60.0]
 checkpoint_seconds = [60.0, 120.0]
 [batch]
-hours = [0.2, 0.3]
+hours = [0.12, 0.16]
 gpus = [1.0, 3.0]
 cold_seconds = [30.0, 60.0]
 checkpoint_seconds = [60.0, 120.0]

@@ -27,8 +27,8 @@ from laissez.tenants.dynamo import Dynamo, built_in
 from laissez.tenants.parabricks import RUN_TIMES, Parabricks
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Planner, Sailor, builtin_profile
-from laissez.tenants.units import HOUR_US
-from sim_world import fingerprint, leaf, tiny
+from laissez.tenants.units import HOUR_US, SECOND_US
+from sim_world import leaf, tiny
 
 pytestmark = pytest.mark.once
 
@@ -48,15 +48,18 @@ def alone(kind: str) -> Setting:
 @cache
 def contended() -> Setting:
     """Twice as much is wanted as there is."""
-    return Setting(tiny(6, 2.0), 3)
+    return Setting(tiny(5, 2.0), 2)
 
 
 @cache
-def crowded(cloud: str) -> tuple[Simulation, RunResult]:
-    setting = contended()
-    simulation = Simulation(setting.scenario, setting.population, cloud, setting.seed, setting.planners)
-    simulation.run()
-    return simulation, setting.run(cloud)
+def contended_again() -> Setting:
+    """The same, drawn anew, with planners that remember nothing of it."""
+    return Setting(tiny(5, 2.0), 2)
+
+
+@cache
+def crowded(cloud: str) -> RunResult:
+    return contended().run(cloud)
 
 
 # -- known answers
@@ -70,6 +73,12 @@ def test_one_tenant_alone_retains_everything(cloud: str, kind: str) -> None:
     assert tenant.alone > 0.9
     assert tenant.retention == pytest.approx(1.0, abs=2e-3)
     assert (0, 0.0) == (tenant.revocations, tenant.lost_hours)
+
+
+def test_every_tenant_meets_its_objective_if_it_is_alone() -> None:
+    """A job in full; a service but for the start of its first engines, a minute or so of twenty."""
+    for name, performance in Setting(tiny(6, None, ROOM), 1).alone.items():
+        assert performance > (0.85 if name.startswith("inference") else 0.99), name
 
 
 @every_cloud
@@ -100,9 +109,9 @@ def test_a_market_in_which_nobody_contests_charges_the_floor_all_the_time() -> N
     assert {point.price for point in result.prices} == {floor / 1e6 for floor in floors.values()}
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_without_contention_all_clouds_are_alike(seed: int) -> None:
-    setting = Setting(tiny(6, 0.5), seed)
+def test_without_contention_all_clouds_are_alike() -> None:
+    """At a quarter of what there is: jobs take more than they need while it is there, so that half is not little enough in a cluster so small."""
+    setting = Setting(tiny(4, 0.25), 2)
     market, fcfs, preemptive = (setting.run(cloud).retention for cloud in CLOUDS)
     assert market == pytest.approx(fcfs, rel=0.01)
     assert preemptive == pytest.approx(fcfs, rel=0.01)
@@ -113,14 +122,13 @@ def test_without_contention_all_clouds_are_alike(seed: int) -> None:
 
 @every_cloud
 def test_gpu_hours_add_up(cloud: str) -> None:
-    """A node is idle or leased, and what is leased is in one account of one tenant: to the microsecond."""
-    simulation, result = crowded(cloud)
-    leases = simulation.cloud.leases()
-    for tenant in simulation.tenants:
-        assert sum(lease.end - lease.start for lease in leases if lease.tenant == tenant.name) == tenant.world.usage.held
+    """A node is idle or leased, and what is leased is in one account of one tenant: to the microsecond, which is 3e-10 h."""
+    result = crowded(cloud)
+    for tenant in result.tenants:
+        leased = sum(lease.end - lease.start for lease in result.leases if lease.tenant == tenant.tenant)
+        assert tenant.held_hours == pytest.approx(hours(leased), abs=1e-10)
     held = sum(tenant.held_hours for tenant in result.tenants)
     assert held + result.idle_hours == pytest.approx(result.gpus * result.hours, abs=1e-9)
-    assert hours(sum(tenant.world.usage.held for tenant in simulation.tenants)) == pytest.approx(held, abs=1e-9)
     assert result.utilisation == pytest.approx(held / (result.gpus * result.hours))
     assert 0 < result.idle_hours < result.gpus * result.hours
 
@@ -128,38 +136,33 @@ def test_gpu_hours_add_up(cloud: str) -> None:
 @every_cloud
 def test_money_adds_up(cloud: str) -> None:
     """What tenants pay is what the operator gets is what the leases cost is the sum of their prices over time."""
-    simulation, result = crowded(cloud)
-    charges = sum(lease.charge for lease in result.leases)
-    assert dollars(charges) == result.revenue > 0
+    result = crowded(cloud)
+    assert dollars(sum(lease.charge for lease in result.leases)) == result.revenue > 0
     assert sum(tenant.cost for tenant in result.tenants) == pytest.approx(result.revenue, rel=1e-12)
-    if isinstance(simulation.cloud, MarketCloud):
-        assert charges == simulation.cloud.market.revenue()
     for lease in result.leases:
         ends = [start for start, _ in lease.prices[1:]] + [lease.end]
         assert lease.charge == sum(rate * (end - start) for (start, rate), end in zip(lease.prices, ends, strict=True))
-        assert lease.start <= lease.end
 
 
 @every_cloud
 def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or_after_it_left(cloud: str) -> None:
-    simulation, result = crowded(cloud)
+    result = crowded(cloud)
     free_from: dict[str, int] = {}
-    stay = {tenant.name: (tenant.world.start, tenant.ended) for tenant in simulation.tenants}
+    stay = {tenant.tenant: (tenant.start_s, tenant.end_s) for tenant in result.tenants}
     for lease in result.leases:
-        assert free_from.get(lease.leaf, 0) <= lease.start
+        assert free_from.get(lease.leaf, 0) <= lease.start <= lease.end
         free_from[lease.leaf] = lease.end
-        came, left = stay[lease.tenant]
-        assert came <= lease.start <= lease.end <= left
+        came_s, left_s = stay[lease.tenant]
+        assert came_s <= lease.start / SECOND_US <= lease.end / SECOND_US <= left_s
 
 
 def test_tenants_under_contention_retain_less_but_something() -> None:
     """Otherwise the checks of this file would look at runs in which nothing happens."""
-    for cloud in CLOUDS:
-        _, result = crowded(cloud)
-        assert 0.1 < result.retention < 0.98
-    assert sum(tenant.revocations for tenant in crowded("market")[1].tenants) > 0
-    assert sum(tenant.lost_hours for tenant in crowded("fcfs-p")[1].tenants) > 0
-    assert 0 == sum(tenant.revocations for tenant in crowded("fcfs")[1].tenants)
+    assert all(0.1 < crowded(cloud).retention < 0.98 for cloud in CLOUDS)
+    for cloud in ("market", "fcfs-p"):
+        assert sum(tenant.revocations for tenant in crowded(cloud).tenants) > 0
+        assert sum(tenant.lost_hours for tenant in crowded(cloud).tenants) > 0
+    assert 0 == sum(tenant.revocations for tenant in crowded("fcfs").tenants)
 
 
 class Checked:
@@ -186,27 +189,21 @@ def test_the_market_keeps_its_rules_after_every_command_of_a_run() -> None:
     simulation.cloud.market = checked  # type: ignore[assignment]
     simulation.run()
     assert checked.commands > 100
+    assert checked.market.revenue() == sum(lease.charge for lease in simulation.cloud.leases()) > 0
 
 
 # -- the same again
 
 
-def test_the_same_seed_gives_the_same_result_to_the_byte() -> None:
-    first, second = (Setting(tiny(4), 9) for _ in range(2))
-    for cloud in CLOUDS:
-        once, again, anew = first.run(cloud), first.run(cloud), second.run(cloud)
-        assert once == again == anew
-        assert msgspec.json.encode(once) == msgspec.json.encode(again) == msgspec.json.encode(anew)
-    assert first.run("fcfs") != Setting(tiny(4), 10).run("fcfs")
+@every_cloud
+def test_the_same_seed_gives_the_same_result_to_the_byte(cloud: str) -> None:
+    once, again = crowded(cloud), contended_again().run(cloud)
+    assert once == again
+    assert msgspec.json.encode(once) == msgspec.json.encode(again)
 
 
-def test_a_run_does_not_depend_on_what_was_run_before() -> None:
-    """The planners remember; that must not show."""
-    setting = contended()
-    fresh = Setting(setting.scenario, setting.seed)
-    simulation = Simulation(fresh.scenario, fresh.population, "market", fresh.seed, fresh.planners)
-    simulation.run()
-    assert fingerprint(simulation) == fingerprint(crowded("market")[0])
+def test_another_seed_gives_other_tenants() -> None:
+    assert Setting(tiny(5, 2.0), 3).population.specs != contended().population.specs == contended_again().population.specs
 
 
 SCRIPT = """
@@ -215,15 +212,15 @@ from hashlib import sha256
 from laissez.sim.running import Setting
 from sim_world import tiny
 
-setting = Setting(tiny(4), 9)
-for cloud in ("market", "fcfs", "fcfs-p"):
+setting = Setting(tiny(3), 2)
+for cloud in ("market", "fcfs-p"):
     print(cloud, sha256(msgspec.json.encode(setting.run(cloud))).hexdigest())
 """
 
 
 def test_a_result_does_not_depend_on_the_order_of_hashes() -> None:
     expected = _printed("1")
-    assert 3 == len(expected.splitlines())
+    assert 2 == len(expected.splitlines())
     assert expected == _printed("2")
 
 

@@ -32,9 +32,9 @@ SCENARIO = Scenario(
     hours=0.5,
     demand=1.5,
     tenants=TenantsTable(count=4, arrivals_hours=0.05),
-    inference=InferenceTable(hours=(0.2, 0.3), engines=(1.0, 3.0)),
-    training=TrainingTable(hours=(0.2, 0.3), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
-    batch=BatchTable(hours=(0.2, 0.3), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
+    inference=InferenceTable(hours=(0.12, 0.16), engines=(1.0, 3.0)),
+    training=TrainingTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
+    batch=BatchTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
 )
 NAMES = ("market", "fcfs", "fcfs-p")
 FILES = ("runs.csv", "tenants.csv", "prices.csv", "leases.csv")
@@ -242,7 +242,7 @@ def test_a_plot_is_the_same_bytes_again(tmp_path: Path, runs: list[RunResult], s
     digests = set()
     for name in ("one", "two"):
         path = tmp_path / f"{name}.{suffix}"
-        write_boxplot(retentions(runs), path, "tiny", "a note")
+        write_boxplot(retentions(runs), path, "tiny, at $1 and $2^", "a note")
         digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
     assert 1 == len(digests)
     assert path.stat().st_size > 5_000

@@ -120,6 +120,17 @@ def test_new_tenants_come_on_top(journal: Path) -> None:
         assert abs(sum(one.held_hours for one in result.tenants) + result.idle_hours - result.gpus * result.hours) < 1e-9
 
 
+def test_maps_go_by_the_time_of_the_market_that_goes_on(journal: Path) -> None:
+    """A maintenance window of the real clock, half an hour after the market was taken: it closes then, not half an hour after 1970."""
+    path = what_if(journal)
+    start = format_time(Market.restore(path.with_suffix(".market").read_bytes()).now + HOUR_US // 2)
+    maps = '[base.a100]\nprice = "1.00"\nfloor_max = "9.00"\n\n[maintenance.a100]\nnodes = ["a100"]\npeak = 0.0\n'
+    (journal.parent / "maps.toml").write_text(f"{maps}start = {start}\nend = 2030-01-01T00:00:00Z\n")
+    path.write_text('maps = "maps.toml"\n' + path.read_text())
+    (anns,) = [lease for lease in run(path).leases if lease.leaf.startswith("a100")]
+    assert ("ann", HOUR_US // 2, "taken_offline") == (anns.tenant, anns.end, anns.reason)
+
+
 def test_the_scenario_may_start_after_any_entry_or_at_any_time(journal: Path) -> None:
     def ignore(done: int, of: int) -> None:
         return None

@@ -150,7 +150,6 @@ BROWSER = next(filter(None, map(shutil.which, ("/usr/bin/chromium", "chromium", 
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH: the page is not run in a browser")
-@pytest.mark.slow
 def test_a_browser_draws_every_lease_and_complains_about_nothing(tmp_path: Path) -> None:
     leases = [lease(f"{HOST}/gpu{gpu}", name, at, at + 600, "outbid") for gpu in range(4) for at, name in ((60, "anna"), (660, HOSTILE))]
     write_timeline(a_run(*leases, tenants=(tenant("anna", "inference"), tenant(HOSTILE))), tmp_path / "run.html")

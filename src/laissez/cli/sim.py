@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import inf
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -52,7 +53,8 @@ def new_file(path: Path | None) -> Path | None:
 
 
 def plot_file(path: Path | None) -> Path | None:
-    if new_file(path) is not None and path is not None:
+    if path is not None:
+        new_file(path)
         try:
             check_plot(path)
         except PlotError as error:
@@ -123,7 +125,9 @@ def compare(
     names: list[str] = list(clouds)  # what the parser made of it
     done: list[RunResult] = []
     with progress() as bar:
+        bar.speed_estimate_period = inf  # runs come in bursts, minutes apart: the time left is told from all of them
         task = bar.add_task("runs", total=len(names) * seeds)
+        bar.advance(task, 0)  # and from the very beginning
 
         def on_run(run: RunResult) -> None:
             done.append(run)

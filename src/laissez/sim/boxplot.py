@@ -60,7 +60,14 @@ def write_boxplot(values: Mapping[str, Sequence[float]], path: Path, title: str 
         raise PlotError(f"{path}: expected tenants whose retention is known, found none")
     import matplotlib
 
-    settings: dict[Any, Any] = {"svg.hashsalt": "laissez", "svg.fonttype": "path", "font.family": "DejaVu Sans", "font.size": 9.5, "text.color": INK}
+    settings: dict[Any, Any] = {
+        "svg.hashsalt": "laissez",
+        "svg.fonttype": "path",
+        "font.family": "DejaVu Sans",
+        "font.size": 9.5,
+        "text.color": INK,
+        "text.parse_math": False,
+    }
     with matplotlib.rc_context(settings):
         figure = _figure({cloud: spread(each) for cloud, each in values.items()}, title, note)
         metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}

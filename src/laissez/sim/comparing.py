@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -69,7 +70,8 @@ def as_they_finish(
             yield from _runs(scenario, seed, clouds, keep_course, planners)
         return
     with _pool(workers) as pool:
-        jobs = {pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed for seed in seeds}
+        with _deaf_to_interrupts():
+            jobs = {pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed for seed in seeds}
         for job in as_completed(jobs):
             yield from _outcome(job, jobs)
 
@@ -79,11 +81,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _check(what: str, given: Sequence[object]) -> None:
+def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
     if not given:
         raise ComparisonError(f"expected one or more {what}, found none")
-    for place, one in enumerate(given):
-        if one in given[:place]:
+    for one, times in Counter(given).items():
+        if times > 1:
             raise ComparisonError(f"expected {what} that differ, found {one!r} twice")
 
 
@@ -119,21 +121,28 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             if process not in before:
                 process.terminate()
         raise
     finally:
-        pool.shutdown()
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that begin here never hear of Ctrl-C, which reaches all processes of a terminal: the parent alone ends them."""
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
 _planners: list[Planners] = []  # in a worker process: its own, for all its jobs
 
 
 def _begin() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent alone ends the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _planners.append(Planners())
 
 

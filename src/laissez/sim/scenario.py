@@ -217,6 +217,9 @@ class Scenario(Table, frozen=True, kw_only=True):
     batch: BatchTable = BatchTable()
 
     def impossible(self) -> Iterator[tuple[str, str]]:
+        for field in ("start", "maps"):
+            if (file := getattr(self, field)) is not None and not Path(file).is_file():
+                yield field, f"expected a file that is there, found {shown(file)}"
         if self.start is not None:
             return  # it brings its own cluster
         if not self.tenants.count:

@@ -89,7 +89,7 @@ function drawLabel(context, lane, lease, left, width, height, tree) {
     const share = priceShare(tree, priceAt(lease, Math.max(lease.start, state.from)));
     colour = (palette.isDark ? share > 0.35 : share < 0.45) ? "#101418" : "#ffffff";
   }
-  write(context, text, left + 5, lane.y + height / 2 + 0.5, { size: 10, weight: 500, colour });
+  write(context, text, Math.max(left, plot.left) + 5, lane.y + height / 2 + 0.5, { size: 10, weight: 500, colour });
 }
 
 function drawHeading(context, heading) {

@@ -86,13 +86,13 @@ function move(canvas, event) {
   fingers.set(event.pointerId, event.clientX);
   drag.hasMoved ||= Math.abs(x - drag.x) >= DRAG_MIN;
   if (!drag.hasMoved || !drag.isInPlot) return;
+  tip.hidden = true;
   if (drag.isPan) {
     const step = ((drag.x - x) / (plot.right - plot.left)) * (drag.to - drag.from);
     show(drag.from + step, drag.to + step);
   } else {
     state.at = Math.min(Math.max(timeOf(x), state.from), state.to);
     state.marked = [drag.time, state.at];
-    tip.hidden = true;
     redraw();
   }
 }
@@ -101,7 +101,7 @@ function pinch(event) {
   const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
   const before = Math.abs(fingers.get(event.pointerId) - other);
   fingers.set(event.pointerId, event.clientX);
-  drag.hasMoved = true;
+  drag.hasMoved = tip.hidden = true;
   const box = lanesCanvas.getBoundingClientRect();
   zoom(Math.max(before, 8) / Math.max(Math.abs(event.clientX - other), 8), timeOf((event.clientX + other) / 2 - box.left));
 }

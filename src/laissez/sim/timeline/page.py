@@ -16,7 +16,9 @@ from laissez.sim.timeline.data import timeline
 
 SCRIPT: Final = ("model.js", "colours.js", "rows.js", "canvas.js", "lanes.js", "prices.js", "tenants.js", "moving.js", "page.js")  # in this order
 HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
-RISKY: Final = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}  # would end or upset the script element that holds the data
+RISKY: Final = {
+    ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"
+}  # would end or upset the script element that holds the data
 
 
 def write_timeline(result: RunResult, path: Path) -> None:
@@ -26,7 +28,7 @@ def write_timeline(result: RunResult, path: Path) -> None:
 
 def render(result: RunResult) -> str:
     """The same bytes for the same run."""
-    data = msgspec.json.encode(timeline(result)).decode().translate(str.maketrans(RISKY))
+    data = msgspec.json.encode(timeline(result)).decode().translate(RISKY)
     script = "\n".join(_part(name) for name in SCRIPT)
     title = escape(f"{result.scenario}, {result.cloud}, seed {result.seed}")
     return _fill(_part("page.html"), {"title": title, "style": _part("page.css"), "script": script, "data": data})

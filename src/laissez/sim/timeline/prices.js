@@ -10,14 +10,15 @@ const charts = run.series.map((series) => {
     "figcaption", {},
     element("b", {}, series.tree),
     element("span", { class: "quoted" }, "quoted", outputs.quoted),
-    element("span", { class: "charged" }, "charged in the mean", outputs.charged),
+    element("span", { class: "charged" }, "mean charged", outputs.charged),
     element("span", { class: "leased" }, "leased", outputs.leased),
   );
   document.getElementById("prices").append(element("figure", { class: "series" }, caption, canvas));
   const known = [...series.quoted, ...series.charged].filter((price) => price !== null);
   const [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
-  const margin = Math.max((high - low) * 0.08, high * 0.05, 0.01);
-  return { series, canvas, outputs, low: Math.max(0, low - margin), high: high + margin, most: Math.max(1, ...series.leased) };
+  const margin = Math.max((high - low) * 0.08, 0.01, low === high ? high * 0.2 : 0);
+  const isFromZero = low < high / 2 || high - low < high / 10; // else small changes of a price that hardly moves would look large
+  return { series, canvas, outputs, low: isFromZero ? 0 : low - margin, high: high + margin, most: Math.max(1, ...series.leased) };
 });
 
 function drawPrices() {
@@ -37,8 +38,8 @@ function drawPrices() {
     context.rect(plot.left, 0, plot.right - plot.left, SERIES_HEIGHT);
     context.clip();
     drawLeased(context, chart);
-    drawSteps(context, chart.series, chart.series.charged, yOf, palette.charged, [5, 3]);
     drawSteps(context, chart.series, chart.series.quoted, yOf, palette.quoted, []);
+    drawSteps(context, chart.series, chart.series.charged, yOf, palette.charged, [5, 3]); // above, so that both are seen where they are equal
     context.restore();
     write(context, `${chart.most}`, plot.left - 6, LEASED.top + 4, { size: 10, align: "right", colour: palette.faint });
     write(context, "0", plot.left - 6, LEASED.bottom - 3, { size: 10, align: "right", colour: palette.faint });

@@ -1,9 +1,9 @@
-"""Inference services: load that comes in windows of 200 s, as the Azure traces of 2023 do, and objectives from Dynamo's documentation.
+"""Inference services: load like that of the Azure traces of 2023, and objectives from Dynamo's documentation.
 
-The figures are those of the traces (Patel et al., Splitwise, ISCA 2024). `conv`, conversations: 5.53 requests/s with 1155 and 211 tokens in the mean,
-windows of 200 s from 4.07 over 5.47 to 7.78 requests/s. `code`, completions: 2.57 requests/s with 2048 and 28 tokens, windows from 0.16 over 2.76 to
-4.66. One such stream keeps less than an engine busy, so a service is many of them: windows rise and fall together, as hours of the day do, while the
-bursts within a window are each stream's own.
+The figures were computed from the traces (Patel et al., Splitwise, ISCA 2024). `conv`, conversations: 5.53 requests/s with 1155 and 211 tokens in the
+mean; from one window of 200 s to the next the rate varies by 20 % and goes with the one before (correlation 0.75); within a window, bins of 10 s vary
+by 17 % more. `code`, completions: 2.57 requests/s with 2048 and 28 tokens, 50 %, 0.52 and 160 %. One such stream keeps less than an engine busy, so a
+service is many of them: their windows rise and fall together, as hours of the day do, while the bursts within a window are each stream's own.
 
 A service is worth the same for every request served in time, so that what it bids for is what its performance counts.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from random import Random
 from typing import ClassVar, Final
 
@@ -36,21 +37,21 @@ OBJECTIVES: Final = ((500, 50), (200, 20), (500, 30), (300, 10), (300, 25), (200
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """`windows` and `bursts` are the coefficients of variation between windows, and of one stream's 10 s bins within one."""
+    """One stream. Spreads are coefficients of variation: of lengths, between windows, and of 10 s bins within one; `memory` joins windows."""
 
     req_per_s: float
     isl: float
     osl: float
     isl_spread: float
     osl_spread: float
-    lows: float
     windows: float
+    memory: float
     bursts: float
 
 
 TRAFFIC: Final[Mapping[str, Traffic]] = {
-    "conv": Traffic(5.53, 1155.0, 211.0, 0.97, 0.77, 0.0, 0.17, 0.20),
-    "code": Traffic(2.57, 2048.0, 28.0, 0.93, 2.5, 0.12, 0.33, 1.80),
+    "conv": Traffic(5.53, 1155.0, 211.0, 0.97, 0.77, 0.20, 0.75, 0.17),
+    "code": Traffic(2.57, 2048.0, 28.0, 0.93, 2.5, 0.50, 0.52, 1.60),
 }
 
 
@@ -72,18 +73,22 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
         return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
 
-    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
-        each = [(self.start + at * BIN_S * SECOND_US, engines(load, self.sla, shares)) for at, load in enumerate(self.loads)]
-        return [*each, (self.due, 0.0)]
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+        """What its planner would ask for if it saw the load that comes: whole engines, with headroom, and those of the last peak for a while."""
+        table = scenario.inference
+        memory = 1 + round(table.hold_plan_seconds / BIN_S)
+        wanted = [sum(map(math.ceil, engines(load, self.sla, shares, table.headroom))) for load in self.loads]
+        held = [max(wanted[max(0, at - memory) : at + 1]) for at in range(len(wanted))]
+        return [*((self.start + at * BIN_S * SECOND_US, float(count)) for at, count in enumerate(held)), (self.due, 0.0)]
 
 
-def engines(load: Load, sla: Sla, shares: Mapping[str, float]) -> float:
-    """GPUs of the mix that serve the load just so; types that cannot meet an objective do nothing for it."""
+def engines(load: Load, sla: Sla, shares: Mapping[str, float], headroom: float = 1.0) -> tuple[float, float]:
+    """Prefill and decode engines of the mix that serve the load just so; types that cannot meet an objective do nothing for it."""
     profiles = built_in(MODEL, 1)
-    plan = planned({tree: profiles[tree] for tree in shares}, sla, load.requests / BIN_S, load.isl, load.osl)
+    plan = planned({tree: profiles[tree] for tree in shares}, sla, load.requests / BIN_S, load.isl, load.osl, headroom=headroom)
     reads = sum(share * plan.capacity[tree].prefill for tree, share in shares.items())
     writes = sum(share * plan.capacity[tree].decode for tree, share in shares.items())
-    return plan.prefill_need / reads + plan.decode_need / writes if reads and writes else math.inf
+    return plan.prefill_need / reads if reads else 0.0, plan.decode_need / writes if writes else 0.0
 
 
 def draw_inference(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> InferenceSpec:
@@ -93,8 +98,8 @@ def draw_inference(chance: Random, name: str, start: int, scenario: Scenario, sh
     ttft_ms, itl_ms = chance.choice(OBJECTIVES)
     sla = Sla(traffic.isl, traffic.osl, ttft_ms, itl_ms)
     one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
-    streams = chance.uniform(*table.engines) / engines(one, sla, shares)
-    loads = [load for _ in range(windows) for load in _window(chance, traffic, max(streams, 0.01))]
+    streams = chance.uniform(*table.engines) / sum(engines(one, sla, shares))
+    loads = [_bin(chance, traffic, level, max(streams, 0.01)) for level in _levels(chance, traffic, windows)]
     return InferenceSpec(
         name=name,
         start=start,
@@ -106,16 +111,23 @@ def draw_inference(chance: Random, name: str, start: int, scenario: Scenario, sh
     )
 
 
-def _window(chance: Random, traffic: Traffic, streams: float) -> list[Load]:
-    """One window of so many streams together."""
-    quiet = chance.random() < traffic.lows
-    level = chance.uniform(0.05, 0.4) if quiet else _varied(chance, traffic.windows)
-    bins = []
-    for _ in range(WINDOW_S // BIN_S):
-        requests = traffic.req_per_s * BIN_S * streams * level * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
-        few = max(1.0, math.sqrt(requests))  # the mean of many lengths varies less than one
-        bins.append(Load(requests, traffic.isl * _varied(chance, traffic.isl_spread / few), traffic.osl * _varied(chance, traffic.osl_spread / few)))
-    return bins
+def _levels(chance: Random, traffic: Traffic, windows: int) -> list[float]:
+    """How busy each bin is, with mean 1: from the middle of one window to that of the next in a straight line."""
+    spread = math.sqrt(math.log(1 + traffic.windows**2))
+    state = chance.gauss(0, 1)
+    levels = []
+    for _ in range(windows + 1):
+        levels.append(math.exp(spread * state - spread**2 / 2))
+        state = traffic.memory * state + math.sqrt(1 - traffic.memory**2) * chance.gauss(0, 1)
+    bins = WINDOW_S // BIN_S
+    return [low + (high - low) * step / bins for low, high in pairwise(levels) for step in range(bins)]
+
+
+def _bin(chance: Random, traffic: Traffic, level: float, streams: float) -> Load:
+    """One bin of so many streams together."""
+    requests = traffic.req_per_s * BIN_S * streams * level * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
+    few = max(1.0, math.sqrt(requests))  # the mean of many lengths varies less than one
+    return Load(requests, traffic.isl * _varied(chance, traffic.isl_spread / few), traffic.osl * _varied(chance, traffic.osl_spread / few))
 
 
 def _varied(chance: Random, variation: float) -> float:

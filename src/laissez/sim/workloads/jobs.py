@@ -35,7 +35,7 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
         job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
         return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), self.restart_s, self.nodes_max))
 
-    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
         seconds = (self.due - self.start) / SECOND_US - 2 * self.restart_s
         return [(self.start, self.samples / seconds / per_gpu(self.model, shares, planners)), (self.due, 0.0)]
 
@@ -52,7 +52,7 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
         batch = Batch(self.sizes, self.scopes, now=self.start, nodes_max=self.nodes_max, checkpoint_s=self.checkpoint_s)
         return BatchWorld(Parabricks(batch, Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX), self.cold_s))
 
-    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
         hours = (self.due - self.start) / HOUR_US - 2 * self.cold_s / HOUR_S
         per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
         return [(self.start, sum(self.sizes) / hours / per_gpu_hour), (self.due, 0.0)]

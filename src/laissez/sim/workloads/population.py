@@ -34,7 +34,7 @@ def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
     shares = _shares(scenario)
     kinds = _kinds(scenario)
     specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(kinds, 1))
-    peak = peak_need(specs, shares, planners)
+    peak = peak_need(scenario, specs, shares, planners)
     counts = scenario.cluster.gpus or _sized(peak / (scenario.demand or 1.0), shares)
     prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
     cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
@@ -52,15 +52,15 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
     for spec in specs:
         if spec.name in start.known:
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
-    return Population(specs, start.cluster, peak_need(specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
+    return Population(specs, start.cluster, peak_need(scenario, specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
 
 
-def peak_need(specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
+def peak_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
     """The most GPUs that all tenants together need at any time; bursts within a minute do not count."""
     changes: list[tuple[int, float]] = []
     for spec in specs:
         before = 0.0
-        for at, gpus in spec.need(shares, planners):
+        for at, gpus in spec.need(scenario, shares, planners):
             changes.append((at, gpus - before))
             before = gpus
     changes.sort()

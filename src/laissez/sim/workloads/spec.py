@@ -44,5 +44,5 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
         """Its world, from the beginning."""
 
     @abstractmethod
-    def need(self, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
         """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet its objective just so."""
