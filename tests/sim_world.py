@@ -103,7 +103,7 @@ def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None
         tenants=TenantsTable(count=count, arrivals_hours=0.1, **tenants),  # type: ignore[arg-type]
         inference=InferenceTable(engines=(1.0, 3.0), hours=(0.3, 0.4)),
         training=TrainingTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), models=("OPT-350",)),
-        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0)),
+        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0), sample_size=(0.02, 0.05)),
     )
 
 

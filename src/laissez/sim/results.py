@@ -52,7 +52,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     gpus: int
     hours: float  # from the first arrival until the last is gone
-    demand: float  # the most that all need at once, over what there is
+    demand: float  # what all typically need together, over what there is
     tenants: tuple[TenantResult, ...]
     prices: tuple[PricePoint, ...]
     leases: tuple[Lease, ...]

@@ -13,6 +13,7 @@ from laissez.sim import failures, operating
 from laissez.sim.chance import stream
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
+from laissez.sim.clouds.ideal import Ideal
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Action, Kernel
@@ -26,7 +27,12 @@ from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_US, SECOND_US
 
-CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {"market": MarketCloud, "fcfs": Fcfs, "fcfs-p": FcfsPreemptive}
+CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {
+    "market": MarketCloud,
+    "fcfs": Fcfs,
+    "fcfs-p": FcfsPreemptive,
+    "ideal": Ideal,
+}
 
 
 class Simulation:

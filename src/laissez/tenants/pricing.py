@@ -1,10 +1,10 @@
 """The price of a node, from the hooks: what it is worth to ask for one (`grow_price`) and to keep one (`keep_price`), in dollars per hour.
 
 Both start from the money that the node's utility is worth, which is only what lies within the gap: beyond its objective an application needs
-nothing. There is one exception. Progress can be stored, and what is done today need not be done tomorrow: a node that is there already, and of
-which any part is needed, is worth keeping for all that it does. Else a job whose only node is faster than it has to be would stop and start again
-all the time, and pay a cold start for each. It still asks for no more than it needs, so a job with time to spare waits for a good price, and then
-stays.
+nothing. Progress is different, because it can be stored: what is done today need not be done tomorrow. A node that is there already, and of which any
+part is needed, is worth keeping for all that it does; else a job whose only node is faster than it has to be would stop and start again all the time,
+and pay a cold start for each. And work beyond what is required now is worth part of its value: a job takes what nobody needs while it is cheap, and
+lets go of it first.
 
 Growing costs a reconfiguration. The new node is of no use before its cold start is over. An application that restarts stands still meanwhile; it
 restarts now and does the work since its checkpoint again, or it waits for the next checkpoint with the new node idle, whichever wastes less. That
@@ -29,6 +29,7 @@ from laissez.tenants.paths import without
 URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times its worth that a node is kept for, beside it, for the work that is not saved
 # A checkpoint is never counted as nearer than this: a limit stands until the next decision, and must not cost more than it saves till then.
 SOON_S: Final = 60.0
+AHEAD: Final = 0.5  # of its value: what progress is worth that is not required yet
 
 
 class Situation:
@@ -72,12 +73,14 @@ class Situation:
 
     def grow_worth(self, node: str) -> float:
         """The money that `node` would add per hour, reconfiguration aside."""
-        return self.value * (max(0.0, self.gap) - max(0.0, self.gap - self._marginal(node)))
+        added = self._marginal(node)
+        needed = max(0.0, self.gap) - max(0.0, self.gap - added)
+        return self.value * (needed + AHEAD * (added - needed) if self.app.is_storable else needed)
 
     def _keep_worth(self, taken: float) -> float:
         """The money that is lost per hour without a node that takes so much along, reconfiguration aside."""
         if self.app.is_storable:
-            return self.value * (taken if self.gap + taken > 0 else 0.0)
+            return self.value * (taken if self.gap + taken > 0 else AHEAD * taken)
         return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
 
     def _stake(self, node: str) -> float:

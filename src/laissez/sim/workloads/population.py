@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from laissez.sim.start import Start, read_start
 from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.spec import Planners, Spec
-from laissez.tenants.units import HOUR_US, MICRO
+from laissez.tenants.units import HOUR_US
 
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
 
@@ -24,7 +24,7 @@ DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": 
 class Population(msgspec.Struct, frozen=True):
     specs: tuple[Spec, ...]
     cluster: Cluster
-    demand: float  # the most that all need at once, over what there is
+    demand: float  # what all typically need together, over what there is
     start: Start | None = None  # who and what is there before they come
 
 
@@ -34,11 +34,11 @@ def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
     shares = _shares(scenario)
     kinds = _kinds(scenario)
     specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(kinds, 1))
-    peak = peak_need(scenario, specs, shares, planners)
-    counts = scenario.cluster.gpus or _sized(peak / (scenario.demand or 1.0), shares)
+    need = typical_need(scenario, specs, shares, planners)
+    counts = scenario.cluster.gpus or _sized(need / (scenario.demand or 1.0), shares)
     prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
     cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
-    return Population(specs, cluster, peak / cluster.gpus)
+    return Population(specs, cluster, need / cluster.gpus)
 
 
 def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
@@ -52,11 +52,14 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
     for spec in specs:
         if spec.name in start.known:
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
-    return Population(specs, start.cluster, peak_need(scenario, specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
+    return Population(specs, start.cluster, typical_need(scenario, specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
 
 
-def peak_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
-    """The most GPUs that all tenants together need at any time; bursts within a minute do not count."""
+def typical_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
+    """How many GPUs all tenants together need when one of them needs one: the mean over the GPU-hours that are needed, not over the clock.
+
+    So hours in which hardly anyone is there, before most have come and after most are gone, count for little.
+    """
     changes: list[tuple[int, float]] = []
     for spec in specs:
         before = 0.0
@@ -64,15 +67,9 @@ def peak_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[str, 
             changes.append((at, gpus - before))
             before = gpus
     changes.sort()
-    totals = list(accumulate(change for _, change in changes))
-    spans = [(later[0] - sooner[0], total) for sooner, later, total in zip(changes, changes[1:], totals, strict=False)]
-    ranked = sorted(spans, key=lambda each: -each[1])
-    busy = 0
-    for span, total in ranked:
-        busy += span
-        if busy >= 10 * 60 * MICRO:
-            return total
-    return ranked[-1][1]
+    totals = accumulate(change for _, change in changes)
+    spans = [(later[0] - sooner[0], total) for (sooner, later), total in zip(pairwise(changes), totals, strict=False)]
+    return sum(span * total**2 for span, total in spans) / sum(span * total for span, total in spans)
 
 
 def _tenant(scenario: Scenario, seed: int, number: int, kind: str, shares: Mapping[str, float], planners: Planners) -> Spec:

@@ -48,7 +48,7 @@ class InferenceWorld(World):
         super().__init__(start)
         self.app: Dynamo = app
         self.due = start + len(loads) * bin_us
-        self._loads, self._bin_us, self._interval_us = loads, bin_us, interval_us
+        self.loads, self.bin_us, self._interval_us = loads, bin_us, interval_us
         self._cold_us = round(app.cold_start_s("") * SECOND_US)
         self._backlog = 0.0  # tokens to read
         self._score = self._came = 0.0
@@ -66,7 +66,7 @@ class InferenceWorld(World):
 
     def _pass(self, now: int) -> None:
         while self.at < now:
-            bin_end = self.start + ((self.at - self.start) // self._bin_us + 1) * self._bin_us
+            bin_end = self.start + ((self.at - self.start) // self.bin_us + 1) * self.bin_us
             until = min(now, bin_end, self._look_at, *(warm for warm in self.nodes.values() if warm > self.at))
             self._serve(until)
             self.at = until
@@ -81,11 +81,11 @@ class InferenceWorld(World):
         self.usage.reconfiguring += span * (len(self.nodes) - len(warm))
         self.usage.useful += span * busy
         self.usage.surplus += span * (len(warm) - busy)
-        position = (self.at - self.start) // self._bin_us
-        if position >= len(self._loads):
+        position = (self.at - self.start) // self.bin_us
+        if position >= len(self.loads):
             return
-        load = self._loads[position]
-        came = load.requests * span / self._bin_us
+        load = self.loads[position]
+        came = load.requests * span / self.bin_us
         self._seen.span_us += span
         if came > 0:
             self._account(load, came, span / SECOND_US, reads, writes)

@@ -1,9 +1,12 @@
-"""What the progress of a batch is worth, and how many nodes it would add to be on schedule."""
+"""What the progress of a batch is worth, and how many nodes it could use."""
 
 from __future__ import annotations
 
+import math
+
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.parabricks.profiling import ParabricksProfile
+from laissez.tenants.units import HOUR_S
 
 
 class Parabricks(ParabricksProfile):
@@ -13,5 +16,8 @@ class Parabricks(ParabricksProfile):
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
         if not self.deadline.finish_late and self.deadline.left_s(now) <= self.cold_s:
             return []  # it would not start in time to be of any use
-        nodes = self.deadline.nodes(self.utility_gap(held, now), self.batch.pace_best, self.batch.done, self.cold_s)
-        return [self.batch.scopes] * min(nodes, self.batch.nodes_max - len(held))
+        return [self.batch.scopes] * (min(self._useful(), self.batch.nodes_max) - len(held))
+
+    def _useful(self) -> int:
+        """How many nodes find enough to do that their cold start is worth it."""
+        return math.ceil((1.0 - self.batch.done) * HOUR_S / (self.batch.pace_best * 2 * max(self.cold_s, 60.0)))

@@ -49,11 +49,6 @@ class Job:
         """The share of the whole work that `speed` samples per second do in an hour."""
         return speed * HOUR_S / self.samples
 
-    def speed_wanted(self, now: int, restart_s: float) -> float:
-        """Samples per second that meet the deadline; no more than leave enough to do to be worth a restart."""
-        share_max = (1.0 - self.done) * HOUR_S / max(restart_s, 60.0)
-        return min(self.required(now, 2 * restart_s), share_max) * self.samples / HOUR_S
-
     def required(self, now: int, reserve_s: float) -> float:
         """The share to do per hour from now on."""
         return self.deadline.required(self.done, now, reserve_s)

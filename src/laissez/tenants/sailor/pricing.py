@@ -1,7 +1,8 @@
-"""What a Sailor job pays: progress is worth what the deadline makes it worth, and it asks for as many nodes as it takes to meet it."""
+"""What a Sailor job pays: progress is worth what the deadline makes it worth, and it asks for as many nodes as it could use."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from laissez.tenants.hooks import Leaves, Wish
@@ -9,6 +10,7 @@ from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
 from laissez.tenants.sailor.profiling import COLD_START_S, SailorProfile
 from laissez.tenants.sailor.shadow import Shadow
+from laissez.tenants.units import HOUR_S
 
 
 class Sailor(SailorProfile):
@@ -24,8 +26,12 @@ class Sailor(SailorProfile):
         return self.job.value(now, 2 * self.restart_s)
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
-        room = self.nodes_max - len(held)
-        if room < 1 or self.utility_gap(held, now) <= 0:
+        room = min(self.nodes_max, self._useful()) - len(held)
+        if room < 1 or not self.job.deadline.is_worth_doing(self.job.done, now):
             return ()
-        speed = self.job.speed_wanted(now, self.restart_s)
-        return (self.shadow.alternatives(held),) * self.shadow.needed(held, speed, room)
+        return (self.shadow.alternatives(held),) * room
+
+    def _useful(self) -> int:
+        """How many nodes find enough to do that a restart is worth it."""
+        share = self.job.share_per_hour(self.shadow.speed_per_node())
+        return math.ceil((1.0 - self.job.done) * HOUR_S / (share * 2 * max(self.restart_s, 60.0))) if share else self.nodes_max

@@ -85,16 +85,12 @@ class Shadow:
         allowed.sort(key=lambda place: (-place.count("/"), -near[place], place))
         return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
 
-    def needed(self, held: Leaves, speed: float, most: int) -> int:
-        """The fewest more nodes of the fastest type with which `held` could reach `speed`; `most` if that is not enough."""
-        least, enough = 1, most
-        while least < enough:
-            middle = (least + enough) // 2
-            if self.planner.speed(self._grown(held, middle)) >= speed:
-                enough = middle
-            else:
-                least = middle + 1
-        return enough
+    def speed_per_node(self) -> float:
+        """What a node adds in a full host of the fastest type."""
+        return (
+            max(self.planner.speed(((tree, (self.site.gpus_per_host,)),)) for tree in sorted({tree_of(scope) for scope in self.scopes}))
+            / self.site.gpus_per_host
+        )
 
     def _gain(self, node: str, held: Leaves) -> float:
         before = self._valued(held)
@@ -125,30 +121,12 @@ class Shadow:
         room = self.site.gpus_per_host - sum(self.site.host_of(leaf) == host for leaf in held)
         return host_sizes(self.site.hosts(held + (host,) * min(count, max(0, room))))
 
-    def _grown(self, held: Leaves, count: int) -> HostSizes:
-        """`held` and `count` more of the fastest type, first beside what is held, then in full hosts of their own."""
-        tree = self._fastest()
-        if not self.topology_aware:
-            return self._packed(held + (tree,) * count)
-        sizes = dict(host_sizes(self.site.hosts(held)))
-        grown = []
-        for size in sizes.get(tree, ()):
-            more = min(count, max(0, self.site.gpus_per_host - size))
-            grown.append(size + more)
-            count -= more
-        sizes[tree] = tuple(sorted((*grown, *self._full_hosts(count)), reverse=True))
-        return tuple(sorted(sizes.items()))
-
     def _packed(self, held: Leaves) -> HostSizes:
         return tuple((tree, self._full_hosts(count)) for tree, count in sorted(Counter(map(tree_of, held)).items()))
 
     def _full_hosts(self, count: int) -> tuple[int, ...]:
         full, rest = divmod(count, self.site.gpus_per_host)
         return (self.site.gpus_per_host,) * full + ((rest,) if rest else ())
-
-    def _fastest(self) -> str:
-        """The type of which one full host trains fastest."""
-        return max(sorted({tree_of(scope) for scope in self.scopes}), key=lambda tree: self.planner.speed(((tree, (self.site.gpus_per_host,)),)))
 
 
 def _take(counts: Counter[str], leaf: str) -> bool:

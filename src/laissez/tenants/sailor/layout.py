@@ -1,0 +1,52 @@
+"""Some leaves, and where they are: how many in each host. What is found out about them is kept beside them, so that it is looked up together."""
+
+from __future__ import annotations
+
+from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.paths import tree_of
+from laissez.tenants.sailor.planner import HostSizes
+from laissez.tenants.sailor.site import Site
+
+
+class Layout:
+    """`hosts` are the leaves per host, `loose` those by type that are in no host yet, each in one of its own.
+
+    The rest is a shadow planner's to fill in: by node what it gains, what its loss takes and whether it is spare, and speeds by how many more.
+    """
+
+    __slots__ = ("alternatives", "gains", "grown", "hosts", "losses", "sizes", "spare", "unused")
+
+    def __init__(self, held: Leaves, site: Site) -> None:
+        self.hosts: dict[str, int] = {}
+        by_type: dict[str, list[int]] = {}
+        for place in held:
+            host = site.host_of(place)
+            if host is None:
+                by_type.setdefault(tree_of(place), []).append(1)
+            else:
+                self.hosts[host] = self.hosts.get(host, 0) + 1
+        for host, count in self.hosts.items():
+            by_type.setdefault(tree_of(host), []).append(count)
+        self.sizes: HostSizes = tuple((tree, tuple(sorted(by_type[tree], reverse=True))) for tree in sorted(by_type))
+        self.gains: dict[str, float] = {}
+        self.losses: dict[str, float] = {}
+        self.spare: dict[str, bool] = {}
+        self.grown: dict[int, float] = {}
+        self.alternatives: Wish | None = None
+        self.unused: Leaves | None = None
+
+
+def resized(sizes: HostSizes, tree: str, before: int, after: int, times: int = 1) -> HostSizes:
+    """The same hosts, but `times` one of `tree` that had `before` GPUs has `after`: none is no host."""
+    by_type = dict(sizes)
+    each = list(by_type.get(tree, ()))
+    for _ in range(times if before else 0):
+        each.remove(before)
+    if after:
+        each += [after] * times
+        each.sort(reverse=True)
+    if each:
+        by_type[tree] = tuple(each)
+    else:
+        by_type.pop(tree, None)
+    return tuple(sorted(by_type.items()))
