@@ -61,9 +61,10 @@ class Situation:
         worth = self._keep_worth(taken)
         if self.app.is_redundant(node, self.held, self.now):
             return worth
-        share = self._stake(node)
+        stake = self._stake(node)
+        share = stake / len(self.held)  # until the checkpoint, all nodes pay for the pressure on one: together they save what is at stake once
         unsaved = max(self.value * taken, share) * _urge(self.since_s / min(self.until_s, self.hold_s))
-        return worth + unsaved + max(worth, share) * self._cold(node) / self.hold_s
+        return worth + unsaved + max(worth, stake) * self._cold(node) / self.hold_s
 
     def cost_of_leaving(self, node: str, for_node: str, charged: float) -> float:
         """What it costs, per hour that the new one is kept, to exchange `node`, which is charged `charged`, for another."""

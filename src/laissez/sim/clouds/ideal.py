@@ -94,7 +94,10 @@ class Ideal(Fcfs):
                 self._carry_out(tree, {name: wanted[name].get(tree, 0) - held[name][tree] for name in outlooks})
 
     def _outlooks(self) -> dict[str, Outlook]:
+        """What is ahead of those whose time is not over. Their worlds are asked how things stand now, not when they were last looked at."""
         now = self.kernel.now
+        for one in self._open.values():
+            one.world.advance(now)
         found = {name: self._services.get(name) or outlook(one.world, now) for name, one in self._open.items()}
         return {name: one for name, one in found.items() if one is not None and one.due > now}
 

@@ -88,7 +88,7 @@ class Timetable:
             else:
                 self._add_service(name, one)
         for (tree, _), terms in self._used.items():
-            self._program.at_most(terms, self._supply[tree])
+            self._program.at_most(terms, self._supply.get(tree, 0))
         found = self._program.solved()
         return {name: {tree: sum(found[at] for at in gpus) for tree, gpus in first.items()} for name, first in self._first.items()}
 

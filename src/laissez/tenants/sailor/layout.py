@@ -9,12 +9,12 @@ from laissez.tenants.sailor.site import Site
 
 
 class Layout:
-    """`hosts` are the leaves per host, `loose` those by type that are in no host yet, each in one of its own.
+    """`hosts` are the leaves per host; one that is not known to be in any host counts in `sizes` as alone in its own.
 
-    The rest is a shadow planner's to fill in: by node what it gains, what its loss takes and whether it is spare, and speeds by how many more.
+    The rest is the shadow planner's to fill in: by node what it gains, what its loss takes and whether it is spare.
     """
 
-    __slots__ = ("alternatives", "gains", "grown", "hosts", "losses", "sizes", "spare", "unused")
+    __slots__ = ("alternatives", "gains", "hosts", "losses", "sizes", "spare", "unused")
 
     def __init__(self, held: Leaves, site: Site) -> None:
         self.hosts: dict[str, int] = {}
@@ -31,7 +31,6 @@ class Layout:
         self.gains: dict[str, float] = {}
         self.losses: dict[str, float] = {}
         self.spare: dict[str, bool] = {}
-        self.grown: dict[int, float] = {}
         self.alternatives: Wish | None = None
         self.unused: Leaves | None = None
 

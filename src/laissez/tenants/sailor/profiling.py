@@ -1,8 +1,8 @@
 """What hardware does for a Sailor job. Utility is the share of the whole work done per hour by the best plan over the leaves held.
 
 A change of plan restarts the job from its last checkpoint, so everything stands still while a node comes or goes. What the plan does not use
-changes nothing. While the job is behind, no node is worth less than what it would be bought for: one that waits for the rest of its bundle is not
-given up, and none is kept for less than another is asked for.
+changes nothing. No node is worth less than what it would be bought for: one that waits for the rest of its bundle is not given up, and none is kept
+for less than another is asked for.
 """
 
 from __future__ import annotations
@@ -46,10 +46,7 @@ class SailorProfile(ProgressApplication):
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
         if node not in held:
             return self.job.share_per_hour(self.shadow.gain(node, held))
-        loss = self.shadow.loss(node, held)
-        if self.utility_gap(held, now) > 0:
-            loss = max(loss, self.shadow.gain(node, without(held, node)))
-        return self.job.share_per_hour(loss)
+        return self.job.share_per_hour(max(self.shadow.loss(node, held), self.shadow.gain(node, without(held, node))))
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
         return self.job.share_per_hour(self.shadow.speed(held))

@@ -12,7 +12,7 @@ A job that is not topology-aware (for comparison) counts nodes as if they always
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from laissez.market.commands import ALTERNATIVES_MAX
@@ -20,8 +20,9 @@ from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.paths import ancestors, is_below, tree_of, without
 from laissez.tenants.sailor.errors import SailorError
 from laissez.tenants.sailor.iteration import Plan
+from laissez.tenants.sailor.layout import Layout, resized
 from laissez.tenants.sailor.memo import Memo
-from laissez.tenants.sailor.planner import HostSizes, Planner, host_sizes
+from laissez.tenants.sailor.planner import HostSizes, Planner
 from laissez.tenants.sailor.site import Site
 
 BUNDLES: Final = (1, 2, 4, 8)
@@ -41,49 +42,50 @@ class Shadow:
         self.scopes = tuple(scopes)
         self.site = site or Site()
         self.topology_aware = topology_aware
-        self._plans: Memo[Leaves, Plan | None] = Memo(REMEMBERED_MAX)
-        self._speeds: Memo[Leaves, float] = Memo(REMEMBERED_MAX)
-        self._gains: Memo[tuple[str, Leaves], float] = Memo(REMEMBERED_MAX)
-        self._losses: Memo[tuple[str, Leaves], float] = Memo(REMEMBERED_MAX)
+        self._layouts: Memo[Leaves, Layout] = Memo(REMEMBERED_MAX)
 
     def speed(self, held: Leaves) -> float:
         """The best plan's speed over `held`, where they are."""
-        return self._speeds.get(held, lambda: self.planner.speed(host_sizes(self.site.hosts(held))))
+        return self.planner.speed(self._layout(held).sizes)
 
     def plan(self, held: Leaves) -> Plan | None:
-        return self._plans.get(held, lambda: self.planner.plan(self.site.hosts(held)))
+        return self.planner.plan(self.site.hosts(held))
 
     def unused(self, held: Leaves) -> Leaves:
         """What the best plan leaves over: all of it where there is no plan."""
-        plan = self.plan(held)
-        return held if plan is None else plan.unused
+        here = self._layout(held)
+        if here.unused is None:
+            plan = self.plan(held)
+            here.unused = held if plan is None else plan.unused
+        return here.unused
 
     def is_spare(self, node: str, held: Leaves) -> bool:
         """Whether the plan is the same with and without `node`."""
-        if node in held:
-            return node in self.unused(held)
-        return self.planner.speed(self._with(node, 1, held)) <= self._valued(held)
+        here = self._layout(held)
+        if node not in here.spare:
+            here.spare[node] = node in self.unused(held) if node in held else self._valued(self._with(node, 1, here)) <= self._valued(here.sizes)
+        return here.spare[node]
 
     def gain(self, node: str, held: Leaves) -> float:
         """What one `node` adds to `held`, as its part of the most useful bundle."""
-        return self._gains.get((node, held), lambda: self._gain(node, held))
+        here = self._layout(held)
+        if node not in here.gains:
+            here.gains[node] = self._gain(node, here)
+        return here.gains[node]
 
     def loss(self, node: str, held: Leaves) -> float:
         """What is lost without `node`, one of `held`, as its part of the most costly bundle."""
-        return self._losses.get((node, held), lambda: self._loss(node, held))
+        here = self._layout(held)
+        if node not in here.losses:
+            here.losses[node] = self._loss(node, held)
+        return here.losses[node]
 
     def alternatives(self, held: Leaves) -> Wish:
         """Where one more node would do: hosts that have room beside what is held, what is above them, then anywhere; deepest first."""
-        if not self.topology_aware:
-            return self.scopes
-        hosts = Counter(host for leaf in held if (host := self.site.host_of(leaf)) and any(is_below(host, scope) for scope in self.scopes))
-        near: Counter[str] = Counter()
-        for host, count in hosts.items():
-            above = ancestors(host)
-            near.update(dict.fromkeys(above if count < self.site.gpus_per_host else above[:-1], count))
-        allowed = [place for place in near if place not in self.scopes and any(is_below(place, scope) for scope in self.scopes)]
-        allowed.sort(key=lambda place: (-place.count("/"), -near[place], place))
-        return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
+        here = self._layout(held)
+        if here.alternatives is None:
+            here.alternatives = self._alternatives(here) if self.topology_aware else self.scopes
+        return here.alternatives
 
     def speed_per_node(self) -> float:
         """What a node adds in a full host of the fastest type."""
@@ -92,9 +94,12 @@ class Shadow:
             / self.site.gpus_per_host
         )
 
-    def _gain(self, node: str, held: Leaves) -> float:
-        before = self._valued(held)
-        return max(0.0, *((self.planner.speed(self._with(node, count, held)) - before) / count for count in BUNDLES))
+    def _layout(self, held: Leaves) -> Layout:
+        return self._layouts.get(held, lambda: Layout(held, self.site))
+
+    def _gain(self, node: str, here: Layout) -> float:
+        before = self._valued(here.sizes)
+        return max(0.0, *((self._valued(self._with(node, count, here)) - before) / count for count in BUNDLES))
 
     def _loss(self, node: str, held: Leaves) -> float:
         spare = self.unused(held)
@@ -102,27 +107,46 @@ class Shadow:
             return 0.0
         gone = Counter(spare)
         busy = tuple(leaf for leaf in held if not _take(gone, leaf))
-        host, others = self.site.host_of(node), without(busy, node)
-        near = sorted(others, key=lambda leaf: self.site.host_of(leaf) != host)  # what goes with it, its own host first
-        before = self._valued(busy)
-        bundles = [count for count in BUNDLES if count <= len(busy)]
-        return max(0.0, *((before - self._valued(tuple(sorted(near[count - 1 :])))) / count for count in bundles))
-
-    def _valued(self, held: Leaves) -> float:
-        return self.speed(held) if self.topology_aware else self.planner.speed(self._packed(held))
-
-    def _with(self, node: str, count: int, held: Leaves) -> HostSizes:
-        """`held` and `count` more at `node`, as far as there is room."""
-        if not self.topology_aware:
-            return self._packed(held + (node,) * count)
         host = self.site.host_of(node)
-        if host is None:
-            return host_sizes(self.site.hosts(held + (node,) * count))
-        room = self.site.gpus_per_host - sum(self.site.host_of(leaf) == host for leaf in held)
-        return host_sizes(self.site.hosts(held + (host,) * min(count, max(0, room))))
+        near = sorted(without(busy, node), key=lambda leaf: self.site.host_of(leaf) != host)  # what goes with it, its own host first
+        before, after = self._valued(self._layout(busy).sizes), self._without([node, *near], self._layout(busy))
+        return max(0.0, *((before - speed) / count for count, speed in after))
 
-    def _packed(self, held: Leaves) -> HostSizes:
-        return tuple((tree, self._full_hosts(count)) for tree, count in sorted(Counter(map(tree_of, held)).items()))
+    def _without(self, going: Sequence[str], here: Layout) -> Iterator[tuple[int, float]]:
+        """For each bundle of the first that are `going`, the speed of what is left."""
+        hosts, sizes = dict(here.hosts), here.sizes
+        for count, leaf in enumerate(going[: max(BUNDLES)], 1):
+            host = self.site.host_of(leaf)
+            size = 1 if host is None else hosts[host]
+            sizes = resized(sizes, tree_of(leaf), size, size - 1)
+            if host is not None:
+                hosts[host] -= 1
+            if count in BUNDLES:
+                yield count, self._valued(sizes)
+
+    def _alternatives(self, here: Layout) -> Wish:
+        near: Counter[str] = Counter()
+        for host, count in here.hosts.items():
+            if any(is_below(host, scope) for scope in self.scopes):
+                above = ancestors(host)
+                near.update(dict.fromkeys(above if count < self.site.gpus_per_host else above[:-1], count))
+        allowed = [place for place in near if place not in self.scopes and any(is_below(place, scope) for scope in self.scopes)]
+        allowed.sort(key=lambda place: (-place.count("/"), -near[place], place))
+        return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
+
+    def _valued(self, sizes: HostSizes) -> float:
+        return self.planner.speed(sizes if self.topology_aware else self._packed(sizes))
+
+    def _with(self, node: str, count: int, here: Layout) -> HostSizes:
+        """What is there and `count` more at `node`, as far as there is room."""
+        host = self.site.host_of(node)
+        if host is None or not self.topology_aware:
+            return resized(here.sizes, tree_of(node), 0, 1, count)
+        size = here.hosts.get(host, 0)
+        return resized(here.sizes, tree_of(node), size, size + min(count, max(0, self.site.gpus_per_host - size)))
+
+    def _packed(self, sizes: HostSizes) -> HostSizes:
+        return tuple((tree, self._full_hosts(sum(each))) for tree, each in sizes)
 
     def _full_hosts(self, count: int) -> tuple[int, ...]:
         full, rest = divmod(count, self.site.gpus_per_host)
