@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from itertools import pairwise
 
 import pytest
-from sim_world import PRICES, batch, fingerprint, tiny, training
 
 from laissez.market.commands import Relinquish
 from laissez.sim.chance import stream
@@ -22,6 +22,7 @@ from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.world import World
 from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.units import HOUR_US, SECOND_US
+from sim_world import PRICES, batch, fingerprint, tiny, training
 
 pytestmark = pytest.mark.once
 
@@ -126,7 +127,7 @@ def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
     simulation = Simulation(scenario, draw(scenario, 0, PLANNERS), "ideal", 0, PLANNERS)
     simulation.run()
     leases = sorted(simulation.cloud.leases(), key=lambda lease: (lease.leaf, lease.start))
-    for sooner, later in zip(leases, leases[1:], strict=False):
+    for sooner, later in pairwise(leases):
         assert sooner.leaf != later.leaf or sooner.end <= later.start
     assert sum(lease.end - lease.start for lease in leases) == sum(tenant.world.usage.held for tenant in simulation.tenants)
 

@@ -78,9 +78,6 @@ def test_samples_share_the_nodes_that_there_are() -> None:
     assert (2 * 500 + 3 * 500, 0, 0, 0) == accounts(world)
 
 
-@pytest.mark.xfail(
-    reason="each of several nodes of which one is too many is called idle: BatchWorld._idle asks for each alone", raises=AssertionError
-)
 def test_of_three_nodes_for_two_samples_one_is_surplus() -> None:
     world = batch(1.0, 1.0, cold_s=0.0)
     for node in (A, ELSEWHERE, "a100/zone1/row2/rack1/host1/gpu0"):
@@ -90,7 +87,6 @@ def test_of_three_nodes_for_two_samples_one_is_surplus() -> None:
     assert (1000, 0, 0, 500) == accounts(world)
 
 
-@pytest.mark.xfail(reason="a leap over a checkpoint counts all of it as not saved: BatchWorld._work adds the whole span", raises=AssertionError)
 def test_a_leap_over_a_checkpoint_loses_no_more_than_small_steps_do() -> None:
     world = batch(1.0)
     world.gain(A, 0)
@@ -99,7 +95,6 @@ def test_a_leap_over_a_checkpoint_loses_no_more_than_small_steps_do() -> None:
     assert (300, 60, 100, 0) == accounts(world)
 
 
-@pytest.mark.xfail(reason="the step in which the last sample ends counts as surplus from its beginning", raises=AssertionError)
 def test_a_node_of_a_batch_is_surplus_from_the_end_of_the_last_sample_on() -> None:
     world = batch(0.1, cold_s=100.0)
     world.gain(A, 0)
@@ -107,7 +102,6 @@ def test_a_node_of_a_batch_is_surplus_from_the_end_of_the_last_sample_on() -> No
     assert (1105.3, 100, 0, 2000 - 100 - 1105.3) == pytest.approx(accounts(world))
 
 
-@pytest.mark.xfail(reason="Batch.lost shares out all that is not saved by speed, whoever did it", raises=AssertionError)
 def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
     """Two nodes, one from 60 s and one from 200 s on; the second is taken at 210 s: 10 s are lost."""
     world = batch(1.0, 1.0)
@@ -120,7 +114,6 @@ def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
     assert world.performance() == pytest.approx(150 / (2 * SAMPLE_S))
 
 
-@pytest.mark.xfail(reason="what a node did that was given up in good order is not saved with it", raises=AssertionError)
 def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None:
     """Both work from 60 s on; one is given up at 160 s, the other is taken at 260 s: its own 200 s are lost, and no more."""
     world = batch(1.0, 1.0, checkpoint_s=1000.0)
@@ -245,7 +238,6 @@ def test_a_newcomer_that_goes_again_before_it_was_taken_in_changes_nothing() -> 
     assert (200, 60, 0, 10) == accounts(world)
 
 
-@pytest.mark.xfail(reason="the time after the end within a step counts as useful", raises=AssertionError)
 def test_a_node_of_a_job_is_surplus_from_its_end_on() -> None:
     world = training(speed(1) * 100)
     world.gain(A, 0)

@@ -29,6 +29,8 @@ class Kernel:
 
     def run(self, until: int) -> None:
         """Everything that is due before `until`; then it is `until`."""
+        if until < self.now:
+            raise ValueError(f"expected a time from {self.now} on, found {until}")
         while self._due and self._due[0][0] < until:
             self.now, _, action = heappop(self._due)
             action()

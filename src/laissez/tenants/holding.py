@@ -6,14 +6,14 @@ in mind and learns from there: where nodes come and go every few minutes, nobody
 
 from __future__ import annotations
 
-from laissez.tenants.units import HOUR_S, SECOND_US
+from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import TenantView
 
 
 class Holding:
     """Told every view in turn; the same view twice changes nothing."""
 
-    def __init__(self, expected_s: float = HOUR_S) -> None:
+    def __init__(self, expected_s: float) -> None:
         self._expected_s = expected_s
         self._since: dict[str, int] = {}
         self._at = 0

@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar, Final, TypeAlias
 
+from laissez.tenants.holding import Holding
 from laissez.tenants.view import TenantView
 
 Leaves: TypeAlias = tuple[str, ...]
 Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
 
-HOLD_S: Final = 3600.0  # how long a node is kept, where an application knows no better
+HOLD_S: Final = 3600.0  # how long a node is kept, before an application knows better
 
 
 class HookError(ValueError):
@@ -49,9 +51,14 @@ class Application(ABC):
     def value_per_utility(self, now: int) -> float:
         """Dollars per hour for one unit of utility."""
 
+    @cached_property
+    def holding(self) -> Holding:
+        """How long nodes were kept so far."""
+        return Holding(HOLD_S)
+
     def see(self, view: TenantView) -> None:
         """What is held now and what it costs: told before every decision. The same view told twice changes nothing."""
-        return None
+        self.holding.see(view)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float | None:
         """The utility that stands still when `node` comes or goes, beside its own: all of it, where the application restarts."""
@@ -75,7 +82,7 @@ class Application(ABC):
 
     def expected_hold_s(self, now: int) -> float:
         """How long a node is likely to be kept: what it costs to move is spread over it."""
-        return HOLD_S
+        return self.holding.expected_s()
 
 
 class ProgressApplication(Application):

@@ -41,17 +41,23 @@ def substitutes(app: Application, leases: Sequence[Held], now: int) -> Iterator[
 def _better(here: Situation, lease: Held, wish: Wish, view: TenantView, terms: Terms) -> tuple[int, Asked]:
     """What is gained per hour by moving, and the order that would do it; nothing, if nothing is gained."""
     rest = Situation(here.app, without(here.held, lease.leaf), here.now)
+    left = lease.charged / MICRO - rest.grow_worth(lease.leaf)
     prices = {}
     gain = 0
     for scope in wish:
         quote = view.quotes.get(scope)
-        if quote is None:
+        if quote is None or _is_too_dear(rest, left, scope, quote + terms.tolerance * lease.charged):
             continue
         price = terms.price(moved(here, rest, scope, lease.leaf, lease.charged / MICRO))
         if price - quote > terms.tolerance * lease.charged and _would_be_left(here, lease, scope, quote):
             prices[scope] = price
             gain = max(gain, price - quote)
     return gain, best_first(prices.items())
+
+
+def _is_too_dear(rest: Situation, left: float, scope: str, price_min: float) -> bool:
+    """Whether moving to `scope` is not worth `price_min` even if the move itself cost nothing: that of nearly all places is quickly told."""
+    return (left + rest.grow_worth(scope)) * MICRO + 1 <= price_min
 
 
 def _would_be_left(here: Situation, lease: Held, scope: str, quote: int) -> bool:

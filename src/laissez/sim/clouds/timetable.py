@@ -16,7 +16,7 @@ from laissez.tenants.units import HOUR_US
 
 WIDTHS_US: Final = [round(hours * HOUR_US) for hours in (1 / 12, 1 / 12, 1 / 6, 1 / 6, 1 / 4, 1 / 4, 1 / 2)]  # the last as often as needed
 WHOLE: Final = 0.5  # engines that a pool takes more than its load needs, in the mean, because they are whole
-EARLY: Final = 0.02  # of what a GPU does for a job is what it costs to have it, and more the later: so nothing is put off, and nothing held in vain
+EARLY: Final = 0.02  # of its worth is what a GPU costs, and up to twice that near the deadline: nothing is held in vain, put off, or left to the last
 TINY: Final = 1e-6
 ADDED_MIN: Final = 0.3  # of a GPU; less is no reason to start another one
 
@@ -100,8 +100,8 @@ class Timetable:
         for tree, rate in job.rates.items():
             before: list[int] = []
             for at, hours in self._bins(job.due):
-                dear = EARLY * rate * hours * (1 + at / len(self._edges))
-                gpus = program.variable(-dear, 0.0 if (name, tree) in self._barred else None)
+                late = (self._edges[at] - self._edges[0]) / (job.due - self._edges[0])
+                gpus = program.variable(-EARLY * rate * hours * (1 + late), 0.0 if (name, tree) in self._barred else None)
                 progress += [(gpus, -rate * hours), (self._come(name, tree, [gpus], before, TINY), rate * job.come_h)]
                 if at == 0:
                     progress.append((self._go(name, tree, gpus), rate * job.go_h))

@@ -17,8 +17,7 @@ class BatchWorld(World):
         self.app: Parabricks = app
         self.due = app.deadline.due
         self._cold_us = round(app.cold_s * SECOND_US)
-        self._worked: dict[str, int] = {}  # useful time of each node since the last checkpoint
-        self._saved_us = 0
+        self._unsaved: dict[str, int] = {}  # useful time of each node since the last checkpoint
 
     def is_over(self) -> bool:
         return self.app.batch.done >= 1 or self.at >= self.due
@@ -27,37 +26,41 @@ class BatchWorld(World):
         return self.app.batch.done
 
     def _pass(self, now: int) -> None:
-        """From one node that becomes warm to the next."""
-        for instant in (*sorted(warm for warm in self.nodes.values() if self.at < warm < now), now):
-            self._work(instant)
-            self.at = instant
+        """From one change to the next: a node becomes warm, or what is done is saved."""
+        while self.at < now:
+            warm = self._warm()
+            until = min([now, *(at for at in self.nodes.values() if at > self.at)])
+            if warm and self.app.batch.done < 1:
+                until = min(until, self.at + max(1, round(self.app.batch.until_checkpoint_s(self.at) * SECOND_US)))
+            self._work(warm, until)
+            self.at = until
 
-    def _work(self, until: int) -> None:
+    def _work(self, warm: Leaves, until: int) -> None:
         batch, span = self.app.batch, until - self.at
-        warm = self._warm()
-        was_done = batch.done >= 1
+        idle = self._idle(warm) if len(warm) > batch.samples_left else ()
         batch.advance(warm, until)
-        if batch.since_checkpoint_s(until) * SECOND_US < span:
-            self._worked.clear()
-        idle = set(self._idle(warm)) if len(warm) > batch.samples_left else ()
-        for leaf in self.nodes:
-            if self.nodes[leaf] > self.at:
-                self.usage.reconfiguring += span
-            elif was_done or leaf in idle:
-                self.usage.surplus += span
-            else:
-                self.usage.useful += span
-                self._worked[leaf] = self._worked.get(leaf, 0) + span
+        worked = span if batch.done_at is None else max(0, min(span, batch.done_at - self.at))
+        self.usage.reconfiguring += span * (len(self.nodes) - len(warm))
+        for leaf in warm:
+            useful = 0 if leaf in idle else worked
+            self.usage.useful += useful
+            self.usage.surplus += span - useful
+            self._unsaved[leaf] = self._unsaved.get(leaf, 0) + useful
         if batch.since_checkpoint_s(until) == 0:
-            self._worked.clear()
+            self._unsaved.clear()
 
     def _warm(self) -> Leaves:
         return tuple(sorted(leaf for leaf, warm in self.nodes.items() if warm <= self.at))
 
     def _idle(self, warm: Leaves) -> Leaves:
         """What the last samples do not need."""
-        speed = self.app.batch.speed(warm)
-        return tuple(leaf for leaf in warm if self.app.batch.speed(without(warm, leaf)) >= speed)
+        batch, idle = self.app.batch, []
+        for leaf in warm:
+            rest = without(warm, leaf)
+            if batch.speed(rest) >= batch.speed(warm):
+                idle.append(leaf)
+                warm = rest
+        return tuple(idle)
 
     def _gained(self, leaf: str) -> None:
         self.nodes[leaf] = self.at + self._cold_us
@@ -65,7 +68,11 @@ class BatchWorld(World):
     def _lost(self, leaf: str, own_will: bool) -> None:
         warm = self._warm()
         del self.nodes[leaf]
-        worked = self._worked.pop(leaf, 0)
-        if leaf in warm and not own_will:
+        if leaf not in warm:
+            return
+        unsaved = self._unsaved.pop(leaf, 0)
+        if own_will:
+            self.app.batch.released(leaf, warm, self.at)
+        else:
             self.app.batch.lost(leaf, warm, self.at)
-            self.usage.lose(worked)
+            self.usage.lose(unsaved)

@@ -184,12 +184,12 @@ def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineP
 
 def _at_once(profile: EngineProfile, context: float, tokens_per_s: float) -> float:
     """How many requests an engine has at once so that it writes that many tokens per second: the most it can, if that is not enough."""
-    low, high = 0.0, float(profile.batch_max(context))
-    if high / profile.itl_ms(high, context) * 1000 <= tokens_per_s:
+    low, high, itl_ms = 0.0, float(profile.batch_max(context)), profile.step(context).itl_ms
+    if high / itl_ms(high) * 1000 <= tokens_per_s:
         return high
     for _ in range(12):
         middle = (low + high) / 2
-        if middle / profile.itl_ms(middle, context) * 1000 < tokens_per_s:
+        if middle / itl_ms(middle) * 1000 < tokens_per_s:
             low = middle
         else:
             high = middle

@@ -7,6 +7,7 @@ no other has come for a while, and only if the faster plan makes good for the re
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from laissez.sim.worlds.world import World
@@ -14,6 +15,7 @@ from laissez.tenants import Leaves
 from laissez.tenants.sailor import Sailor
 from laissez.tenants.units import HOUR_US, SECOND_US
 
+DONE: Final = 1e-12  # of the work: less is left by rounding
 SETTLE_US: Final = 20 * SECOND_US  # several nodes won one after the other are worth one restart, not several
 
 
@@ -43,11 +45,15 @@ class TrainingWorld(World):
                 self._take_in()
 
     def _next_change(self) -> int:
-        """When a restart is over, a checkpoint due or the newcomers complete."""
+        """When a restart is over, a checkpoint due, the work done or the newcomers complete."""
         job = self.app.job
-        due = [self.at + max(1, round(job.until_checkpoint_s(self.at) * SECOND_US))]
         if self._running_from > self.at:
             due = [self._running_from]
+        elif self._working and job.done < 1 and (share := job.share_per_hour(self._speed())):
+            to_save, to_end = job.until_checkpoint_s(self.at) * SECOND_US, (1 - job.done) / share * HOUR_US
+            due = [self.at + max(1, round(to_save)), self.at + max(1, math.ceil(to_end))]
+        else:
+            due = [self.due + HOUR_US]
         if self._changed_at is not None:
             due.append(max(self.at + 1, self._changed_at + SETTLE_US))
         return min(due)
@@ -64,7 +70,8 @@ class TrainingWorld(World):
         else:
             self.usage.useful += span * busy
             self._unsaved += span * busy
-            self.app.progressed(min(1.0, job.done + job.share_per_hour(speed) * span / HOUR_US), until)
+            done = job.done + job.share_per_hour(speed) * span / HOUR_US
+            self.app.progressed(1.0 if done > 1 - DONE else done, until)
             if job.until_checkpoint_s(until) <= 0 or job.done >= 1:
                 self._save(until)
         self.usage.surplus += span * (len(self.nodes) - busy)
@@ -96,9 +103,8 @@ class TrainingWorld(World):
     def _take_in(self) -> None:
         """The nodes that came are used from now on, if there is time to profit from them."""
         self._changed_at = None
-        job, now, before = self.app.job, self._speed(), self._planned()
         left_us = self.due - self.at
-        if before * (left_us - self._restart_us) > now * left_us and job.done < 1:
+        if self._planned() * (left_us - self._restart_us) > self._speed() * left_us and self.app.job.done < 1:
             self._save(self.at)
             self._restart()
 

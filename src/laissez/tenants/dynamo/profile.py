@@ -57,6 +57,22 @@ def curve(name: str, points: Sequence[tuple[float, float]]) -> Curve:
     return Curve(xs, tuple(ys))
 
 
+class DecodeStep(msgspec.Struct, frozen=True):
+    """One step of decoding at one context: between two curves, and up to `used_max` of the cache. It is asked over and over for one context."""
+
+    low: Curve
+    high: Curve
+    share: float
+    tokens: float  # that one request has in the cache
+    max_kv_tokens: int
+    used_max: float
+
+    def itl_ms(self, concurrency: float) -> float:
+        used = min(concurrency * self.tokens / self.max_kv_tokens, self.used_max)
+        low = self.low.at(used)
+        return between(low, low if self.low is self.high else self.high.at(used), self.share)
+
+
 class EngineProfile:
     """One engine of `gpus` GPUs of type `gpu` (a tree's name). `prefill` is TTFT by input length, `decode` ITL by context and cache in use (0..1)."""
 
@@ -79,6 +95,7 @@ class EngineProfile:
         if max(each.xs[-1] for each in self.decode) > 1:
             raise ProfileError(f"{gpu}, decode: expected shares of the cache up to 1, found {max(each.xs[-1] for each in self.decode)}")
         self._decoded: dict[tuple[float, float], float] = {}
+        self._steps: dict[float, DecodeStep] = {}
 
     def ttft_ms(self, isl: float) -> float:
         """Time to first token of one request of `isl` tokens."""
@@ -92,23 +109,22 @@ class EngineProfile:
     def itl_ms(self, concurrency: float, context: float) -> float:
         """Time between tokens with `concurrency` requests of `context` tokens each."""
         _real("concurrency", concurrency)
-        low, high, share = self._beside(context)
-        used = min(concurrency * max(context, self.contexts[0]) / self.max_kv_tokens, self._kv_max(low, high, share))
-        return between(low.at(used), high.at(used), share)
+        return self.step(context).itl_ms(concurrency)
 
     def batch_max(self, context: float) -> int:
         """The most requests at once that fit the cache and were profiled."""
-        low, high, share = self._beside(context)
-        return max(1, int(self._kv_max(low, high, share) * self.max_kv_tokens / max(context, self.contexts[0]) + 1e-9))
+        step = self.step(context)
+        return max(1, int(step.used_max * self.max_kv_tokens / step.tokens + 1e-9))
 
     def largest_batch(self, context: float, itl_slo_ms: float) -> int:
         """The most requests at once whose ITL meets the objective; 0 if not even one does."""
-        if not self.itl_ms(1, context) <= itl_slo_ms:
+        itl_ms = self.step(context).itl_ms
+        if not itl_ms(1) <= itl_slo_ms:
             return 0
         meets, fails = 1, self.batch_max(context) + 1
         while fails - meets > 1:
             middle = (meets + fails) // 2
-            if self.itl_ms(middle, context) <= itl_slo_ms:
+            if itl_ms(middle) <= itl_slo_ms:
                 meets = middle
             else:
                 fails = middle
@@ -126,6 +142,17 @@ class EngineProfile:
         self._decoded[context, itl_slo_ms] = found
         return found
 
+    def step(self, context: float) -> DecodeStep:
+        """Decoding at that context."""
+        found = self._steps.get(context)
+        if found is None:
+            if len(self._steps) >= CACHED_MAX:
+                self._steps.clear()
+            low, high, share = self._beside(context)
+            tokens = max(context, self.contexts[0])
+            found = self._steps[context] = DecodeStep(low, high, share, tokens, self.max_kv_tokens, between(low.xs[-1], high.xs[-1], share))
+        return found
+
     def _beside(self, context: float) -> tuple[Curve, Curve, float]:
         """The curves on either side of `context`, and how far it is from the first to the second."""
         _real("context", context)
@@ -136,9 +163,6 @@ class EngineProfile:
             return self.decode[-1], self.decode[-1], 0.0
         low, high = 1 / self.contexts[after - 1], 1 / self.contexts[after]
         return self.decode[after - 1], self.decode[after], (1 / context - low) / (high - low)
-
-    def _kv_max(self, low: Curve, high: Curve, share: float) -> float:
-        return between(low.xs[-1], high.xs[-1], share)
 
 
 def between(low: float, high: float, share: float) -> float:

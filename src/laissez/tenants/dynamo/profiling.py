@@ -16,7 +16,6 @@ from laissez.tenants.dynamo.serving import Serving
 from laissez.tenants.holding import Holding
 from laissez.tenants.hooks import HOLD_S, Application, Leaves
 from laissez.tenants.paths import without
-from laissez.tenants.view import TenantView
 
 COLD_START_S: Final = 60.0  # ServerlessLLM (Fu et al., OSDI 2024) loads 30B in 34 s and 70B in 84 s
 
@@ -28,9 +27,6 @@ class DynamoProfile(Application):
         self.serving = serving
         self._cold_start_s = from_zero("cold_start_s", cold_start_s)
         self.holding = Holding(above_zero("hold_s", hold_s))
-
-    def see(self, view: TenantView) -> None:
-        self.holding.see(view)
 
     def observe(self, seen: Observation, held: Leaves) -> None:
         """An interval is over, during which `held` served."""
@@ -56,6 +52,3 @@ class DynamoProfile(Application):
 
     def cold_start_s(self, node: str) -> float:
         return self._cold_start_s
-
-    def expected_hold_s(self, now: int) -> float:
-        return self.holding.expected_s()

@@ -95,6 +95,7 @@ class Serving:
         self.steps = {tree: step_of(self.plan, tree, profile.gpus) for tree, profile in self.profiles.items()}
         self._wanted = (self._min_endpoint > 0 or self.plan.prefill_need > 0, self._min_endpoint > 0 or self.plan.decode_need > 0)
         self._standings: dict[tuple[int, ...], Standing] = {}
+        self._shortages: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[Shortage, ...]] = {}
 
     def standing(self, held: Leaves) -> Standing:
         """How `held` serves the plan."""
@@ -132,7 +133,15 @@ class Serving:
 
     def shortages(self, held: Leaves, trees: Sequence[str]) -> tuple[Shortage, ...]:
         """What each pool misses and which of `trees` would do, best first; the pool first where an engine is worth more."""
-        now = self.standing(held)
+        key = (self._useful(held), tuple(trees))
+        found = self._shortages.get(key)
+        if found is None:
+            if len(self._shortages) >= REMEMBERED_MAX:
+                self._shortages.clear()
+            found = self._shortages[key] = self._short(self.standing(held), trees)
+        return found
+
+    def _short(self, now: Standing, trees: Sequence[str]) -> tuple[Shortage, ...]:
         covers = ({tree: self.steps[tree].prefill for tree in trees}, {tree: self.steps[tree].decode for tree in trees})
         prefill = (now.closed_by(Step(max(covers[0].values()), 0.0)), self._shortage(now.prefill_late, covers[0]))
         decode = (now.closed_by(Step(0.0, max(covers[1].values()))), self._shortage(now.decode_late, covers[1]))

@@ -1,8 +1,8 @@
 """A batch: a queue of samples, how far each has got, and what of that is saved.
 
 `advance` is told which nodes worked and until when; it lets the samples run on, takes a checkpoint at every interval, and notices a pause when none
-worked. `lost` takes back what a node did since the last checkpoint. A sample that is finished is written and cannot be lost. Sizes count in samples
-of 50x coverage, and a sample of size 2 takes twice as long.
+worked. `lost` takes back what a node did since the last checkpoint, `released` saves it. A sample that is finished is written and cannot be lost.
+Sizes count in samples of 50x coverage, and a sample of size 2 takes twice as long.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Batch:
         self.scopes, self.nodes_max, self.run_times = scopes, nodes_max, run_times
         self.total = math.fsum(sizes)
         self.done = 0.0  # share of the whole work
+        self.done_at: int | None = None  # when the last sample was finished
         self._left, self._saved = list(sizes), list(sizes)
+        self._unsaved: dict[str, float] = {}  # what each node did since the last checkpoint, in samples
         self._interval_us = round(checkpoint_s * SECOND_US)
         self._at = self._saved_at = now
         self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
@@ -110,23 +112,34 @@ class Batch:
     def checkpointed(self, now: int) -> None:
         """All that is done is saved."""
         self._saved, self._saved_at = self._left.copy(), now
+        self._unsaved.clear()
 
     def lost(self, node: str, held: Leaves, now: int) -> None:
         """`node`, one of the `held` that worked until `now`, was taken: what it did since the checkpoint has to be done again."""
         self.advance(held, now)
-        speed = self.speed(held)
-        share = (speed - self.speed(without(held, node))) / speed if speed else 0.0
-        pairs = zip(self._left, self._saved, strict=True)
-        self._left = [left + share * (saved - left) if left else 0.0 for left, saved in pairs]
+        part = self._part_of(node)
+        self._left = [left + part * (saved - left) if left else 0.0 for left, saved in zip(self._left, self._saved, strict=True)]
         self._working = len(held) > 1
-        self._recount()
+        self._recount(now)
+
+    def released(self, node: str, held: Leaves, now: int) -> None:
+        """`node`, one of the `held` that worked until `now`, was given up in good order: what it did is saved first."""
+        self.advance(held, now)
+        part = self._part_of(node)
+        self._saved = [saved - part * (saved - left) for left, saved in zip(self._left, self._saved, strict=True)]
+        self._working = len(held) > 1
+
+    def _part_of(self, node: str) -> float:
+        """The part of all that is not saved, and could be lost, that `node` did."""
+        total = math.fsum(saved - left for left, saved in zip(self._left, self._saved, strict=True) if left)
+        return min(1.0, self._unsaved.pop(node, 0.0) / total) if total > 0 else 0.0
 
     def finished(self, sample: int, now: int) -> None:
         """A sample turned out to be done, whatever the model thought of it."""
         if not 0 <= sample < len(self._left):
             raise ParabricksError(f"expected a sample from 0 to {len(self._left) - 1}, found {sample}")
         self._left[sample] = self._saved[sample] = 0.0
-        self._recount()
+        self._recount(now)
         if not self._unfinished:
             self.checkpointed(now)
 
@@ -142,15 +155,24 @@ class Batch:
             for sample, rate in zip(longest, rates, strict=True):
                 left = self._left[sample] - rate * step
                 self._left[sample] = left if left > FINISHED else 0.0
+            self._did(held, sum(rates) * step)
             hours -= step
-            self._recount()
+            self._recount(self._at + duration_us - round(hours * HOUR_US))
 
-    def _recount(self) -> None:
+    def _did(self, held: Leaves, samples: float) -> None:
+        """Those who did it, each by how fast it is."""
+        total = sum(self._alone.get(tree_of(leaf), 0.0) for leaf in held)
+        for leaf in held:
+            self._unsaved[leaf] = self._unsaved.get(leaf, 0.0) + samples * self._alone.get(tree_of(leaf), 0.0) / total
+
+    def _recount(self, now: int) -> None:
         unfinished = sum(left > 0 for left in self._left)
         if unfinished != self._unfinished:
             self._speeds.clear()
         self._unfinished = unfinished
         self.done = 1.0 - math.fsum(self._left) / self.total if unfinished else 1.0
+        if not unfinished and self.done_at is None:
+            self.done_at = now
 
 
 def _check(sizes: Sequence[float], scopes: Wish, nodes_max: int, checkpoint_s: float, run_times: Mapping[str, RunTime]) -> None:

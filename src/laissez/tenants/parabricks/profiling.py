@@ -16,10 +16,8 @@ A lost node takes only its own samples back to their checkpoint; the others go o
 from __future__ import annotations
 
 from laissez.tenants.deadline import Deadline
-from laissez.tenants.holding import Holding
 from laissez.tenants.hooks import Leaves, ProgressApplication
 from laissez.tenants.parabricks.batch import Batch
-from laissez.tenants.view import TenantView
 
 
 class ParabricksProfile(ProgressApplication):
@@ -27,10 +25,6 @@ class ParabricksProfile(ProgressApplication):
         self.batch = batch
         self.deadline = deadline
         self.cold_s = cold_s
-        self.holding = Holding()
-
-    def see(self, view: TenantView) -> None:
-        self.holding.see(view)
 
     def utility_gap(self, held: Leaves, now: int) -> float:
         return self.deadline.required(self.batch.done, now, 2 * self.cold_s) - self.batch.pace(held)
@@ -49,4 +43,4 @@ class ParabricksProfile(ProgressApplication):
 
     def expected_hold_s(self, now: int) -> float:
         """No node is kept beyond the deadline; but work that is late already is still worth a restart."""
-        return min(self.holding.expected_s(), max(self.deadline.left_s(now), 2 * self.cold_s))
+        return min(super().expected_hold_s(now), max(self.deadline.left_s(now), 2 * self.cold_s))

@@ -11,10 +11,10 @@ from laissez.tenants.sailor.site import Site
 class Layout:
     """`hosts` are the leaves per host; one that is not known to be in any host counts in `sizes` as alone in its own.
 
-    The rest is the shadow planner's to fill in: by node what it gains, what its loss takes and whether it is spare.
+    The rest is the shadow planner's to fill in: the speed, and by node what it gains, what its loss takes and whether it is spare.
     """
 
-    __slots__ = ("alternatives", "gains", "hosts", "losses", "sizes", "spare", "unused")
+    __slots__ = ("alternatives", "gains", "hosts", "losses", "sizes", "spare", "speed", "unused")
 
     def __init__(self, held: Leaves, site: Site) -> None:
         self.hosts: dict[str, int] = {}
@@ -28,6 +28,7 @@ class Layout:
         for host, count in self.hosts.items():
             by_type.setdefault(tree_of(host), []).append(count)
         self.sizes: HostSizes = tuple((tree, tuple(sorted(by_type[tree], reverse=True))) for tree in sorted(by_type))
+        self.speed = 0.0
         self.gains: dict[str, float] = {}
         self.losses: dict[str, float] = {}
         self.spare: dict[str, bool] = {}

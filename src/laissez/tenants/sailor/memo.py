@@ -1,30 +1,25 @@
-"""A dictionary that forgets its oldest entry when it is full: what is computed once is looked up afterwards, in bounded memory."""
+"""A dictionary that computes what it is asked for and forgets its oldest entry when it is full: everything once, in bounded memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Memo(Generic[Key, Value]):
-    """At most `entries_max` answers."""
+class Memo(dict[Key, Value]):
+    """At most `entries_max` answers of `compute`. `memo[key]` is the answer for `key`: a dictionary's own look-up, where it is there already."""
 
-    def __init__(self, entries_max: int) -> None:
+    def __init__(self, entries_max: int, compute: Callable[[Key], Value]) -> None:
+        super().__init__()
         self.entries_max = entries_max
-        self._answers: dict[Key, Value] = {}
+        self._compute = compute
 
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def get(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The answer for `key`, computed if it is not there."""
-        if key in self._answers:
-            return self._answers[key]
-        answer = compute()
-        if len(self._answers) >= self.entries_max:
-            del self._answers[next(iter(self._answers))]
-        self._answers[key] = answer
+    def __missing__(self, key: Key) -> Value:
+        answer = self._compute(key)
+        if len(self) >= self.entries_max:
+            del self[next(iter(self))]
+        self[key] = answer
         return answer

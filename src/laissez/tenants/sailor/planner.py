@@ -45,20 +45,17 @@ class Planner:
         tables = Tables(profile)
         self._choices = (singles(tables), pairs(tables))
         self._reach = max(STAGES) * max(profile.sizes)
-        self._remembered: Memo[HostSizes, tuple[Shape, float] | None] = Memo(remembered_max)
+        self._remembered: Memo[HostSizes, tuple[Shape, float] | None] = Memo(remembered_max, self._search)
 
     def speed(self, sizes: HostSizes) -> float:
         """Samples per second of the best plan; 0 where there is none."""
-        found = self._best(sizes)
+        found = self._remembered[sizes]
         return 0.0 if found is None else found[1]
 
     def plan(self, hosts: Hosts) -> Plan | None:
         """The best plan over the leaves of `hosts`, or `None` where they cannot train the model at all."""
-        found = self._best(host_sizes(hosts))
+        found = self._remembered[host_sizes(hosts)]
         return None if found is None else place(self.profile, found[0], hosts)
-
-    def _best(self, sizes: HostSizes) -> tuple[Shape, float] | None:
-        return self._remembered.get(sizes, lambda: self._search(sizes))
 
     def _search(self, sizes: HostSizes) -> tuple[Shape, float] | None:
         known = {gpu: each for gpu, each in sizes if gpu in self.profile.times}

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from laissez.tenants.holding import Holding
 from laissez.tenants.hooks import Leaves, ProgressApplication
 from laissez.tenants.paths import without
 from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
 from laissez.tenants.sailor.shadow import Shadow
-from laissez.tenants.view import TenantView
 
 COLD_START_S: Final = 83.0  # save, transform and load a 7B model: 1.38 min (Universal Checkpointing, table 3; up to 4.12 min for 1T)
 
@@ -29,10 +27,6 @@ class SailorProfile(ProgressApplication):
         self.job = job
         self.shadow = shadow
         self.restart_s = cold_start_s
-        self.holding = Holding()
-
-    def see(self, view: TenantView) -> None:
-        self.holding.see(view)
 
     def progressed(self, done: float, now: int) -> None:
         self.job.progressed(done, now)
@@ -64,4 +58,4 @@ class SailorProfile(ProgressApplication):
         return self.job.until_checkpoint_s(now)
 
     def expected_hold_s(self, now: int) -> float:
-        return min(self.holding.expected_s(), max(self.job.deadline.left_s(now), 2 * self.restart_s))
+        return min(super().expected_hold_s(now), max(self.job.deadline.left_s(now), 2 * self.restart_s))

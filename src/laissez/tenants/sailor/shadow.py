@@ -42,18 +42,19 @@ class Shadow:
         self.scopes = tuple(scopes)
         self.site = site or Site()
         self.topology_aware = topology_aware
-        self._layouts: Memo[Leaves, Layout] = Memo(REMEMBERED_MAX)
+        self._layouts: Memo[Leaves, Layout] = Memo(REMEMBERED_MAX, self._lay_out)
+        self._speed_per_node: float | None = None
 
     def speed(self, held: Leaves) -> float:
         """The best plan's speed over `held`, where they are."""
-        return self.planner.speed(self._layout(held).sizes)
+        return self._layouts[held].speed
 
     def plan(self, held: Leaves) -> Plan | None:
         return self.planner.plan(self.site.hosts(held))
 
     def unused(self, held: Leaves) -> Leaves:
         """What the best plan leaves over: all of it where there is no plan."""
-        here = self._layout(held)
+        here = self._layouts[held]
         if here.unused is None:
             plan = self.plan(held)
             here.unused = held if plan is None else plan.unused
@@ -61,41 +62,44 @@ class Shadow:
 
     def is_spare(self, node: str, held: Leaves) -> bool:
         """Whether the plan is the same with and without `node`."""
-        here = self._layout(held)
+        here = self._layouts[held]
         if node not in here.spare:
             here.spare[node] = node in self.unused(held) if node in held else self._valued(self._with(node, 1, here)) <= self._valued(here.sizes)
         return here.spare[node]
 
     def gain(self, node: str, held: Leaves) -> float:
         """What one `node` adds to `held`, as its part of the most useful bundle."""
-        here = self._layout(held)
+        here = self._layouts[held]
         if node not in here.gains:
             here.gains[node] = self._gain(node, here)
         return here.gains[node]
 
     def loss(self, node: str, held: Leaves) -> float:
         """What is lost without `node`, one of `held`, as its part of the most costly bundle."""
-        here = self._layout(held)
+        here = self._layouts[held]
         if node not in here.losses:
             here.losses[node] = self._loss(node, held)
         return here.losses[node]
 
     def alternatives(self, held: Leaves) -> Wish:
         """Where one more node would do: hosts that have room beside what is held, what is above them, then anywhere; deepest first."""
-        here = self._layout(held)
+        here = self._layouts[held]
         if here.alternatives is None:
             here.alternatives = self._alternatives(here) if self.topology_aware else self.scopes
         return here.alternatives
 
     def speed_per_node(self) -> float:
         """What a node adds in a full host of the fastest type."""
-        return (
-            max(self.planner.speed(((tree, (self.site.gpus_per_host,)),)) for tree in sorted({tree_of(scope) for scope in self.scopes}))
-            / self.site.gpus_per_host
-        )
+        if self._speed_per_node is None:
+            trees = sorted({tree_of(scope) for scope in self.scopes})
+            fastest = max(self.planner.speed(((tree, (self.site.gpus_per_host,)),)) for tree in trees)
+            self._speed_per_node = fastest / self.site.gpus_per_host
+        return self._speed_per_node
 
-    def _layout(self, held: Leaves) -> Layout:
-        return self._layouts.get(held, lambda: Layout(held, self.site))
+    def _lay_out(self, held: Leaves) -> Layout:
+        here = Layout(held, self.site)
+        here.speed = self.planner.speed(here.sizes)
+        return here
 
     def _gain(self, node: str, here: Layout) -> float:
         before = self._valued(here.sizes)
@@ -109,7 +113,7 @@ class Shadow:
         busy = tuple(leaf for leaf in held if not _take(gone, leaf))
         host = self.site.host_of(node)
         near = sorted(without(busy, node), key=lambda leaf: self.site.host_of(leaf) != host)  # what goes with it, its own host first
-        before, after = self._valued(self._layout(busy).sizes), self._without([node, *near], self._layout(busy))
+        before, after = self._valued(self._layouts[busy].sizes), self._without([node, *near], self._layouts[busy])
         return max(0.0, *((before - speed) / count for count, speed in after))
 
     def _without(self, going: Sequence[str], here: Layout) -> Iterator[tuple[int, float]]:

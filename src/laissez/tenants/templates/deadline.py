@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import msgspec
 
 from laissez.tenants.deadline import Deadline
-from laissez.tenants.hooks import HOLD_S, Leaves, ProgressApplication, Wish
+from laissez.tenants.hooks import Leaves, ProgressApplication, Wish
 from laissez.tenants.paths import tree_of, without
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.template import State, Template, checked, checked_duration, read_state
@@ -78,6 +78,7 @@ class DeadlineJob(Template, ProgressApplication):
         self._know(known)
 
     def see(self, view: TenantView) -> None:
+        super().see(view)
         self.elapsed(tuple(lease.leaf for lease in view.leases), view.now)
 
     def probed(self, probe: str, number: float, now: int) -> None:
@@ -148,7 +149,7 @@ class DeadlineJob(Template, ProgressApplication):
 
     def expected_hold_s(self, now: int) -> float:
         """No node is kept beyond the deadline; but work that is late already is still worth a restart."""
-        return min(HOLD_S, max(self.deadline.left_s(now), 2 * self.cold_s))
+        return min(super().expected_hold_s(now), max(self.deadline.left_s(now), 2 * self.cold_s))
 
     def _worked(self, leaf: str, since: int, until: int) -> float:
         """The share of the work that a node did; it does nothing during its cold start."""

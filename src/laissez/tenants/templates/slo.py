@@ -65,6 +65,7 @@ class SloService(Template):
         self.needed(known.needed, known.start)
 
     def see(self, view: TenantView) -> None:
+        super().see(view)
         self._charged = {lease.leaf: lease.charged for lease in view.leases}
 
     def probed(self, probe: str, number: float, now: int) -> None:

@@ -41,6 +41,7 @@ class Spot(FixedFootprint):
         return cls(scopes, nodes, limit, margin, start)
 
     def see(self, view: TenantView) -> None:
+        super().see(view)
         self.charged({lease.leaf: lease.charged / MICRO for lease in view.leases})
 
     def charged(self, prices: Mapping[str, float]) -> None:
