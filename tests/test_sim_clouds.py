@@ -95,9 +95,6 @@ def test_one_grant_is_told_once_even_if_the_leaf_was_won_before(name: str) -> No
 
 
 @every_cloud
-@pytest.mark.xfail(
-    reason="a grant is known by tenant and instant alone, so one that is renewed in the same instant is told twice", raises=AssertionError
-)
 def test_one_grant_is_told_once_even_if_the_leaf_was_won_in_the_same_instant(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
@@ -178,11 +175,7 @@ def test_all_clouds_show_the_same_view() -> None:
     assert ([(leaf(0), 0, 7 * H100, int)], ["a100", "h100"]) == (shapes[0][1], shapes[0][3])
 
 
-SINCE = pytest.mark.xfail(reason="MarketCloud: an order counts as placed when its tenant next looks at it", raises=AssertionError)
-SINCE_AMENDED = pytest.mark.xfail(reason="`since` of an order is when it was placed, though it was amended since", raises=AssertionError)
-
-
-@pytest.mark.parametrize("name", [pytest.param("market", marks=SINCE), *QUEUES])
+@pytest.mark.parametrize("name", ["market", *QUEUES])
 def test_an_order_is_as_old_as_its_placing(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
@@ -193,7 +186,7 @@ def test_an_order_is_as_old_as_its_placing(name: str) -> None:
     assert [5 * SECOND_US] == [one.since for one in ann.orders]
 
 
-@pytest.mark.parametrize("name", ["market", *(pytest.param(name, marks=SINCE_AMENDED) for name in QUEUES)])
+@pytest.mark.parametrize("name", ["market", *QUEUES])
 def test_an_order_is_as_old_as_its_last_change(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))

@@ -199,7 +199,6 @@ def test_victims_are_drawn_by_lot() -> None:
     assert {leaf(number) for number in range(4)} == taken
 
 
-@pytest.mark.xfail(reason="fcfs-p preempts when an order is placed or amended, not when training is served before it", raises=AssertionError)
 def test_inference_that_waits_takes_what_training_gets_before_it() -> None:
     cloud = opened("fcfs-p", h100=1)
     bob, sid, ida = Guest("bob", cloud), Guest("sid", cloud, "training"), Guest("ida", cloud, "inference")

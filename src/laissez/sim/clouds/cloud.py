@@ -122,7 +122,7 @@ class Cloud(ABC):
         self._owners[leaf] = grant
 
         def deliver() -> None:
-            if self._owners.get(leaf) == grant:
+            if self._owners.get(leaf) is grant:
                 self.customers[tenant].gained(leaf, grant[1])
 
         self.kernel.at(self.kernel.now + self.chance.randint(*HANDOFF_US), deliver)

@@ -7,7 +7,7 @@ Which one is drawn by lot: a cloud knows nothing about what its tenants would lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from random import Random
 
@@ -71,7 +71,7 @@ class Fcfs(Cloud):
                 case PlaceOrder(tenant, alternatives):
                     self._enqueue(tenant, alternatives)
                 case AmendOrder(_, order, alternatives) if order in self._queue:
-                    self._queue[order].alternatives = alternatives
+                    self._queue[order].alternatives, self._queue[order].since = alternatives, self.kernel.now
                     self._serve(self._queue[order])
                 case CancelOrder(_, order):
                     self._queue.pop(order, None)
@@ -121,10 +121,14 @@ class Fcfs(Cloud):
 
     def _offer(self, leaf: str) -> None:
         """A leaf is free: it goes to the first in the queue who can use it."""
-        for order in self._queue.values():
-            if any(is_below(leaf, one.scope) for one in self._affordable(order)):
-                self._start(order, leaf)
-                return
+        order = self._first_for(leaf)
+        if order is not None:
+            self._start(order, leaf)
+
+    def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:
+        """The first in the queue who can use the leaf; of one kind only, if that is asked for."""
+        waiting = (order for order in self._queue.values() if kind in (None, self.customers[order.tenant].kind))
+        return next((order for order in waiting if any(is_below(leaf, one.scope) for one in self._affordable(order))), None)
 
     def _start(self, order: Waiting, leaf: str) -> None:
         del self._queue[order.order]
@@ -193,9 +197,13 @@ class FcfsPreemptive(Fcfs):
             self._taken(leaf, own_will=False)
             self._start(order, leaf)
 
+    def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:
+        """What would be taken from a training tenant at once is not given to it first."""
+        first = super()._first_for(leaf, kind)
+        if first is None or self.customers[first.tenant].kind != self.PREEMPTED:
+            return first
+        return super()._first_for(leaf, self.PREEMPTS) or first
+
     def _victims(self) -> list[str]:
         preempted = (held for tenant, held in self._held.items() if self.customers[tenant].kind == self.PREEMPTED)
         return [leaf for held in preempted for leaf in held]
-
-
-FCFS_CLOUDS: Mapping[str, type[Fcfs]] = {cloud.name: cloud for cloud in (Fcfs, FcfsPreemptive)}

@@ -19,6 +19,8 @@ from laissez.market import (
     LeaseEnded,
     LeaseStarted,
     Market,
+    OrderAmended,
+    OrderPlaced,
     Reason,
     Refused,
     Relinquish,
@@ -54,7 +56,7 @@ class MarketCloud(Cloud):
         self.market = Market(cluster.topology)
         self._origin = 0
         self._has_floors = False  # a market that was there before has its own
-        self._since: dict[int, tuple[int, int]] = {}  # order: its place in the queue, and when it got there
+        self._since: dict[int, int] = {}  # when an order was placed or last amended
         self._ended: dict[int, LeaseEnded] = {}
         self._begun: list[Begun] = []
         self._wakes_at: int | None = None  # when a hold ends next
@@ -71,6 +73,7 @@ class MarketCloud(Cloud):
         for one in self.market.leases():
             self._begun.append(Begun(one.lease, one.leaf, one.tenant, self.kernel.now))
             self._resumed(one.tenant, one.leaf)
+        self._since = {one.order: self.kernel.now for one in self.market.orders()}
         self._sleep()
 
     @property
@@ -85,7 +88,7 @@ class MarketCloud(Cloud):
         market, now, tenant = self.market, self.kernel.now, adapter.tenant
         self.requests += 2
         leases = tuple([Held(one.leaf, one.start - self._origin, one.charged, one.limit) for one in market.leases(tenant)])
-        orders = tuple([Resting(one.order, self._waiting_since(one.order, one.number), one.alternatives) for one in market.orders(tenant)])
+        orders = tuple([Resting(one.order, self._since[one.order], one.alternatives) for one in market.orders(tenant)])
         spent = 0
         if adapter.terms.budget is not None:
             self._apply(AdvanceTime())
@@ -165,6 +168,8 @@ class MarketCloud(Cloud):
         elif isinstance(event, LeaseEnded):
             self._ended[event.lease] = event
             self._taken(event.leaf, event.reason in OWN_WILL)
+        elif isinstance(event, OrderPlaced | OrderAmended):
+            self._since[event.order] = self.kernel.now
         elif isinstance(event, Refused):
             self._refused(event)
 
@@ -172,9 +177,3 @@ class MarketCloud(Cloud):
         """A tenant decides on what it saw; within one decision its own commands may overtake what it saw. Anything else is a bug."""
         if event.reason not in (Reason.NOT_YOUR_LEASE, Reason.ALREADY_FILLED):
             raise AssertionError(f"the market refused what a tenant sent: {event}")
-
-    def _waiting_since(self, order: int, number: int) -> int:
-        known = self._since.get(order)
-        if known is None or known[0] != number:
-            known = self._since[order] = (number, self.kernel.now)
-        return known[1]
