@@ -90,10 +90,10 @@ class InferenceTable(Table, frozen=True, kw_only=True):
 
     engines: Range = (2.0, 8.0)
     hours: HoursRange = (1.5, 2.5)
-    plan_seconds: Pace = 20.0  # between two looks of the planner at the load
+    plan_seconds: Pace = 10.0  # between two looks of the planner at the load
     hold_plan_seconds: NotNegative = 300.0  # for so long a plan is not shrunk
     cold_seconds: Positive = 60.0  # until an engine serves
-    headroom: Positive = 1.1  # times the predicted load that is planned for
+    headroom: Positive = 1.25  # times the predicted load that is planned for
     trace: FilePath | None = None  # a file of requests; None: drawn
 
     def impossible(self) -> Iterator[tuple[str, str]]:

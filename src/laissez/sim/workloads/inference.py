@@ -19,7 +19,8 @@ from typing import ClassVar, Final
 import msgspec
 
 from laissez.sim.scenario import Scenario
-from laissez.sim.workloads.spec import Planners, Spec
+from laissez.sim.workloads.recorded import BIN_S, mean_of, stretch
+from laissez.sim.workloads.spec import Makings, Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.tenants.dynamo import Dynamo, Serving, Sla, built_in
 from laissez.tenants.dynamo.credits import in_proportion
@@ -28,7 +29,6 @@ from laissez.tenants.dynamo.predictors import Steady
 from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
-BIN_S: Final = 10
 WINDOW_S: Final = 200
 MODEL: Final = "llama-3.1-8b"
 
@@ -91,21 +91,28 @@ def engines(load: Load, sla: Sla, shares: Mapping[str, float], headroom: float =
     return plan.prefill_need / reads if reads else 0.0, plan.decode_need / writes if writes else 0.0
 
 
-def draw_inference(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> InferenceSpec:
-    table = scenario.inference
-    traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
+def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> InferenceSpec:
+    table = makings.scenario.inference
     windows = max(1, round(chance.uniform(*table.hours) * HOUR_S / WINDOW_S))
+    wanted = chance.uniform(*table.engines)
     ttft_ms, itl_ms = chance.choice(OBJECTIVES)
-    sla = Sla(traffic.isl, traffic.osl, ttft_ms, itl_ms)
-    one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
-    streams = chance.uniform(*table.engines) / sum(engines(one, sla, shares))
-    loads = [_bin(chance, traffic, level, max(streams, 0.01)) for level in _levels(chance, traffic, windows)]
+    if makings.recorded:
+        stream = stretch(chance, makings.recorded, windows * WINDOW_S // BIN_S)
+        sla = Sla(mean_of(stream, "isl"), mean_of(stream, "osl"), ttft_ms, itl_ms)
+        times = wanted / max(1e-9, sum(sum(engines(load, sla, makings.shares)) for load in stream) / len(stream))
+        loads = [Load(load.requests * times, load.isl, load.osl) for load in stream]
+    else:
+        traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
+        sla = Sla(traffic.isl, traffic.osl, ttft_ms, itl_ms)
+        one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
+        streams = wanted / sum(engines(one, sla, makings.shares))
+        loads = [_bin(chance, traffic, level, streams) for level in _levels(chance, traffic, windows)]
     return InferenceSpec(
         name=name,
         start=start,
         due=start + windows * WINDOW_S * SECOND_US,
-        value=scenario.tenants.value,
-        scopes=tuple(shares),
+        value=makings.scenario.tenants.value,
+        scopes=tuple(makings.shares),
         sla=sla,
         loads=tuple(loads),
     )

@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar, Final
 
 from laissez.sim.scenario import Scenario
-from laissez.sim.workloads.spec import Planners, Spec
+from laissez.sim.workloads.spec import Makings, Planners, Spec
 from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.training import TrainingWorld
 from laissez.tenants import Deadline
@@ -63,11 +63,12 @@ def per_gpu(model: str, shares: Mapping[str, float], planners: Planners) -> floa
     return sum(share * planners.get(model).speed(((tree, (8,)),)) / 8 for tree, share in shares.items())
 
 
-def draw_training(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> TrainingSpec:
+def draw_training(chance: Random, name: str, start: int, makings: Makings) -> TrainingSpec:
+    scenario, shares = makings.scenario, makings.shares
     table = scenario.training
     model = chance.choice(table.models)
     gpus, hours, restart_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
-    samples = gpus * per_gpu(model, shares, planners) * (hours * HOUR_S - 2 * restart_s)
+    samples = gpus * per_gpu(model, shares, makings.planners) * (hours * HOUR_S - 2 * restart_s)
     return TrainingSpec(
         name=name,
         start=start,
@@ -82,7 +83,8 @@ def draw_training(chance: Random, name: str, start: int, scenario: Scenario, sha
     )
 
 
-def draw_batch(chance: Random, name: str, start: int, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> BatchSpec:
+def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> BatchSpec:
+    scenario, shares = makings.scenario, makings.shares
     table = scenario.batch
     gpus, hours, cold_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
     per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -15,7 +16,8 @@ from laissez.sim.scenario import Scenario
 from laissez.sim.start import Start, read_start
 from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
-from laissez.sim.workloads.spec import Planners, Spec
+from laissez.sim.workloads.recorded import read_bins
+from laissez.sim.workloads.spec import Makings, Planners, Spec
 from laissez.tenants.units import HOUR_US
 
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
@@ -28,12 +30,12 @@ class Population(msgspec.Struct, frozen=True):
     start: Start | None = None  # who and what is there before they come
 
 
-def draw(scenario: Scenario, seed: int, planners: Planners) -> Population:
+def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None) -> Population:
+    """`again` says which tenants are drawn anew, and for the how-manieth time: their objectives could not be met."""
     if scenario.start is not None:
         return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
     shares = _shares(scenario)
-    kinds = _kinds(scenario)
-    specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(kinds, 1))
+    specs = _tenants(_makings(scenario, shares, planners), seed, again or {})
     need = typical_need(scenario, specs, shares, planners)
     counts = scenario.cluster.gpus or _sized(need / (scenario.demand or 1.0), shares)
     prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
@@ -48,7 +50,7 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
         found = ", ".join(start.cluster.topology.roots)
         raise ScenarioError(f"start: expected a market with types that tenants can run on, {', '.join(scenario.prices.types)}, found {found}")
     shares = {tree: count / sum(counts.values()) for tree, count in counts.items()}
-    specs = tuple(_tenant(scenario, seed, number, kind, shares, planners) for number, kind in enumerate(_kinds(scenario), 1))
+    specs = _tenants(_makings(scenario, shares, planners), seed, {})
     for spec in specs:
         if spec.name in start.known:
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
@@ -72,10 +74,19 @@ def typical_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[st
     return sum(span * total**2 for span, total in spans) / sum(span * total for span, total in spans)
 
 
-def _tenant(scenario: Scenario, seed: int, number: int, kind: str, shares: Mapping[str, float], planners: Planners) -> Spec:
-    chance = stream(seed, "tenant", number)
-    start = round(chance.uniform(0, scenario.tenants.arrivals_hours) * HOUR_US)
-    return DRAW[kind](chance, f"{kind}-{number:0{len(str(scenario.tenants.count))}}", start, scenario, shares, planners)
+def _makings(scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Makings:
+    trace = scenario.inference.trace
+    return Makings(scenario, shares, planners, read_bins(Path(trace)) if trace is not None else ())
+
+
+def _tenants(makings: Makings, seed: int, again: Mapping[int, int]) -> tuple[Spec, ...]:
+    tenants, digits = makings.scenario.tenants, len(str(makings.scenario.tenants.count))
+    specs = []
+    for number, kind in enumerate(_kinds(makings.scenario), 1):
+        chance = stream(seed, "tenant", number, *([again[number]] if number in again else []))
+        start = round(chance.uniform(0, tenants.arrivals_hours) * HOUR_US)
+        specs.append(DRAW[kind](chance, f"{kind}-{number:0{digits}}", start, makings))
+    return tuple(specs)
 
 
 def _kinds(scenario: Scenario) -> list[str]:

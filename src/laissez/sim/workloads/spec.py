@@ -9,6 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from laissez.sim.scenario import Scenario
+from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
 from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
 
@@ -26,6 +27,15 @@ class Planners:
 
     def shadow(self, model: str, scopes: tuple[str, ...], site: Site) -> Shadow:
         return Shadow(self.get(model), scopes, site)
+
+
+class Makings(msgspec.Struct, frozen=True):
+    """What tenants are drawn from: the scenario, the types in their shares of the cluster, and bins of recorded load, if there are any."""
+
+    scenario: Scenario
+    shares: Mapping[str, float]
+    planners: Planners
+    recorded: tuple[Load, ...] = ()
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
