@@ -90,7 +90,7 @@ $(RUNTIME): pyproject.toml setup.py
 
 $(TOOLS): $(RUNTIME)
 	@echo "== installing the tools for developers (half a minute or so the first time)"
-	@$(INSTALL) '.[test]'
+	@$(INSTALL) '.[sim,test]'
 	@touch $@
 
 # No stamp is left where there is no compiler, so that one installed later is noticed.

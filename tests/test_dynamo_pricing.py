@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laissez.tenants.dynamo import fleet
 from laissez.tenants.dynamo.builtin import built_in
-from laissez.tenants.dynamo.credits import penalty
+from laissez.tenants.dynamo.credits import in_proportion, service_credits
 from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import Observation, Sla
 from laissez.tenants.dynamo.predictors import Constant
@@ -48,7 +48,7 @@ def total(app: Dynamo, tree: str = "h100") -> int:
 
 
 def test_the_penalty_climbs_through_the_service_credits() -> None:
-    assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx([penalty(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)])
+    assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx([service_credits(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)])
 
 
 def test_a_service_without_nodes_misses_everything_and_with_its_plan_nothing() -> None:

@@ -16,6 +16,9 @@ from laissez.bench.recovery import measure as measure_recovery
 from laissez.bench.service import LOADS
 from laissez.bench.service import Row as ServiceRow
 from laissez.bench.service import measure as measure_service
+from laissez.bench.simulation import MINUTES, SIZES
+from laissez.bench.simulation import Row as SimulationRow
+from laissez.bench.simulation import measure as measure_simulation
 from laissez.bench.soak import measure as measure_soak
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import steps
@@ -103,6 +106,23 @@ def recovery(
 
 
 @app.command()
+def sim(
+    minutes: Annotated[
+        float, typer.Option(min=0.1, max=60, help="Minutes of virtual time to measure, after everybody has come and settled.")
+    ] = MINUTES,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Time the simulator: 100, 1,000 and 10,000 nodes with a tenant for every ten, on one core."""
+    with steps("bench sim", len(SIZES) + 1) as step:
+        rows = measure_simulation(minutes=minutes, step=step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(rows).decode())
+    else:
+        _print_simulation_table(rows, minutes)
+
+
+@app.command()
 def soak(
     minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long.")] = 10,
     per_second: Annotated[float, typer.Option(min=100, help="Commands per second.")] = 10_000,
@@ -131,6 +151,19 @@ def _print_service_table(rows: list[ServiceRow]) -> None:
     console = Console()
     console.print(table)
     console.print(f"{rows[0].leaves:,} leaves, {rows[0].tenants:,} tenants; server and load share this machine's cores", highlight=False)
+
+
+def _print_simulation_table(rows: list[SimulationRow], minutes: float) -> None:
+    table = Table(title="The simulator, one core", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("nodes", "tenants", "times real time", "requests/s", "market", "adapters", "worlds", "simulator"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        shares = (row.market_share, row.adapter_share, row.world_share, row.simulator_share)
+        figures = (f"{row.nodes:,}", f"{row.tenants:,}", f"{row.speed:,.0f}", f"{row.requests_per_second:,.0f}")
+        table.add_row(*figures, *(f"{share:.0%}".replace("%", " %") for share in shares))
+    console = Console()
+    console.print(table)
+    console.print(f"over {minutes:g} minutes of virtual time, after everybody has come and settled; shares are of real time", highlight=False)
 
 
 def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> None:

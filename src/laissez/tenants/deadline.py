@@ -63,12 +63,10 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
     def is_worth_doing(self, done: float, now: int) -> bool:
         return done < 1 and (now < self.due or self.finish_late)
 
-    def nodes(self, gap: float, pace: float, done: float, cold_s: float) -> int:
-        """How many more nodes that do `pace` each close the gap; no more than find enough to do to be worth starting."""
-        if gap <= 0:
-            return 0
-        useful_h = max(cold_s, LEFT_US_MIN / SECOND_US) / HOUR_S
-        return min(math.ceil(gap / pace), math.ceil((1.0 - done) / (pace * useful_h)))
+    def nodes_useful(self, pace: float, done: float, cold_s: float) -> int:
+        """How many nodes that do `pace` each find enough to do that their cold start is worth it: twice as long as it takes."""
+        useful_h = 2 * max(cold_s, LEFT_US_MIN / SECOND_US) / HOUR_S
+        return math.ceil((1.0 - done) / (pace * useful_h))
 
     def value_of_progress(self, done: float, now: int, reserve_s: float = 0.0) -> float:
         """Dollars for the whole work at today's urgency: dollars per hour for one unit of progress per hour."""

@@ -48,7 +48,7 @@ class Situation:
     def grow(self, node: str) -> float:
         """What it is worth per hour to add `node`."""
         worth = self.grow_worth(node)
-        if worth <= 0 or self.app.is_redundant(node, self.held, self.now):
+        if worth <= 0 or self.app.is_redundant(node, self._beside(node), self.now):
             return max(0.0, worth)
         stake = self._stake(node)
         redone = min(stake * self.since_s, worth * self.until_s)
@@ -57,7 +57,7 @@ class Situation:
 
     def keep(self, node: str) -> float:
         """What it is worth per hour not to lose `node`, one of those held, now: the retention limit."""
-        taken = self._marginal(node)
+        taken = self._marginal(node, self.held)
         worth = self._keep_worth(taken)
         if self.app.is_redundant(node, self.held, self.now):
             return worth
@@ -68,13 +68,13 @@ class Situation:
 
     def cost_of_leaving(self, node: str, for_node: str, charged: float) -> float:
         """What it costs, per hour that the new one is kept, to exchange `node`, which is charged `charged`, for another."""
-        taken, stake = self._marginal(node), self._stake(node)
+        taken, stake = self._marginal(node, self.held), self._stake(node)
         redone = min(max(self.value * taken, stake) * self.since_s, charged * self.until_s)
         return (max(self._keep_worth(taken), stake) * self._cold(for_node) + redone) / self.hold_s
 
     def grow_worth(self, node: str) -> float:
         """The money that `node` would add per hour, reconfiguration aside."""
-        added = self._marginal(node)
+        added = self._marginal(node, self._beside(node))
         needed = max(0.0, self.gap) - max(0.0, self.gap - added)
         return self.value * (needed + AHEAD * (added - needed) if self.app.is_storable else needed)
 
@@ -89,8 +89,12 @@ class Situation:
         stake = self.app.at_stake(node, self.held, self.now)
         return 0.0 if stake is None else self.value * max(0.0, finite("at_stake", stake))
 
-    def _marginal(self, node: str) -> float:
-        return finite(f"marginal_utility of {node}", self.app.marginal_utility(node, self.held, self.now))
+    def _beside(self, node: str) -> Leaves:
+        """What is held when one more `node` is asked about. A scope may stand for a node among them already: then it is the last of them."""
+        return (*self.held, node) if node in self.held else self.held
+
+    def _marginal(self, node: str, held: Leaves) -> float:
+        return finite(f"marginal_utility of {node}", self.app.marginal_utility(node, held, self.now))
 
     def _cold(self, node: str) -> float:
         return _duration("cold_start_s", self.app.cold_start_s(node))

@@ -168,7 +168,7 @@ class Timetable:
                 given[most] += 1
             for name, count in given.items():
                 counts[name][tree] = count if count >= self._fewest(name, tree) else 0
-        return counts
+        return {name: {} if self._is_too_few(name, given) else given for name, given in counts.items()}
 
     def _rounded(self, name: str, tree: str, share: float) -> int:
         """A job keeps what it has where that is within one of the plan; a service that is only a little short makes everybody wait."""
@@ -176,6 +176,10 @@ class Timetable:
             return math.ceil(share - ADDED_MIN)
         low, high = math.floor(share + TINY), math.ceil(share - TINY)
         return min(max(self._held[name].get(tree, 0), low), high)
+
+    def _is_too_few(self, name: str, counts: Mapping[str, int]) -> bool:
+        """One engine either reads or writes; a service needs both."""
+        return isinstance(self._outlooks[name], Service) and sum(counts.values()) < 2
 
     def _fewest(self, name: str, tree: str) -> int:
         one = self._outlooks[name]

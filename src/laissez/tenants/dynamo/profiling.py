@@ -42,13 +42,14 @@ class DynamoProfile(Application):
         """
         rest = without(held, node) if node in held else held
         before, after = self.serving.standing(rest), self.serving.standing((*rest, node))
-        if before.lost <= 0:
+        if before.lost <= 0 or after.lost <= 0:
             return before.gap - after.gap
-        return before.closed_by(self.serving.step(node, rest)) + after.spare
+        return before.closed_by(self.serving.step(node, rest))
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
         """Whether nothing is lost without it."""
-        return self.marginal_utility(node, held, now) <= LATE_MIN
+        rest = without(held, node) if node in held else held
+        return self.serving.standing(rest).lost <= 0 or self.marginal_utility(node, held, now) <= LATE_MIN
 
     def cold_start_s(self, node: str) -> float:
         return self._cold_start_s

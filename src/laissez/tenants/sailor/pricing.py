@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from laissez.tenants.hooks import Leaves, Wish
@@ -10,7 +9,6 @@ from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
 from laissez.tenants.sailor.profiling import COLD_START_S, SailorProfile
 from laissez.tenants.sailor.shadow import Shadow
-from laissez.tenants.units import HOUR_S
 
 
 class Sailor(SailorProfile):
@@ -26,12 +24,9 @@ class Sailor(SailorProfile):
         return self.job.value(now, 2 * self.restart_s)
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
-        room = min(self.nodes_max, self._useful()) - len(held)
+        share = self.job.share_per_hour(self.shadow.speed_per_node())
+        useful = self.job.deadline.nodes_useful(share, self.job.done, self.restart_s) if share else self.nodes_max
+        room = min(self.nodes_max, useful) - len(held)
         if room < 1 or not self.job.deadline.is_worth_doing(self.job.done, now):
             return ()
         return (self.shadow.alternatives(held),) * room
-
-    def _useful(self) -> int:
-        """How many nodes find enough to do that a restart is worth it."""
-        share = self.job.share_per_hour(self.shadow.speed_per_node())
-        return math.ceil((1.0 - self.job.done) * HOUR_S / (share * 2 * max(self.restart_s, 60.0))) if share else self.nodes_max

@@ -120,9 +120,8 @@ class DeadlineJob(Template, ProgressApplication):
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
         if not self.finish_late and self.deadline.left_s(now) <= self.cold_s:
             return []  # it would not start in time to be of any use
-        fastest = max(self.speeds.values()) / self.work_hours
-        wanted = self.deadline.nodes(self.utility_gap(held, now), fastest, self.done, self.cold_s)
-        return [self.scopes] * min(self.nodes_max - self.usable(held), wanted)
+        useful = self.deadline.nodes_useful(max(self.speeds.values()) / self.work_hours, self.done, self.cold_s)
+        return [self.scopes] * (min(self.nodes_max, useful) - self.usable(held))
 
     def utility_gap(self, held: Leaves, now: int) -> float:
         return self.deadline.required(self.done, now, 2 * self.cold_s) - self.pace(held)

@@ -1,0 +1,52 @@
+"""`laissez bench sim`: a small cluster, and where its time goes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.bench import cli, simulation
+from laissez.bench.simulation import Row, Stopwatch, measure
+
+pytestmark = pytest.mark.once
+
+
+def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulator() -> None:
+    steps: list[str] = []
+    (row,) = measure([(20, 3)], minutes=2, step=steps.append)
+    assert ["20 nodes, 3 tenants"] == steps
+    assert (20, 3) == (row.nodes, row.tenants)
+    assert row.speed > 0
+    assert row.requests_per_second > 0
+    shares = (row.market_share, row.adapter_share, row.world_share, row.simulator_share)
+    assert all(0 < share < 1 for share in shares), shares
+    assert 1 == pytest.approx(sum(shares))
+
+
+def test_the_tenants_need_about_what_there_is() -> None:
+    (row,) = measure([(100, 10)], minutes=0.1)
+    assert 0.7 < row.demand < 1.4, "ten tenants are few"
+
+
+def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(100))
+    monkeypatch.setattr(simulation, "perf_counter", lambda: float(next(ticks)))
+    watch = Stopwatch()
+    inner = watch.timed("worlds", lambda: None)
+    watch.start()
+    watch.timed("adapters", inner)()
+    assert {"simulator": 2.0, "market": 0.0, "adapters": 2.0, "worlds": 1.0} == watch.stop()
+
+
+def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Row(nodes=100, tenants=10, demand=1.0, speed=250.0, requests_per_second=1234.0, market_share=0.1, adapter_share=0.5, world_share=0.25)
+    monkeypatch.setattr(cli, "measure_simulation", lambda minutes, step: [row])
+    found = CliRunner().invoke(cli.app, ["sim", "--json"])
+    assert 0 == found.exit_code, found.output
+    assert [{**json.loads(found.output)[0], "speed": 250.0, "world_share": 0.25}] == json.loads(found.output)
+    table = CliRunner().invoke(cli.app, ["sim"])
+    assert "250" in table.output
+    assert "1,234" in table.output
+    assert "15 %" in table.output, "the simulator's own share"
