@@ -94,6 +94,16 @@ def test_a_checkpoint_that_is_near_is_waited_for(arrives_s: float, taken_s: floa
     assert ("taken", 1) == (lease.reason, first.revocations)
 
 
+def test_one_node_is_not_taken_when_all_would_lose_their_unsaved_work() -> None:
+    """Four nodes train from 60 s on and save at 660 s. At 260 s the last checkpoint is nearer, but four times the work would be lost."""
+    cloud = cloud_of(a100=4)
+    first = comes(cloud, "training-first", training(200_000, checkpoint_s=600, due_s=7200))
+    comes(cloud, "batch-second", batch(1.0, due_s=5400), at_s=260, due_s=5400)
+    assert owners(cloud, 650) == ["training-first"] * 4
+    assert "batch-second" in owners(cloud, 700)
+    assert first.world.usage.lost < 4 * 5 * SECOND_US
+
+
 def test_training_gets_a_whole_host_where_there_is_one() -> None:
     cloud = cloud_of(a100=16)
     comes(cloud, "batch-1", batch(*[0.2] * 4, due_s=3600), due_s=3600)
@@ -144,7 +154,7 @@ def test_a_run_has_one_course() -> None:
 
 
 def test_where_gpus_are_short_it_does_better_than_the_others() -> None:
-    setting = Setting(tiny(count=6, demand=3.0), 0, PLANNERS)
+    setting = Setting(tiny(count=6, demand=2.0), 1, PLANNERS)
     ideal, market, fcfs = (setting.run(cloud).retention for cloud in ("ideal", "market", "fcfs"))
     assert ideal > max(market, fcfs)
 

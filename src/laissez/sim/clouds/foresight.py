@@ -25,7 +25,6 @@ LEVELS: Final = 3  # of load within a while: peaks need more than the mean does
 SLOT_US: Final = HOUR_US // 12
 UNABLE: Final = 1e6  # engines: as good as never
 HOST: Final = 8  # GPUs, as which a training job's are counted
-TOGETHER: Final = 2  # nodes that come or go at a time
 SURE: Final = 0.97  # of a job's rate is counted on: the last restart is not foreseen
 
 
@@ -96,14 +95,14 @@ def outlook(world: World, now: int) -> Outlook | None:
     if isinstance(world, InferenceWorld):
         return Service(world)
     if isinstance(world.app, Sailor):
-        return _training(world.app, len(world.nodes), now)
+        return _training(world.app, now)
     if isinstance(world.app, Parabricks):
         return _batch(world.app, now)
     return None
 
 
-def _training(app: Sailor, nodes: int, now: int) -> Job:
-    """All `nodes` restart when one comes or goes, and all lose what is not saved when one is taken; two at a time share that, in the mean."""
+def _training(app: Sailor, now: int) -> Job:
+    """All of it restarts when a node comes or goes: twice its own part is what a node costs, in the mean."""
     job, speed = app.job, app.shadow.planner.speed
     trees = [tree_of(scope) for scope in app.shadow.scopes]
     return Job(
@@ -112,8 +111,8 @@ def _training(app: Sailor, nodes: int, now: int) -> Job:
         rates={tree: SURE * job.share_per_hour(speed(((tree, (HOST,)),)) / HOST) for tree in trees},
         nodes_min={tree: next((count for count in range(1, HOST) if speed(((tree, (count,)),)) > 0), HOST) for tree in trees},
         nodes_max=app.nodes_max,
-        come_h=(1 + nodes / TOGETHER) * app.restart_s / HOUR_S,
-        go_h=max(1.0, nodes / TOGETHER) * (app.restart_s + min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))) / HOUR_S,
+        come_h=2 * app.restart_s / HOUR_S,
+        go_h=(app.restart_s + min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))) / HOUR_S,
         one_type=True,
     )
 

@@ -123,8 +123,8 @@ class Ideal(Fcfs):
             losing[name] -= len(gladly)
         lacking = sum(getting.values()) - len(self._idle(tree))
         for name in sorted(losing, key=lambda name: (self._open[name].app.since_checkpoint_s(self.kernel.now), name)):
-            if lacking > 0 and losing[name] and not self._should_wait(name):
-                taken = self._to_go(name, tree, min(losing[name], lacking))
+            taken = self._to_go(name, tree, min(losing[name], max(0, lacking)))
+            if taken and not self._should_wait(name, taken):
                 for leaf in taken:
                     self._end(leaf, "taken", own_will=False)
                 lacking -= len(taken)
@@ -133,11 +133,12 @@ class Ideal(Fcfs):
                 self._held.setdefault(name, {})[leaf] = Held(leaf, self.kernel.now, self._price(leaf), None)
                 self._granted(name, leaf)
 
-    def _should_wait(self, name: str) -> bool:
-        """Whether the next checkpoint is nearer than the last one; then there is a plan for it."""
-        app, now = self._open[name].app, self.kernel.now
+    def _should_wait(self, name: str, taken: list[str]) -> bool:
+        """Whether less is lost by waiting for the next checkpoint; then there is a plan for it. Where all go in step, all lose what is not saved."""
+        app, now, held = self._open[name].app, self.kernel.now, tuple(sorted(self._held[name]))
         until_s = app.until_checkpoint_s(now)
-        if app.since_checkpoint_s(now) <= until_s:
+        in_step = app.at_stake(taken[0], held, now) is not None
+        if app.since_checkpoint_s(now) * (len(held) if in_step else len(taken)) <= until_s * len(taken):
             return False
         self._plan_at(now + round(until_s * SECOND_US) + SAVED_US)
         return True

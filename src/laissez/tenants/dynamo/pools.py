@@ -70,8 +70,8 @@ def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool
     base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
     best, prefills = (-1.0, 0.0, 0.0, 0.0), 0
     for moved, (prefill, decode) in enumerate(_splits([counts[at] for at in order], [steps[at] for at in order], base)):
-        found = (min(prefill, decode), prefill + decode, prefill, decode)
-        if found > best:
+        served = prefill if prefill < decode else decode
+        if served >= best[0] and (found := (served, prefill + decode, prefill, decode)) > best:
             best, prefills = found, moved
     served, _, prefill, decode = best
     late = _late(served)
@@ -80,13 +80,13 @@ def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool
 
 def _splits(counts: Sequence[int], steps: Sequence[Step], base: tuple[float, float]) -> Iterator[tuple[float, float]]:
     """The shares served with none, one, two and so on of the nodes in prefill."""
-    prefill, decode = base[0], base[1] + sum(count * step.decode for count, step in zip(counts, steps, strict=True))
-    yield prefill, decode
+    prefill, decodes = base[0], [count * step.decode for count, step in zip(counts, steps, strict=True)]
+    yield prefill, base[1] + sum(decodes)
     for at, (count, step) in enumerate(zip(counts, steps, strict=True)):
-        rest = base[1] + sum(later * other.decode for later, other in zip(counts[at + 1 :], steps[at + 1 :], strict=True))
+        rest, read, write = base[1] + sum(decodes[at + 1 :]), step.prefill, step.decode
         for moved in range(1, count + 1):
-            yield prefill + moved * step.prefill, rest + (count - moved) * step.decode
-        prefill += count * step.prefill
+            yield prefill + moved * read, rest + (count - moved) * write
+        prefill += count * read
 
 
 def _taken(counts: Sequence[int], order: Sequence[int], prefills: int) -> tuple[int, ...]:

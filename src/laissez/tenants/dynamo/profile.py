@@ -31,13 +31,14 @@ class Curve(msgspec.Struct, frozen=True):
     ys: tuple[float, ...]
 
     def at(self, x: float) -> float:
-        after = bisect_left(self.xs, x)
+        xs, ys = self.xs, self.ys
+        after = bisect_left(xs, x)
         if after == 0:
-            return self.ys[0]
-        if after == len(self.xs):
-            return self.ys[-1]
-        low, high = self.xs[after - 1], self.xs[after]
-        return between(self.ys[after - 1], self.ys[after], (x - low) / (high - low))
+            return ys[0]
+        if after == len(xs):
+            return ys[-1]
+        low, low_ms = xs[after - 1], ys[after - 1]
+        return low_ms + (ys[after] - low_ms) * ((x - low) / (xs[after] - low))
 
 
 def curve(name: str, points: Sequence[tuple[float, float]]) -> Curve:
@@ -68,9 +69,11 @@ class DecodeStep(msgspec.Struct, frozen=True):
     used_max: float
 
     def itl_ms(self, concurrency: float) -> float:
-        used = min(concurrency * self.tokens / self.max_kv_tokens, self.used_max)
-        low = self.low.at(used)
-        return between(low, low if self.low is self.high else self.high.at(used), self.share)
+        used = concurrency * self.tokens / self.max_kv_tokens
+        if used > self.used_max:
+            used = self.used_max
+        low_ms = self.low.at(used)
+        return low_ms if self.low is self.high else low_ms + (self.high.at(used) - low_ms) * self.share
 
 
 class EngineProfile:

@@ -36,15 +36,17 @@ class DynamoProfile(Application):
         return self.serving.standing(held).gap
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
-        """Its share of what is missing, and what it leaves to spare; the same whether it comes or goes, so that nothing bought is shed again.
+        """Its share of what is missing; the last one closes all of it, and may leave something to spare. The same whether it comes or goes, so that
+        nothing bought is shed again.
 
-        Not what is lost with it and not without it: that jumps with every split of the rest into two pools, and prices would jump along.
+        Not what is lost with it and not without it: that jumps with every split of the rest into two pools, and prices would jump along. Only a node
+        that cannot do what is missing, and frees another for it, is worth just that.
         """
         rest = without(held, node) if node in held else held
         before, after = self.serving.standing(rest), self.serving.standing((*rest, node))
         if before.lost <= 0 or after.lost <= 0:
             return before.gap - after.gap
-        return before.closed_by(self.serving.step(node, rest))
+        return before.closed_by(self.serving.step(node, rest)) or before.lost - after.lost
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
         """Whether nothing is lost without it."""

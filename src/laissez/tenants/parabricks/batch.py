@@ -130,9 +130,9 @@ class Batch:
         self._working = len(held) > 1
 
     def _part_of(self, node: str) -> float:
-        """The part of all that is not saved, and could be lost, that `node` did."""
-        total = math.fsum(saved - left for left, saved in zip(self._left, self._saved, strict=True) if left)
-        return min(1.0, self._unsaved.pop(node, 0.0) / total) if total > 0 else 0.0
+        """The part of all that is not saved that `node` did, which is then no longer counted."""
+        total = math.fsum(self._unsaved.values())
+        return self._unsaved.pop(node, 0.0) / total if total > 0 else 0.0
 
     def finished(self, sample: int, now: int) -> None:
         """A sample turned out to be done, whatever the model thought of it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from laissez.tenants.hooks import Leaves, ProgressApplication
-from laissez.tenants.paths import without
+from laissez.tenants.paths import tree_of, without
 from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
 from laissez.tenants.sailor.shadow import Shadow
@@ -40,7 +40,9 @@ class SailorProfile(ProgressApplication):
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
         if node not in held:
             return self.job.share_per_hour(self.shadow.gain(node, held))
-        return self.job.share_per_hour(max(self.shadow.loss(node, held), self.shadow.gain(node, without(held, node))))
+        rest = without(held, node)  # it may have been bought as part of a bundle in its host, or of one anywhere
+        bought_for = max(self.shadow.gain(node, rest), self.shadow.gain(tree_of(node), rest))
+        return self.job.share_per_hour(max(self.shadow.loss(node, held), bought_for))
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
         return self.job.share_per_hour(self.shadow.speed(held))
