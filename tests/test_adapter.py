@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.market import AmendOrder, Band, CancelOrder, PlaceOrder, Relinquish, SetControls, SetFloor, SetLimit, at_price, dollars
-from laissez.tenants import EconAdapter, HookError, Terms
+from laissez.tenants import EconAdapter, HookError, Leaves, Terms, Wish
 from tenant_world import HOUR, MINUTE, Plain, World
 
 pytestmark = pytest.mark.once
@@ -38,6 +38,36 @@ def test_several_types_are_alternatives_of_one_order_each_at_its_own_price() -> 
     world.join(EconAdapter("ann", Plain(want=1, value=4.0, scopes=("a", "h"), speeds={"a": 0.5})))
     sent = world.step(0)
     assert [(at_price("h", 4_000_000), at_price("a", 2_000_000))] == [command.alternatives for command in of(sent, PlaceOrder)]
+
+
+class Together(Plain):
+    """A second node adds four times what the first does, as where two make up an engine."""
+
+    def utility_gap(self, held: Leaves, now: int) -> float:
+        return 5.0 - (0.0, 1.0, 5.0)[min(2, len(held))]
+
+    def wishes(self, held: Leaves, now: int) -> list[Wish]:
+        return [self.scopes] * (2 - len(held))
+
+    def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
+        return (1.0, 4.0, 0.0)[min(2, len(held) - (node in held))]
+
+
+def test_an_order_asks_no_more_than_its_node_is_worth_if_those_before_it_are_not_filled() -> None:
+    world = World("h/a")
+    world.apply(SetFloor("h", 9_000_000))
+    world.join(EconAdapter("ann", Together(value=2.0)))
+    assert [2_000_000, 2_000_000] == [command.alternatives[0].limit for command in of(world.step(0), PlaceOrder)]
+
+
+def test_an_order_that_is_filled_alone_is_not_given_up_again() -> None:
+    """Only one node is free. At 8 dollars the second order would win it, for what it is worth beside another one."""
+    world = World("h/a", "h/b")
+    world.apply(SetFloor("h", 3_000_000))
+    world.apply(PlaceOrder("bob", (at_price("h/b", 50_000_000),)))
+    world.join(EconAdapter("ann", Together(value=2.0)))
+    world.settle(0)
+    assert () == world.held("ann")
 
 
 def test_nothing_is_sent_when_nothing_changes() -> None:

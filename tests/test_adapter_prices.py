@@ -28,14 +28,35 @@ def test_a_node_is_kept_for_the_gap_that_its_loss_would_open() -> None:
     assert 3.0 == keep_price(Plain(want=5), "h/a", ("h/a", "h/b"), 0)
 
 
-def test_a_node_whose_progress_is_needed_in_part_is_kept_for_all_it_does_but_asked_for_by_what_is_needed() -> None:
-    class Steady(Plain):
-        is_storable = True
+class Job(Plain):
+    is_storable = True
 
-    app = Steady(want=1, speeds={"h": 4.0})
+
+def test_a_node_whose_progress_is_needed_in_part_is_kept_for_all_it_does_but_asked_for_by_what_is_needed_and_half_of_the_rest() -> None:
+    app = Job(want=1, speeds={"h": 4.0})
     assert 12.0 == keep_price(app, "h/a", ("h/a",), 0)
-    assert 3.0 == grow_price(app, "h", (), 0)
-    assert 0.0 == keep_price(app, "h/a", ("h/a", "h/b"), 0)  # not needed at all
+    assert 3.0 + 0.5 * 9.0 == grow_price(app, "h", (), 0)
+
+
+def test_progress_that_is_not_required_yet_is_worth_half_to_get_and_to_keep() -> None:
+    app = Job(want=1)
+    assert 1.5 == grow_price(app, "h", ("h/a",), 0)
+    assert 1.5 == keep_price(app, "h/a", ("h/a", "h/b"), 0)
+    assert 0.0 == grow_price(Plain(want=1), "h", ("h/a",), 0), "what cannot be stored is worth nothing beyond the objective"
+
+
+def test_one_more_node_in_a_scope_of_which_one_is_thought_to_be_held_is_valued_after_it() -> None:
+    """A scope may stand for a node that an order before this one would get."""
+
+    class Lessening(Plain):
+        def utility_gap(self, held: tuple[str, ...], now: int) -> float:
+            return 3.0 - sum(1 / (at + 1) for at in range(len(held)))
+
+        def marginal_utility(self, node: str, held: tuple[str, ...], now: int) -> float:
+            rest = len(held) - (node in held)
+            return 1 / (rest + 1)
+
+    assert [3.0, 1.5, 1.0] == pytest.approx([grow_price(Lessening(), "h", ("h",) * count, 0) for count in range(3)])
 
 
 def test_a_cold_start_lowers_the_price_of_growing_and_raises_that_of_keeping() -> None:
@@ -63,12 +84,20 @@ def test_work_that_is_never_saved_is_spread_over_the_time_a_node_is_kept() -> No
     assert pytest.approx(3.0 + 3.0 * 0.5) == keep_price(Plain(since_s=1800.0), "h/a", ("h/a",), 0)
 
 
-def test_an_application_that_restarts_puts_all_it_has_at_stake_and_pays_for_it_once() -> None:
+def test_an_application_that_restarts_puts_all_it_has_at_stake_whichever_node_comes_or_goes() -> None:
     held = ("h/a", "h/b", "h/c", "h/d")
-    alone = keep_price(Plain(want=4, cold_s=360.0), "h/a", held, 0)
-    assert pytest.approx(3.3) == alone
-    assert pytest.approx(3.0 + 0.3) == keep_price(Plain(want=4, cold_s=360.0, restarts=True), "h/a", held, 0)  # each pays its share of the restart
+    assert pytest.approx(3.0 + 0.3) == keep_price(Plain(want=4, cold_s=360.0), "h/a", held, 0)
+    assert pytest.approx(3.0 + 4 * 0.3) == keep_price(Plain(want=4, cold_s=360.0, restarts=True), "h/a", held, 0)
     assert pytest.approx(3.0 - 4 * 0.3) == grow_price(Plain(want=5, cold_s=360.0, restarts=True), "h", held, 0)
+
+
+def test_unsaved_work_of_an_application_that_restarts_is_shared_by_all_its_nodes() -> None:
+    """Whoever presses on one node before the checkpoint usually presses on all: together they pay for what is lost once."""
+    held = ("h/a", "h/b", "h/c", "h/d")
+    app = Plain(want=4, since_s=300.0, until_s=300.0, restarts=True)
+    assert pytest.approx(4 * (3.0 + 3.0)) == sum(keep_price(app, leaf, held, 0) for leaf in held)
+    app.speeds = {"h": 1.0, "a": 0.0}  # a node that does nothing is one of those who pay
+    assert pytest.approx(12.0 / 5) == keep_price(app, "a/x", (*held, "a/x"), 0)
 
 
 def test_growing_waits_for_a_checkpoint_that_is_near_rather_than_doing_work_again() -> None:
@@ -121,11 +150,13 @@ finite = st.floats(0, 1e6)
 
 
 @settings(max_examples=200)
-@given(st.floats(-100, 100), st.floats(-10, 100), finite, finite, finite, finite | st.just(math.inf), st.booleans(), st.booleans())
+@given(st.floats(-100, 100), st.floats(-10, 100), finite, finite, finite, finite | st.just(math.inf), st.booleans(), st.booleans(), st.booleans())
 def test_no_price_is_negative_or_infinite_and_keeping_is_never_worth_less_than_growing(
-    gap: float, mu: float, value: float, cold_s: float, since_s: float, until_s: float, redundant: bool, restarts: bool
+    gap: float, mu: float, value: float, cold_s: float, since_s: float, until_s: float, redundant: bool, restarts: bool, storable: bool
 ) -> None:
     class Drawn(Plain):
+        is_storable = storable
+
         def utility_gap(self, held: tuple[str, ...], now: int) -> float:
             return gap if held == () else gap - mu
 
@@ -155,10 +186,26 @@ def test_the_last_bit_of_the_work_is_worth_finishing_in_time_and_late() -> None:
     for late in (24 * HOUR, 36 * HOUR, 240 * HOUR):
         assert deadline.required(0.9995, late) > 1.0  # more than any node does
         assert 4.0 == deadline.urgency(0.9995, late)
-        assert 1 == deadline.nodes(deadline.required(0.9995, late), 0.05, 0.9995, 300.0)  # and one will do
+    assert 1 == deadline.nodes_useful(0.05, 0.9995, 300.0), "and one will do"
 
 
-@pytest.mark.parametrize("wrong", [{"due": 0}, {"due": -5}, {"value": math.nan}, {"value": -3.0}, {"value": math.inf}])
+def test_as_many_nodes_are_useful_as_find_work_for_twice_their_cold_start() -> None:
+    deadline = Deadline(start=0, due=HOUR, value=1.0)
+    assert [10, 5, 0] == [deadline.nodes_useful(0.5, done, 360.0) for done in (0.0, 0.5, 1.0)]
+    assert deadline.nodes_useful(0.5, 0.0, 60.0) == deadline.nodes_useful(0.5, 0.0, 0.0) == 60, "a cold start counts as a minute at least"
+
+
+def test_work_of_which_every_part_counts_the_same_is_not_worth_more_for_being_behind() -> None:
+    plain, even = (Deadline(start=0, due=10 * HOUR, value=100.0, urgency_max=most) for most in (4.0, 1.0))
+    assert [100.0, 200.0, 400.0] == pytest.approx([plain.value_of_progress(0.0, now * HOUR) for now in (0, 5, 9)])
+    assert [100.0, 100.0, 100.0] == pytest.approx([even.value_of_progress(0.0, now * HOUR) for now in (0, 5, 9)])
+    assert 50.0 == even.value_of_progress(0.9, HOUR), "being ahead is still a reason to pay less"
+
+
+URGENCIES: list[dict[str, Any]] = [{"urgency_max": 0.4}, {"urgency_max": math.inf}, {"urgency_max": math.nan}]
+
+
+@pytest.mark.parametrize("wrong", [{"due": 0}, {"due": -5}, {"value": math.nan}, {"value": -3.0}, {"value": math.inf}, *URGENCIES])
 def test_a_deadline_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(DeadlineError):
         Deadline(**{"start": 0, "due": HOUR, "value": 1.0, **wrong})

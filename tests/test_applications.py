@@ -12,6 +12,7 @@ from laissez.market import SetFloor
 from laissez.tenants import Application, Deadline, EconAdapter, Terms
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 from laissez.tenants.parabricks import Batch, Parabricks
+from laissez.tenants.paths import is_below, tree_of
 from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
 from laissez.tenants.templates import DeadlineJob, OnDemand, SloService, Spot
 from tenant_world import HOUR, MINUTE, World
@@ -70,7 +71,9 @@ def test_an_application_alone_gets_all_that_is_worth_its_price_and_is_still(name
     alone.settle(0)
     assert alone.held(name)
     waiting = [alternative for order in alone.market.orders(name) for alternative in order.alternatives]
-    assert all(alternative.limit < FLOORS[alternative.scope] for alternative in waiting)
+    free = {leaf for leaf in LEAVES if leaf not in alone.held(name)}
+    buyable = [alternative for alternative in waiting if any(is_below(leaf, alternative.scope) for leaf in free)]
+    assert all(alternative.limit < FLOORS[tree_of(alternative.scope)] for alternative in buyable)
 
 
 def test_all_applications_together_come_to_rest() -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants.dynamo import fleet
 from laissez.tenants.dynamo.builtin import built_in
-from laissez.tenants.dynamo.credits import in_proportion, service_credits
+from laissez.tenants.dynamo.credits import Credits, in_proportion, service_credits
 from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import Observation, Sla
-from laissez.tenants.dynamo.predictors import Constant
+from laissez.tenants.dynamo.pools import Step, stand
+from laissez.tenants.dynamo.predictors import Constant, Steady
 from laissez.tenants.dynamo.pricing import Dynamo
 from laissez.tenants.dynamo.serving import SHORT_MAX, Serving
 from laissez.tenants.paths import without
@@ -47,8 +48,28 @@ def total(app: Dynamo, tree: str = "h100") -> int:
     return sum(app.serving.plan.replicas(tree))
 
 
-def test_the_penalty_climbs_through_the_service_credits() -> None:
+def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> None:
     assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx([service_credits(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)])
+    assert [0.0, 0.001, 0.5, 1.0] == [in_proportion(late) for late in (0, 0.001, 0.5, 1)]
+    assert 0.0 == service_credits(1e-12) == in_proportion(1e-12), "an error of rounding"
+
+
+def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses() -> None:
+    for credits in (service_credits, in_proportion):
+        now = stand((2, 3), (Step(0.2, 0.3), Step(0.05, 0.1)), (True, True), credits)
+        served = min(1 - now.prefill_late, 1 - now.decode_late)
+        assert 0 < served < 1 and now.lost == pytest.approx(credits(1 - served))
+    only_prefill = stand((3,), (Step(0.5, 0.0),), (True, True), service_credits)
+    assert 1.0 == only_prefill.lost == only_prefill.decode_late, "one pool alone serves nobody"
+
+
+def test_a_service_that_is_paid_by_the_request_bids_what_its_requests_earn() -> None:
+    by_request = Serving(built_in("llama-3.1-8b", 1), LOOSE, predictor=Constant, min_endpoint=0, correct=False, credits=in_proportion)
+    app = Dynamo(by_request, TREES, 100.0)
+    app.observe(traffic(200), ())
+    late = app.serving.standing(leaves(6))
+    assert app.utility_gap(leaves(6), 0) == pytest.approx(max(late.prefill_late, late.decode_late))
+    assert grow_price(app, "h100", leaves(6), 0) < grow_price(service(200, min_endpoint=0), "h100", leaves(6), 0)
 
 
 def test_a_service_without_nodes_misses_everything_and_with_its_plan_nothing() -> None:
@@ -94,7 +115,8 @@ def test_a_needed_node_is_kept_at_a_price_and_a_redundant_one_at_none() -> None:
     app = service(60)
     needed, spare = leaves(total(app)), leaves(total(app) + 2)
     assert not app.is_redundant(needed[0], needed, 0)
-    assert app.is_redundant(spare[0], spare, 0)
+    assert app.is_redundant(spare[0], spare, 0) and app.is_redundant("h100", needed, 0)
+    assert app.marginal_utility(spare[0], spare, 0) > 0, "it leaves more to spare"
     assert 0.0 == keep_price(app, spare[0], spare, 0) < keep_price(app, needed[0], needed, 0)
 
 
@@ -187,10 +209,66 @@ def test_what_cannot_be_set_up_is_refused() -> None:
         Serving(built_in("llama-3.1-8b", 1), LOOSE, headroom=0.0)
 
 
+@pytest.mark.parametrize(("h100", "a100", "closes_all"), [(1, 0, False), (2, 1, True)])
+def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_that_closes(h100: int, a100: int, closes_all: bool) -> None:
+    """Here an A100 can only decode, and prefill is late. With one more of them an H100 that decodes can prefill instead."""
+    app, held = service(26, TIGHT_TTFT), leaves(h100, a100)
+    assert 0.0 == app.serving.steps["a100"].prefill < app.serving.standing(held).prefill_late
+    after = app.utility_gap((*held, "a100"), 0)
+    assert closes_all == (after <= 0)
+    closed = app.utility_gap(held, 0) - max(0.0, after)
+    assert closed > 0.2 and not app.is_redundant("a100", (*held, "a100"), 0)
+    assert 100 * closed * (1 - 60 / 3600) == pytest.approx(grow_price(app, "a100", held, 0))
+    assert 100 * closed * (1 + 60 / 3600) == pytest.approx(keep_price(app, "a100", (*held, "a100"), 0))
+
+
+shares = st.floats(0.01, 0.6)
+pools = st.builds(Step, shares, shares)
+
+
+@settings(max_examples=100)
+@given(
+    counts=st.tuples(st.integers(0, 6), st.integers(0, 6)), steps=st.tuples(pools, pools), credits=st.sampled_from([service_credits, in_proportion])
+)
+def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(counts: tuple[int, int], steps: tuple[Step, Step], credits: Credits) -> None:
+    now = stand(counts, steps, (True, True), credits)
+    for step in steps:
+        missing = now.prefill_late / step.prefill + now.decode_late / step.decode
+        assert now.closed_by(step) * max(1.0, missing) == pytest.approx(now.lost if missing else 0.0)
+    prefill, decode = (now.closed_by(only) for only in (Step(steps[0].prefill, 0.0), Step(0.0, steps[0].decode)))
+    assert prefill <= now.lost and decode <= now.lost
+    if now.lost and min(now.prefill_late / steps[0].prefill, now.decode_late / steps[0].decode) >= 1:  # specialists share it by what each pool lacks
+        together = prefill * now.prefill_late / steps[0].prefill + decode * now.decode_late / steps[0].decode
+        assert together == pytest.approx(now.lost)
+
+
+def test_up_at_once_and_down_slowly() -> None:
+    steady = Steady(3, Constant)
+    assert 0.0 == steady.next()
+    expected = {5.0: 5.0, 9.0: 9.0, 2.0: 9.0, 3.0: 9.0, 1.0: 3.0, 0.0: 3.0}
+    for seen, predicted in expected.items():
+        steady.add(seen)
+        assert predicted == steady.next(), seen
+
+
+def test_a_service_with_a_steady_predictor_keeps_its_engines_through_a_lull() -> None:
+    serving = Serving(built_in("llama-3.1-8b", 1), LOOSE, predictor=lambda: Steady(5, Constant), correct=False)
+    app = Dynamo(serving, TREES, 100.0)
+    app.observe(traffic(60), ())
+    held = leaves(total(app))
+    for _ in range(4):
+        app.observe(traffic(5), held)
+        assert keep_price(app, held[0], held, 0) > 0
+    app.observe(traffic(5), held)
+    assert 0.0 == keep_price(app, held[0], held, 0), "five intervals are over"
+
+
 slas = st.sampled_from([LOOSE, TIGHT_ITL, TIGHT_TTFT, Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=11)])
 
 
 @settings(max_examples=60, deadline=None)
+@example(load=35, sla=LOOSE, h100=2, a100=1, min_endpoint=1, added="a100")  # a new split closes the gap: the node is the last one missing
+@example(load=31, sla=LOOSE, h100=0, a100=3, min_endpoint=1, added="h100")
 @given(
     load=st.floats(0, 500), sla=slas, h100=st.integers(0, 12), a100=st.integers(0, 12), min_endpoint=st.integers(0, 2), added=st.sampled_from(TREES)
 )
@@ -199,7 +277,10 @@ def test_more_held_never_widens_the_gap_and_every_price_is_finite(load: float, s
     gap, after = app.utility_gap(held, 0), app.utility_gap((*held, added), 0)
     assert -1 <= after <= gap + 1e-12 <= 1 + 1e-9
     marginal = app.marginal_utility(added, held, 0)
-    assert gap - after - 1e-12 <= marginal < math.inf
+    assert 0 <= marginal <= max(0.0, gap) + max(0.0, -after) + 1e-12
+    assert marginal > 0 or gap == pytest.approx(after), "what helps is worth something"
+    assert after > 0 or marginal == pytest.approx(gap - after), "the last one closes all that is open"
+    assert marginal == app.marginal_utility(added, (*held, added), 0), "coming or going"
     bid = grow_price(app, added, held, 0)
     assert 0 <= bid <= keep_price(app, added, (*held, added), 0) + 1e-9 <= 200
     for leaf in held[:1]:

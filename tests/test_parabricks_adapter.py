@@ -69,15 +69,18 @@ def test_a_batch_ahead_of_schedule_pauses_when_prices_are_high_and_resumes_when_
 
 def test_while_work_remains_an_idle_batch_asks_for_what_is_cheap() -> None:
     app = tenant(hours=720)
-    assert [SCOPES] == app.wishes((), 0)
-    assert 0 < grow_price(app, "a100", (), 0) < 0.2
+    assert [SCOPES] * 8 == app.wishes((), 0)
+    required, pace = app.utility_gap((), 0), ALONE / 10
+    assert 0 < required < pace / 10, "hardly anything of it is required now"
+    worth = app.value_per_utility(0) * (required + (pace - required) / 2)
+    assert grow_price(app, "a100", (), 0) == pytest.approx(worth * (1 - 480 / 3600))
 
 
 def test_it_trades_down_when_the_h100_is_dear_and_the_a100_cheap_and_not_when_they_cost_alike() -> None:
     app, held = tenant(), (H_LEAF,)
     app.batch.advance(held, 4 * HOUR)
     app.batch.checkpointed(4 * HOUR)
-    assert [SCOPES] == app.wishes((), 4 * HOUR)
+    assert [SCOPES] * 8 == app.wishes((), 4 * HOUR)
     assert move_price(app, "a100", held, H_LEAF, 6.88, 4 * HOUR) > 2.40
     assert move_price(app, "a100", held, H_LEAF, 2.50, 4 * HOUR) < 2.40
 
@@ -97,14 +100,31 @@ def test_a_batch_that_is_done_wishes_nothing_and_pays_nothing() -> None:
     assert 0.0 == grow_price(app, "h100", (), HOUR) == keep_price(app, A_LEAF, (A_LEAF,), HOUR)
 
 
-def test_it_wishes_as_many_of_the_fastest_as_it_takes_to_be_on_schedule_and_no_more_than_it_can_use() -> None:
+def test_it_wishes_as_many_as_it_can_use_and_pays_half_for_those_that_it_does_not_need_yet() -> None:
     app = tenant(samples=40)
-    needed = app.wishes((), 0)
-    assert 1 < len(needed) < 8
-    assert app.utility_gap(("h100",) * len(needed), 0) <= 0 < app.utility_gap(("h100",) * (len(needed) - 1), 0)
-    assert [] == app.wishes(("h100",) * len(needed), 0)
-    assert 8 == len(app.wishes((), 34 * HOUR))
-    assert [] == app.wishes(("a100",) * 8, 34 * HOUR)
+    needed = next(count for count in range(8) if app.utility_gap(("h100",) * count, 0) <= 0)
+    assert 1 < needed < 7
+    assert 8 - needed == len(app.wishes(("h100",) * needed, 0))
+    assert [] == app.wishes(("a100",) * 8, 0), "it runs no more samples at once"
+    full = grow_price(app, "h100", (), 0)
+    prices = [grow_price(app, "h100", ("h100",) * count, 0) for count in range(8)]
+    assert [full] * (needed - 1) == pytest.approx(prices[: needed - 1])
+    assert full > prices[needed - 1] > full / 2, "it is needed in part"
+    assert [full / 2] * (8 - needed) == pytest.approx(prices[needed:])
+
+
+def test_what_is_not_needed_yet_is_let_go_of_first_and_what_is_needed_is_kept_for_more() -> None:
+    app = tenant(samples=40)
+    held = tuple(f"h100/zone-a/rack1/host{at}/gpu0" for at in range(8))
+    assert keep_price(app, held[0], held, 0) == pytest.approx(keep_price(app, held[0], held[:1], 0) / 2)
+
+
+def test_no_more_nodes_are_wished_for_than_find_enough_to_do_for_two_cold_starts() -> None:
+    app = tenant(samples=1)
+    one_h = 2 * app.cold_s / 3600.0 * app.batch.pace_best  # what a node does in that time
+    for left, wished in ((2.5, 3), (1.5, 2), (0.9, 1)):
+        app.batch.done = 1.0 - left * one_h
+        assert wished == len(app.wishes((), HOUR))
 
 
 def test_after_the_deadline_only_a_batch_that_may_be_late_goes_on() -> None:

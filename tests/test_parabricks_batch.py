@@ -125,6 +125,43 @@ def test_a_lost_node_takes_back_only_its_own_work_since_the_checkpoint() -> None
     assert 480.0 == one.since_checkpoint_s(28 * MINUTE)
 
 
+def test_a_node_given_up_in_good_order_loses_nothing_and_saves_only_what_it_did() -> None:
+    one = batch()
+    one.advance(A_HOST, 20 * MINUTE)
+    saved = one.done
+    one.advance(A_HOST, 28 * MINUTE)
+    before = one.done
+    one.released(A_HOST[0], A_HOST, 28 * MINUTE)
+    assert one.done == pytest.approx(before)
+    for at in (1, 2, 3):
+        one.lost(A_HOST[at], A_HOST[at:], 28 * MINUTE)
+    assert one.done == pytest.approx(saved + 0.25 * (before - saved))
+
+
+def test_a_node_that_came_late_has_little_to_lose() -> None:
+    one = batch(checkpoint_s=7200.0)
+    one.advance(A_HOST[:1], 30 * MINUTE)
+    one.advance(A_HOST[:2], 40 * MINUTE)
+    before, per_hour = one.done, A100.per_hour(1) / 20
+    one.lost(A_HOST[1], A_HOST[:2], 40 * MINUTE)
+    assert before - one.done == pytest.approx(per_hour * 10 / 60)
+    one.lost(A_HOST[0], A_HOST[:1], 40 * MINUTE)
+    assert one.done == pytest.approx(0.0)
+
+
+def test_work_on_a_sample_that_was_finished_meanwhile_is_not_taken_from_the_others() -> None:
+    """Each of two nodes did half, part of it on a sample that cannot be lost any more: each has half of the rest to lose."""
+    one = Batch([0.2, 3.0], SCOPES, checkpoint_s=36_000.0)
+    held = (A_HOST[0], B_HOST[0])
+    one.advance(held, 60 * MINUTE)
+    rest = one.done * one.total - 0.2
+    assert 1 == one.samples_left and rest > 0.1
+    one.lost(held[0], held, 60 * MINUTE)
+    assert one.done * one.total == pytest.approx(0.2 + rest / 2)
+    one.lost(held[1], held[1:], 60 * MINUTE)
+    assert one.done * one.total == pytest.approx(0.2)
+
+
 def test_a_batch_that_lost_everything_pauses_at_its_checkpoint_and_resumes_from_there() -> None:
     one = batch()
     one.advance(A_HOST[:1], 28 * MINUTE)
@@ -164,18 +201,35 @@ def test_time_does_not_go_back() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.booleans()), max_size=12))
-def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, int, bool]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.sampled_from(["kept", "lost", "released"])), max_size=12))
+def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, int, str]]) -> None:
     one, now = batch(5), 0
-    for count, minutes, taken in steps:
+    for count, minutes, fate in steps:
         now += minutes * MINUTE
         held = A_HOST[:count]
         one.advance(held, now)
-        if taken and held:
-            before = one.done
+        before = one.done
+        if fate == "lost" and held:
             one.lost(held[0], held, now)
-            assert one.done <= before + 1e-12
-        assert 0.0 <= one.done <= 1.0 and one.since_checkpoint_s(now) <= 600.0
+        if fate == "released" and held:
+            one.released(held[0], held, now)
+            assert one.done == pytest.approx(before)
+        assert 0.0 <= one.done <= before + 1e-12 <= 1.0 + 1e-12 and one.since_checkpoint_s(now) <= 600.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=6), st.permutations(range(4)))
+def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(steps: list[tuple[int, int]], order: list[int]) -> None:
+    one, now = Batch([1.0, 0.3, 0.2, 0.1, 1.0], SCOPES, checkpoint_s=36_000.0), 0
+    for count, minutes in steps:
+        now += minutes * MINUTE
+        one.advance(A_HOST[:count], now)
+    finished = sum(size for size, left in zip((1.0, 0.3, 0.2, 0.1, 1.0), one._left, strict=True) if left == 0)
+    held = tuple(A_HOST[at] for at in order)
+    while held:
+        one.lost(held[0], held, now)
+        held = held[1:]
+    assert one.done * one.total == pytest.approx(finished if one.samples_left else one.total, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,34 @@ def test_a_job_that_needs_all_its_speed_all_the_time_bids_the_on_demand_price_wi
 def test_a_job_on_slow_nodes_asks_for_more_of_them_and_pays_less_for_each() -> None:
     app = job(hours=10.0, work=30.0, nodes=8)
     assert grow_price(app, "h100", (), 0) == pytest.approx(2 * grow_price(app, "a100/zone-a", (), 0))
-    assert 4 == len(app.wishes((), 0)), "three on schedule, and one for the restarts it keeps back"
+    needed = [next(count for count in range(9) if app.utility_gap((scope,) * count, 0) <= 0) for scope in SCOPES]
+    assert [4, 7] == needed, "three on schedule, and one for the restarts it keeps back"
+
+
+def test_a_job_asks_for_as_many_nodes_as_it_may_have_and_pays_half_for_those_that_it_does_not_need_yet() -> None:
+    app = job(hours=10.0, work=30.0, nodes=8)
+    assert 8 == len(app.wishes((), 0)) and 4 == len(app.wishes((H1, H2, H3, A1), 0))
+    full = grow_price(app, "h100", (), 0)
+    prices = [grow_price(app, "h100", ("h100",) * count, 0) for count in range(8)]
+    assert [full] * 3 == pytest.approx(prices[:3])
+    assert full > prices[3] > full / 2, "needed in part, for the restarts it keeps back"
+    assert [full / 2] * 4 == pytest.approx(prices[4:])
+
+
+def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear() -> None:
+    app, adapter_view = job(), TenantView(0, tuple(Held(leaf, 0, 5_000_000, 9_000_000) for leaf in (H1, H2, H3)))
+    commands = EconAdapter("t", app, Terms(moves_max=0)).decide(adapter_view)
+    given_up = [command.leaf for command in commands if isinstance(command, Relinquish)]
+    assert 1 <= len(given_up) < 3, "what is needed is worth more"
+    kept = tuple(leaf for leaf in (H1, H2, H3) if leaf not in given_up)
+    assert app.utility_gap(kept, 0) <= 0
+
+
+def test_a_job_that_is_nearly_done_asks_for_no_more_nodes_than_find_enough_to_do() -> None:
+    app = job(work=10.0, nodes=4)
+    for minutes, wished in ((60, 4), (25, 3), (15, 2), (9, 1), (0, 0)):  # of work left; a node is worth its start of 5 minutes for 10 of them
+        app.progressed(1.0 - minutes / 600, HOUR)
+        assert wished == len(app.wishes((), HOUR)), minutes
 
 
 def test_a_job_ahead_of_schedule_pays_less_and_one_behind_pays_more() -> None:

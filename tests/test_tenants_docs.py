@@ -24,7 +24,9 @@ from laissez.market.reasons import EndReason
 from laissez.tenants import Application
 from laissez.tenants.deadline import URGENCY_MAX
 from laissez.tenants.dynamo.builtin import BUILT_IN
+from laissez.tenants.hooks import HOLD_S
 from laissez.tenants.parabricks.runtime import A100_DNA, A100_DNA_S, H100_SPEEDUP, H100_SPEEDUP_RANGE
+from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
 from laissez.tenants.sailor.builtin import COMPACT
 from laissez.tenants.templates import deadline, places, slo
@@ -170,6 +172,7 @@ def test_the_defaults_are_as_the_tables_say() -> None:
     assert f"worth more (up to {URGENCY_MAX:g} times)" in PAGE
     assert f"`run --pace {task_runner.PACE_S:g}`" in PAGE
     assert f"tries for {attending.PATIENCE_S:g} s, then a new one is made, {attending.AGAIN_S:g} to {attending.AGAIN_S_MAX:g} s apart" in PAGE
+    assert (0.5, 3600.0) == (AHEAD, HOLD_S)  # "half of its value", "one lease of an hour"
     assert (5.0, 60.0, 0.05) == (scripts.GRACE_S, Terms().guard_s, Terms().tolerance)  # "five seconds", "a minute", "5 %"
 
 

@@ -22,9 +22,9 @@ from laissez.tenants.units import HOUR_S, SECOND_US
 
 SIZES: Final = ((100, 10), (1_000, 100), (10_000, 1_000))  # nodes and tenants
 TIMES: Final = 1.7  # as large as in the default scenario: ten GPUs each, in the mean
-ARRIVALS_S: Final = 180
-SETTLED_S: Final = 300  # when time begins to be taken
-MINUTES: Final = 5.0  # of virtual time that are measured
+ARRIVALS_S: Final = 120
+SETTLED_S: Final = 240  # when time begins to be taken
+MINUTES: Final = 2.0  # of virtual time that are measured
 SEED: Final = 0
 SIMULATOR: Final = "simulator"
 

@@ -28,7 +28,7 @@ class Holding:
                 self._ended += 1
                 self._ended_us += self._at - since
         self._since, self._at = held, view.now
-        self._lasting_us = sum(view.now - since for since in held.values())
+        self._lasting_us = sum(max(0, view.now - since) for since in held.values())  # clocks may disagree a little
 
     def expected_s(self) -> float:
         return (self._expected_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended)

@@ -19,6 +19,7 @@ from laissez.tenants.paths import tree_of
 from laissez.tenants.units import SECOND_US
 
 PATIENCE: Final = 2.0  # times the objective for the first token that a request may wait before it is turned away
+NEVER: Final = 1 << 62
 
 
 class Load(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +57,8 @@ class InferenceWorld(World):
         self._look_at = start + interval_us
         self._engines: dict[tuple[Leaves, int], tuple[Counts, Counts, int]] = {}
         self._plans = 0
+        self._warm: Leaves = ()  # the engines that serve,
+        self._warm_until = start  # and until when these are all
 
     def is_over(self) -> bool:
         return self.at >= self.due
@@ -67,16 +70,21 @@ class InferenceWorld(World):
     def _pass(self, now: int) -> None:
         while self.at < now:
             bin_end = self.start + ((self.at - self.start) // self.bin_us + 1) * self.bin_us
-            until = min(now, bin_end, self._look_at, *(warm for warm in self.nodes.values() if warm > self.at))
+            self._warm_up()
+            until = min(now, bin_end, self._look_at, self._warm_until)
             self._serve(until)
             self.at = until
             if until == self._look_at:
                 self._look()
 
+    def _warm_up(self) -> None:
+        if self.at >= self._warm_until:
+            self._warm = tuple(sorted(leaf for leaf, warm in self.nodes.items() if warm <= self.at))
+            self._warm_until = min((warm for warm in self.nodes.values() if warm > self.at), default=NEVER)
+
     def _serve(self, until: int) -> None:
         """One piece of one bin, with the engines that are warm."""
-        span = until - self.at
-        warm = tuple(sorted(leaf for leaf, at in self.nodes.items() if at <= self.at))
+        span, warm = until - self.at, self._warm
         reads, writes, busy = self._at_work(warm)
         self.usage.reconfiguring += span * (len(self.nodes) - len(warm))
         self.usage.useful += span * busy
@@ -140,16 +148,18 @@ class InferenceWorld(World):
         came, served = seen.requests or 1.0, seen.served or 1.0
         ttft_ms, itl_ms, osl = seen.ttft_ms / served, seen.itl_ms / served, seen.osl / came
         duration_s = (ttft_ms + itl_ms * osl) / 1000
-        warm = tuple(sorted(leaf for leaf, at in self.nodes.items() if at <= self.at))
-        self.app.observe(Observation(seen.requests, seen.isl / came, osl, ttft_ms, itl_ms, duration_s, seen.span_us / SECOND_US), warm)
+        self._warm_up()
+        self.app.observe(Observation(seen.requests, seen.isl / came, osl, ttft_ms, itl_ms, duration_s, seen.span_us / SECOND_US), self._warm)
         self._plans += 1
 
     def _gained(self, leaf: str) -> None:
         self.nodes[leaf] = self.at + self._cold_us
+        self._warm_until = self.at
 
     def _lost(self, leaf: str, own_will: bool) -> None:
         """What it was doing is done again elsewhere: seconds of work, which are not counted."""
         del self.nodes[leaf]
+        self._warm_until = self.at
 
 
 Counts = tuple[tuple[str, int], ...]
