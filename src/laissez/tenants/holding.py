@@ -6,8 +6,12 @@ in mind and learns from there: where nodes come and go every few minutes, nobody
 
 from __future__ import annotations
 
+from typing import Final
+
 from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import TenantView
+
+EXPECTED_S_MIN: Final = 60.0
 
 
 class Holding:
@@ -31,4 +35,5 @@ class Holding:
         self._lasting_us = sum(max(0, view.now - since) for since in held.values())  # clocks may disagree a little
 
     def expected_s(self) -> float:
-        return (self._expected_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended)
+        """Never less than a minute: what is spread over next to nothing has no bound."""
+        return max(EXPECTED_S_MIN, (self._expected_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended))
