@@ -63,8 +63,13 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
     def is_worth_doing(self, done: float, now: int) -> bool:
         return done < 1 and (now < self.due or self.finish_late)
 
-    def nodes_useful(self, pace: float, done: float, cold_s: float) -> int:
-        """How many nodes that do `pace` each find enough to do that their cold start is worth it: twice as long as it takes."""
+    def nodes_useful(self, pace: float, done: float, now: int, cold_s: float) -> int:
+        """How many nodes that do `pace` each find enough to do that their cold start is worth it: twice as long as it takes.
+
+        None, if they would not start in time to be of any use.
+        """
+        if not self.is_worth_doing(done, now) or (not self.finish_late and self.left_s(now) <= cold_s):
+            return 0
         useful_h = 2 * max(cold_s, LEFT_US_MIN / SECOND_US) / HOUR_S
         return math.ceil((1.0 - done) / (pace * useful_h))
 

@@ -22,7 +22,7 @@ from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.recorded import BIN_S, mean_of, stretch
 from laissez.sim.workloads.spec import Makings, Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
-from laissez.tenants.dynamo import Dynamo, Serving, Sla, built_in
+from laissez.tenants.dynamo import Dynamo, Serving, Sla
 from laissez.tenants.dynamo.credits import in_proportion
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
@@ -30,7 +30,6 @@ from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
 WINDOW_S: Final = 200
-MODEL: Final = "llama-3.1-8b"
 
 # (TTFT, ITL) in milliseconds: the examples of Dynamo's documentation (v0.7.0)
 OBJECTIVES: Final = ((500, 50), (200, 20), (500, 30), (300, 10), (300, 25), (200, 10), (200, 20), (500, 20), (500, 50), (2000, 100))
@@ -68,7 +67,7 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> InferenceWorld:
         table = scenario.inference
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
-        profiles = {tree: built_in(MODEL, 1)[tree] for tree in self.scopes}
+        profiles = {tree: planners.engines[tree] for tree in self.scopes}
         serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=in_proportion)
         app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
         return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
@@ -77,15 +76,14 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         """What its planner would ask for if it saw the load that comes: whole engines, with headroom, and those of the last peak for a while."""
         table = scenario.inference
         memory = 1 + round(table.hold_plan_seconds / BIN_S)
-        wanted = [sum(map(math.ceil, engines(load, self.sla, shares, table.headroom))) for load in self.loads]
+        wanted = [sum(map(math.ceil, engines(load, self.sla, shares, planners, table.headroom))) for load in self.loads]
         held = [max(wanted[max(0, at - memory) : at + 1]) for at in range(len(wanted))]
         return [*((self.start + at * BIN_S * SECOND_US, float(count)) for at, count in enumerate(held)), (self.due, 0.0)]
 
 
-def engines(load: Load, sla: Sla, shares: Mapping[str, float], headroom: float = 1.0) -> tuple[float, float]:
+def engines(load: Load, sla: Sla, shares: Mapping[str, float], planners: Planners, headroom: float = 1.0) -> tuple[float, float]:
     """Prefill and decode engines of the mix that serve the load just so; types that cannot meet an objective do nothing for it."""
-    profiles = built_in(MODEL, 1)
-    plan = planned({tree: profiles[tree] for tree in shares}, sla, load.requests / BIN_S, load.isl, load.osl, headroom=headroom)
+    plan = planned({tree: planners.engines[tree] for tree in shares}, sla, load.requests / BIN_S, load.isl, load.osl, headroom=headroom)
     reads = sum(share * plan.capacity[tree].prefill for tree, share in shares.items())
     writes = sum(share * plan.capacity[tree].decode for tree, share in shares.items())
     return plan.prefill_need / reads if reads else 0.0, plan.decode_need / writes if writes else 0.0
@@ -99,13 +97,13 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
     if makings.recorded:
         stream = stretch(chance, makings.recorded, windows * WINDOW_S // BIN_S)
         sla = Sla(mean_of(stream, "isl"), mean_of(stream, "osl"), ttft_ms, itl_ms)
-        times = wanted / max(1e-9, sum(sum(engines(load, sla, makings.shares)) for load in stream) / len(stream))
+        times = wanted / max(1e-9, sum(sum(engines(load, sla, makings.shares, makings.planners)) for load in stream) / len(stream))
         loads = [Load(load.requests * times, load.isl, load.osl) for load in stream]
     else:
         traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
         sla = Sla(traffic.isl, traffic.osl, ttft_ms, itl_ms)
         one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
-        streams = wanted / sum(engines(one, sla, makings.shares))
+        streams = wanted / sum(engines(one, sla, makings.shares, makings.planners))
         loads = [_bin(chance, traffic, level, streams) for level in _levels(chance, traffic, windows)]
     return InferenceSpec(
         name=name,

@@ -8,17 +8,21 @@ from typing import ClassVar
 
 import msgspec
 
-from laissez.sim.scenario import Scenario
+from laissez.sim.scenario import INFERENCE_MODEL, Scenario
 from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
+from laissez.tenants.dynamo import EngineProfile, built_in
 from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
 
 
 class Planners:
-    """Sailor's planners, one for each model. They only remember what they have computed, so simulations may share them."""
+    """Sailor's planners, one for each model, and Dynamo's engines, one for each type. They only remember what they have computed, so simulations
+    may share them.
+    """
 
     def __init__(self) -> None:
         self._planners: dict[str, Planner] = {}
+        self.engines: Mapping[str, EngineProfile] = built_in(INFERENCE_MODEL, 1)
 
     def get(self, model: str) -> Planner:
         if model not in self._planners:

@@ -11,7 +11,5 @@ class Parabricks(ParabricksProfile):
         return self.deadline.value_of_progress(self.batch.done, now, 2 * self.cold_s)
 
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
-        if not self.deadline.finish_late and self.deadline.left_s(now) <= self.cold_s:
-            return []  # it would not start in time to be of any use
-        useful = self.deadline.nodes_useful(self.batch.pace_best, self.batch.done, self.cold_s)
+        useful = self.deadline.nodes_useful(self.batch.pace_best, self.batch.done, now, self.cold_s)
         return [self.batch.scopes] * (min(useful, self.batch.nodes_max) - len(held))

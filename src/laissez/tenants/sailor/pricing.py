@@ -25,8 +25,6 @@ class Sailor(SailorProfile):
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
         share = self.job.share_per_hour(self.shadow.speed_per_node())
-        useful = self.job.deadline.nodes_useful(share, self.job.done, self.restart_s) if share else self.nodes_max
+        useful = self.job.deadline.nodes_useful(share, self.job.done, now, self.restart_s) if share else 0
         room = min(self.nodes_max, useful) - len(held)
-        if room < 1 or not self.job.deadline.is_worth_doing(self.job.done, now):
-            return ()
-        return (self.shadow.alternatives(held),) * room
+        return (self.shadow.alternatives(held),) * room if room > 0 else ()

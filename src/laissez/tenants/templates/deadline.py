@@ -118,9 +118,7 @@ class DeadlineJob(Template, ProgressApplication):
         return sum(speeds) / self.work_hours
 
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
-        if not self.finish_late and self.deadline.left_s(now) <= self.cold_s:
-            return []  # it would not start in time to be of any use
-        useful = self.deadline.nodes_useful(max(self.speeds.values()) / self.work_hours, self.done, self.cold_s)
+        useful = self.deadline.nodes_useful(max(self.speeds.values()) / self.work_hours, self.done, now, self.cold_s)
         return [self.scopes] * (min(self.nodes_max, useful) - self.usable(held))
 
     def utility_gap(self, held: Leaves, now: int) -> float:
