@@ -186,13 +186,13 @@ def test_the_last_bit_of_the_work_is_worth_finishing_in_time_and_late() -> None:
     for late in (24 * HOUR, 36 * HOUR, 240 * HOUR):
         assert deadline.required(0.9995, late) > 1.0  # more than any node does
         assert 4.0 == deadline.urgency(0.9995, late)
-    assert 1 == deadline.nodes_useful(0.05, 0.9995, 300.0), "and one will do"
+    assert 1 == deadline.nodes_useful(0.05, 0.9995, 0, 300.0), "and one will do"
 
 
 def test_as_many_nodes_are_useful_as_find_work_for_twice_their_cold_start() -> None:
     deadline = Deadline(start=0, due=HOUR, value=1.0)
-    assert [10, 5, 0] == [deadline.nodes_useful(0.5, done, 360.0) for done in (0.0, 0.5, 1.0)]
-    assert deadline.nodes_useful(0.5, 0.0, 60.0) == deadline.nodes_useful(0.5, 0.0, 0.0) == 60, "a cold start counts as a minute at least"
+    assert [10, 5, 0] == [deadline.nodes_useful(0.5, done, 0, 360.0) for done in (0.0, 0.5, 1.0)]
+    assert deadline.nodes_useful(0.5, 0.0, 0, 60.0) == deadline.nodes_useful(0.5, 0.0, 0, 0.0) == 60, "a cold start counts as a minute at least"
 
 
 def test_work_of_which_every_part_counts_the_same_is_not_worth_more_for_being_behind() -> None:

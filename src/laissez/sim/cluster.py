@@ -28,9 +28,6 @@ class Cluster(msgspec.Struct, frozen=True):
     def gpus(self) -> int:
         return len(self.topology.leaves)
 
-    def share(self, tree: str) -> float:
-        return self.topology.leaf_count(tree) / self.gpus
-
 
 def build(counts: Mapping[str, int], prices: Mapping[str, float], floor_share: float, gpus_per_host: int = 8) -> Cluster:
     """So many GPUs of each type, host by host; the last host of a type may have fewer."""

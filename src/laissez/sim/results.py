@@ -27,7 +27,7 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     lost_hours: float
     surplus_hours: float
     gains: int  # leases that began
-    moves: int  # leases that began where another had just been given up or was given up right after
+    moves: int  # leases given up for another one that had begun shortly before
     revocations: int  # leases that were taken away
     decisions: int
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.errors import ScenarioError
 from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
 from laissez.sim.scenario import Scenario
-from laissez.sim.simulation import Simulation, alone
+from laissez.sim.simulation import Simulation, alone, check_cloud
 from laissez.sim.standing import STANDING
 from laissez.sim.tenant import Tenant
-from laissez.sim.workloads.population import Population, draw
-from laissez.sim.workloads.spec import Planners
+from laissez.sim.workloads.population import draw
+from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
 
 SAMPLE_US: Final = 60 * SECOND_US  # between two prices of the series
-# What a tenant must achieve alone. No service can meet bursts that are over before an engine has started, nor its own first minute.
-MEETS: Final = {"inference": 0.9, "training": 0.999, "batch": 0.999}
+JOB_MEETS: Final = 0.999
+SERVICE_MEETS: Final = 0.9
 AGAIN_MAX: Final = 20
 MOVE_US: Final = 120 * SECOND_US  # a lease given up so soon after another one was won was moved there
 
@@ -33,23 +33,40 @@ class Setting:
     def __init__(self, scenario: Scenario, seed: int, planners: Planners | None = None) -> None:
         self.scenario, self.seed = scenario, seed
         self.planners = planners or Planners()
-        self.population, self.alone = self._satisfiable()
+        self.population = draw(scenario, seed, self.planners)
+        self.alone: dict[str, float] = {}
+        self._run_alone(range(len(self.population.specs)))
 
-    def _satisfiable(self) -> tuple[Population, Mapping[str, float]]:
+    def _run_alone(self, numbers: Iterable[int]) -> None:
+        """Let these tenants run alone, and those that fall short be drawn again, on the same cluster, until none does."""
         again: dict[int, int] = {}
-        while True:
-            population = draw(self.scenario, self.seed, self.planners, again)
-            achieved = {spec.name: alone(self.scenario, population, spec, self.planners) for spec in population.specs}
-            short = [(number, spec) for number, spec in enumerate(population.specs, 1) if achieved[spec.name] < MEETS[spec.kind]]
-            if not short or self.scenario.start is not None:
-                return population, achieved
-            for number, spec in short:
+        while numbers:
+            for number in numbers:
+                spec = self.population.specs[number]
+                self.alone[spec.name] = alone(self.scenario, self.population, spec, self.planners)
+            numbers = [number for number in numbers if self._falls_short(self.population.specs[number])]
+            for number in numbers:
                 again[number] = again.get(number, 0) + 1
                 if again[number] > AGAIN_MAX:
-                    raise ScenarioError(
-                        f"{spec.kind}: expected objectives that a tenant can meet alone on the cluster of {population.cluster.gpus} GPUs "
-                        f"(a performance of {MEETS[spec.kind]}), found {spec.name} with {achieved[spec.name]:.3f}, drawn {AGAIN_MAX} times in vain"
-                    )
+                    raise self._hopeless(self.population.specs[number])
+            if numbers:
+                self.population = draw(self.scenario, self.seed, self.planners, again, self.population.cluster)
+
+    def _falls_short(self, spec: Spec) -> bool:
+        return self.scenario.start is None and self.alone[spec.name] < self._bound(spec)
+
+    def _bound(self, spec: Spec) -> float:
+        """What it must achieve alone. No service can meet a burst that is over before an engine has started, nor anything before its first."""
+        if spec.kind != "inference":
+            return JOB_MEETS
+        return SERVICE_MEETS * (1 - self.scenario.inference.cold_seconds * SECOND_US / (spec.due - spec.start))
+
+    def _hopeless(self, spec: Spec) -> ScenarioError:
+        return ScenarioError(
+            f"{spec.kind}: expected objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs "
+            f"at their list prices (a performance of {self._bound(spec):.3f}), found {self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain; "
+            f"tenants.value is {self.scenario.tenants.value:g} dollars"
+        )
 
     def run(self, cloud: str) -> RunResult:
         simulation = Simulation(self.scenario, self.population, cloud, self.seed, self.planners)
@@ -83,6 +100,7 @@ class Setting:
 
 def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:
     """One run of one cloud."""
+    check_cloud(cloud)
     return Setting(scenario, seed).run(cloud)
 
 
@@ -96,7 +114,7 @@ def _tenant(tenant: Tenant, leases: list[Lease], fees: int, achieved_alone: floa
         end_s=tenant.ended / SECOND_US,
         performance=performance,
         alone=achieved_alone,
-        retention=performance / achieved_alone if achieved_alone else 1.0,
+        retention=performance / achieved_alone if achieved_alone else 0.0,
         cost=cost,
         performance_per_cost=performance / cost if cost and tenant.kind != STANDING else None,
         useful_hours=hours(usage.useful),
@@ -104,22 +122,21 @@ def _tenant(tenant: Tenant, leases: list[Lease], fees: int, achieved_alone: floa
         lost_hours=hours(usage.lost),
         surplus_hours=hours(usage.surplus),
         gains=len(leases),
-        moves=_moves(leases),
+        moves=_moves(leases, tenant.ended),
         revocations=tenant.revocations,
         decisions=tenant.decisions,
     )
 
 
-def _moves(leases: list[Lease]) -> int:
-    """Leases given up right after another was won, each with one that was."""
-    begun = sorted(lease.start for lease in leases)
-    moves = at = 0
-    for ended in sorted(lease.end for lease in leases if lease.reason == "relinquished"):
-        while at < len(begun) and begun[at] < ended - MOVE_US:
-            at += 1
-        if at < len(begun) and begun[at] < ended:
+def _moves(leases: list[Lease], ended: int) -> int:
+    """Leases that were given up, before the tenant left, for another one that began shortly before and lasted longer; each takes one."""
+    newer = sorted(leases, key=lambda lease: lease.start)
+    moves = 0
+    for old in sorted((lease for lease in leases if lease.reason == "relinquished" and lease.end < ended), key=lambda lease: lease.end):
+        taken = next((new for new in newer if old.start < new.start and old.end - MOVE_US <= new.start < old.end < new.end), None)
+        if taken is not None:
+            newer.remove(taken)
             moves += 1
-            at += 1
     return moves
 
 

@@ -202,7 +202,7 @@ class FailuresTable(Table, frozen=True, kw_only=True):
 class Scenario(Table, frozen=True, kw_only=True):
     name: Text = "scenario"
     hours: Hours = 3.0  # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
-    demand: Positive | None = None  # the most that all need at once, over the GPUs that there are
+    demand: Positive | None = None  # what all typically need together, over the GPUs that there are
     start: FilePath | None = None  # a snapshot of a market to begin from, with its cluster
     maps: FilePath | None = None  # InfraMaps, for the market alone
     maps_seconds: Pace = 10.0  # between two decisions of the maps

@@ -16,6 +16,7 @@ from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.ideal import Ideal
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster
+from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Action, Kernel
 from laissez.sim.outages import Outages
 from laissez.sim.scenario import Scenario
@@ -35,10 +36,16 @@ CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {
 }
 
 
+def check_cloud(name: str) -> None:
+    if name not in CLOUDS:
+        raise ScenarioError(f"cloud: expected one of {', '.join(CLOUDS)}, found {name!r}")
+
+
 class Simulation:
     def __init__(self, scenario: Scenario, population: Population, cloud: str, seed: int, planners: Planners) -> None:
         self.scenario, self.population, self.planners = scenario, population, planners
         self.kernel = Kernel()
+        check_cloud(cloud)
         self.cloud = CLOUDS[cloud](population.cluster, self.kernel, stream(seed, "cloud"))
         self.until = self._until()
         self.standing = [Standing(self.kernel, self.cloud, name, self.until) for name in population.start.tenants] if population.start else []

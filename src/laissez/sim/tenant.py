@@ -45,10 +45,12 @@ class Tenant:
     def lost(self, leaf: str, since: int, own_will: bool) -> None:
         if leaf not in self.world.nodes:  # it was on its way
             self.world.usage.reconfiguring += self.kernel.now - since
+        if self.gone:  # nothing goes on that could be restarted or lost
+            self.world.nodes.pop(leaf, None)
+            return
         self.revocations += not own_will
         self.world.lose(leaf, self.kernel.now, own_will)
-        if not self.gone:
-            self._later(REACTION_US)
+        self._later(REACTION_US)
 
     def _later(self, delay_us: int) -> None:
         """Decide after `delay_us`, unless that is to be done sooner anyway."""

@@ -15,7 +15,6 @@ import msgspec
 
 from laissez.market.commands import TenantCommand
 from laissez.sim.cluster import Cluster
-from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Kernel
 from laissez.sim.start import Start
 from laissez.tenants import Application, EconAdapter, TenantView
@@ -100,9 +99,9 @@ class Cloud(ABC):
         """Before the first tenant comes."""
         return None
 
+    @abstractmethod
     def start_from(self, start: Start) -> None:
         """Before it begins: what the market of `start` has is held and asked for here too. Its tenants have joined."""
-        raise ScenarioError(f"start: expected a cloud that can start from a market, found {self.name}")
 
     def fees(self) -> dict[str, int]:
         """What each tenant owes beside its leases, in the unit of charges."""

@@ -2,7 +2,7 @@
 
 An order waits until a GPU is free that it can use at a price it is willing to pay; later orders for other hardware may pass it. With preemption
 (`fcfs-p`), an inference tenant that would have to wait takes a GPU from a training tenant instead, without warning: spot instances, seen from below.
-Which one is drawn by lot: a cloud knows nothing about what its tenants would lose.
+It is the one that was leased last: a cloud knows nothing about what its tenants would lose, but one that has just begun has not much to lose.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class FcfsPreemptive(Fcfs):
             return
         victims = [leaf for leaf in self._victims() if any(is_below(leaf, one.scope) for one in self._affordable(order))]
         if victims:
-            leaf = self.chance.choice(victims)
+            leaf = max(victims, key=lambda victim: (self._owners[victim][1], victim))
             tenant, _ = self._owners[leaf]
             self._past.append(self._lease(leaf, "preempted"))
             del self._held[tenant][leaf]

@@ -24,7 +24,6 @@ from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 LEVELS: Final = 3  # of load within a while: peaks need more than the mean does
 SLOT_US: Final = HOUR_US // 12
 UNABLE: Final = 1e6  # engines: as good as never
-HOST: Final = 8  # GPUs, as which a training job's are counted
 SURE: Final = 0.97  # of a job's rate is counted on: the last restart is not foreseen
 
 
@@ -103,13 +102,13 @@ def outlook(world: World, now: int) -> Outlook | None:
 
 def _training(app: Sailor, now: int) -> Job:
     """All of it restarts when a node comes or goes: twice its own part is what a node costs, in the mean."""
-    job, speed = app.job, app.shadow.planner.speed
+    job, speed, host = app.job, app.shadow.planner.speed, app.shadow.site.gpus_per_host
     trees = [tree_of(scope) for scope in app.shadow.scopes]
     return Job(
         due=job.deadline.due,
         done=job.done,
-        rates={tree: SURE * job.share_per_hour(speed(((tree, (HOST,)),)) / HOST) for tree in trees},
-        nodes_min={tree: next((count for count in range(1, HOST) if speed(((tree, (count,)),)) > 0), HOST) for tree in trees},
+        rates={tree: SURE * job.share_per_hour(speed(((tree, (host,)),)) / host) for tree in trees},
+        nodes_min={tree: next((count for count in range(1, host) if speed(((tree, (count,)),)) > 0), host) for tree in trees},
         nodes_max=app.nodes_max,
         come_h=2 * app.restart_s / HOUR_S,
         go_h=(app.restart_s + min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))) / HOUR_S,

@@ -155,11 +155,12 @@ class MarketCloud(Cloud):
         deadline = self.market.next_deadline()
         if deadline is not None and (self._wakes_at is None or deadline < self._wakes_at):
             self._wakes_at = deadline
-            self.kernel.at(max(self.kernel.now, deadline - self._origin), self._wake)
+            self.kernel.at(max(self.kernel.now, deadline - self._origin), lambda: self._wake(deadline))
 
-    def _wake(self) -> None:
-        self._wakes_at = None
-        self._apply(AdvanceTime())
+    def _wake(self, deadline: int) -> None:
+        if deadline == self._wakes_at:  # else something sooner came in between
+            self._wakes_at = None
+            self._apply(AdvanceTime())
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, LeaseStarted):

@@ -18,6 +18,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from laissez.sim.errors import ScenarioError
 from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.recorded import BIN_S, mean_of, stretch
 from laissez.sim.workloads.spec import Makings, Planners, Spec
@@ -93,15 +94,14 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
     table = makings.scenario.inference
     windows = max(1, round(chance.uniform(*table.hours) * HOUR_S / WINDOW_S))
     wanted = chance.uniform(*table.engines)
-    ttft_ms, itl_ms = chance.choice(OBJECTIVES)
     if makings.recorded:
         stream = stretch(chance, makings.recorded, windows * WINDOW_S // BIN_S)
-        sla = Sla(mean_of(stream, "isl"), mean_of(stream, "osl"), ttft_ms, itl_ms)
+        sla = _objectives(chance, mean_of(stream, "isl"), mean_of(stream, "osl"), makings)
         times = wanted / max(1e-9, sum(sum(engines(load, sla, makings.shares, makings.planners)) for load in stream) / len(stream))
         loads = [Load(load.requests * times, load.isl, load.osl) for load in stream]
     else:
         traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
-        sla = Sla(traffic.isl, traffic.osl, ttft_ms, itl_ms)
+        sla = _objectives(chance, traffic.isl, traffic.osl, makings)
         one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
         streams = wanted / sum(engines(one, sla, makings.shares, makings.planners))
         loads = [_bin(chance, traffic, level, streams) for level in _levels(chance, traffic, windows)]
@@ -114,6 +114,17 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
         sla=sla,
         loads=tuple(loads),
     )
+
+
+def _objectives(chance: Random, isl: float, osl: float, makings: Makings) -> Sla:
+    """One of those that an engine of the cluster can meet for requests of such lengths."""
+    slas = [Sla(isl, osl, ttft_ms, itl_ms) for ttft_ms, itl_ms in OBJECTIVES]
+    one = Load(1.0, isl, osl)
+    able = [sla for sla in slas if all(engines(one, sla, makings.shares, makings.planners))]
+    if not able:
+        found = f"{isl:.0f} and {osl:.0f} tokens on {', '.join(makings.shares)}"
+        raise ScenarioError(f"inference: expected requests for which an engine of the cluster meets one of Dynamo's objectives, found {found}")
+    return chance.choice(able)
 
 
 def _levels(chance: Random, traffic: Traffic, windows: int) -> list[float]:

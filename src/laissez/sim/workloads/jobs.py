@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import ClassVar, Final
 
-from laissez.sim.scenario import Scenario
+from laissez.sim.scenario import COLD_STARTS, Scenario
 from laissez.sim.workloads.spec import Makings, Planners, Spec
 from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.training import TrainingWorld
@@ -36,8 +36,8 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
         return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), self.restart_s, self.nodes_max))
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
-        seconds = (self.due - self.start) / SECOND_US - 2 * self.restart_s
-        return [(self.start, self.samples / seconds / per_gpu(self.model, shares, planners)), (self.due, 0.0)]
+        seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s
+        return [(self.start, self.samples / seconds / per_gpu(self.model, shares, scenario.cluster.gpus_per_host, planners)), (self.due, 0.0)]
 
 
 class BatchSpec(Spec, frozen=True, kw_only=True):
@@ -53,14 +53,14 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
         return BatchWorld(Parabricks(batch, Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX), self.cold_s))
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
-        hours = (self.due - self.start) / HOUR_US - 2 * self.cold_s / HOUR_S
+        hours = (self.due - self.start) / HOUR_US - COLD_STARTS * self.cold_s / HOUR_S
         per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
         return [(self.start, sum(self.sizes) / hours / per_gpu_hour), (self.due, 0.0)]
 
 
-def per_gpu(model: str, shares: Mapping[str, float], planners: Planners) -> float:
+def per_gpu(model: str, shares: Mapping[str, float], gpus_per_host: int, planners: Planners) -> float:
     """Samples per second that a GPU of the mix does in a full host of its own kind."""
-    return sum(share * planners.get(model).speed(((tree, (8,)),)) / 8 for tree, share in shares.items())
+    return sum(share * planners.get(model).speed(((tree, (gpus_per_host,)),)) / gpus_per_host for tree, share in shares.items())
 
 
 def draw_training(chance: Random, name: str, start: int, makings: Makings) -> TrainingSpec:
@@ -68,7 +68,7 @@ def draw_training(chance: Random, name: str, start: int, makings: Makings) -> Tr
     table = scenario.training
     model = chance.choice(table.models)
     gpus, hours, restart_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
-    samples = gpus * per_gpu(model, shares, makings.planners) * (hours * HOUR_S - 2 * restart_s)
+    samples = gpus * per_gpu(model, shares, scenario.cluster.gpus_per_host, makings.planners) * (hours * HOUR_S - COLD_STARTS * restart_s)
     return TrainingSpec(
         name=name,
         start=start,
@@ -88,7 +88,7 @@ def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> Batch
     table = scenario.batch
     gpus, hours, cold_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
     per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
-    work = gpus * per_gpu_hour * (hours - 2 * cold_s / HOUR_S)
+    work = gpus * per_gpu_hour * (hours - COLD_STARTS * cold_s / HOUR_S)
     sizes: list[float] = []
     while (left := work - sum(sizes)) > table.sample_size[0] / 2:
         sizes.append(min(left, chance.uniform(*table.sample_size)))

@@ -30,16 +30,19 @@ class Population(msgspec.Struct, frozen=True):
     start: Start | None = None  # who and what is there before they come
 
 
-def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None) -> Population:
-    """`again` says which tenants are drawn anew, and for the how-manieth time: their objectives could not be met."""
+def draw(
+    scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, cluster: Cluster | None = None
+) -> Population:
+    """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; `cluster`, which one they come to, if that is settled."""
     if scenario.start is not None:
         return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
     shares = _shares(scenario)
     specs = _tenants(_makings(scenario, shares, planners), seed, again or {})
     need = typical_need(scenario, specs, shares, planners)
-    counts = scenario.cluster.gpus or _sized(need / (scenario.demand or 1.0), shares)
-    prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
-    cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
+    if cluster is None:
+        counts = scenario.cluster.gpus or _sized(need / (scenario.demand or 1.0), shares)
+        prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
+        cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
     return Population(specs, cluster, need / cluster.gpus)
 
 
@@ -82,10 +85,10 @@ def _makings(scenario: Scenario, shares: Mapping[str, float], planners: Planners
 def _tenants(makings: Makings, seed: int, again: Mapping[int, int]) -> tuple[Spec, ...]:
     tenants, digits = makings.scenario.tenants, len(str(makings.scenario.tenants.count))
     specs = []
-    for number, kind in enumerate(_kinds(makings.scenario), 1):
-        chance = stream(seed, "tenant", number, *([again[number]] if number in again else []))
+    for number, kind in enumerate(_kinds(makings.scenario)):
+        chance = stream(seed, "tenant", number, again.get(number, 0))
         start = round(chance.uniform(0, tenants.arrivals_hours) * HOUR_US)
-        specs.append(DRAW[kind](chance, f"{kind}-{number:0{digits}}", start, makings))
+        specs.append(DRAW[kind](chance, f"{kind}-{number + 1:0{digits}}", start, makings))
     return tuple(specs)
 
 

@@ -74,5 +74,4 @@ class BatchWorld(World):
         if own_will:
             self.app.batch.released(leaf, warm, self.at)
         else:
-            self.app.batch.lost(leaf, warm, self.at)
-            self.usage.lose(unsaved)
+            self.usage.lose(round(unsaved * self.app.batch.lost(leaf, warm, self.at)))

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from laissez.sim.worlds.queue import FluidQueue, share_met
 from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
@@ -51,7 +52,7 @@ class InferenceWorld(World):
         self.due = start + len(loads) * bin_us
         self.loads, self.bin_us, self._interval_us = loads, bin_us, interval_us
         self._cold_us = round(app.cold_start_s("") * SECOND_US)
-        self._backlog = 0.0  # tokens to read
+        self._queue = FluidQueue()  # tokens to read
         self._score = self._came = 0.0
         self._seen = Seen()
         self._look_at = start + interval_us
@@ -99,33 +100,36 @@ class InferenceWorld(World):
             self._account(load, came, span / SECOND_US, reads, writes)
 
     def _account(self, load: Load, came: float, seconds: float, reads: Counts, writes: Counts) -> None:
-        sla, profiles = self.app.serving.sla, self.app.serving.profiles
-        served, ttft_ms = self._read(load, came, seconds, reads, profiles)
-        written, itl_ms = _write(load, served / seconds, writes, profiles, sla.itl_ms)
-        served = min(served, written * seconds)
-        seen = self._seen
+        sla, profiles, seen = self.app.serving.sla, self.app.serving.profiles, self._seen
         self._came += came
         seen.requests += came
         seen.isl += came * load.isl
         seen.osl += came * load.osl
+        taken, met, ttft_ms = self._read(load, came, seconds, reads, profiles)
+        written, itl_ms = _write(load, taken / seconds, writes, profiles, sla.itl_ms)
+        served = min(taken, written * seconds)
         if served > 0:
-            self._score += served * (min(1.0, sla.ttft_ms / ttft_ms) + min(1.0, sla.itl_ms / itl_ms)) / 2
+            self._score += served * (met + min(1.0, sla.itl_ms / itl_ms)) / 2
             seen.served += served
             seen.ttft_ms += served * ttft_ms
             seen.itl_ms += served * itl_ms
 
-    def _read(self, load: Load, came: float, seconds: float, reads: Counts, profiles: dict[str, EngineProfile]) -> tuple[float, float]:
-        """How many requests are taken in, and the mean TTFT of these."""
+    def _read(self, load: Load, came: float, seconds: float, reads: Counts, profiles: dict[str, EngineProfile]) -> tuple[float, float, float]:
+        """How many requests are taken in, how far they meet the objective for the first token, and their mean TTFT."""
         capacity = sum(count * profiles[tree].prefill_tokens_per_s(load.isl) for tree, count in reads)
         if capacity <= 0:
-            self._backlog = 0.0  # nobody waits for a service that is not there
-            return 0.0, 0.0
-        before = self._backlog
-        bound = capacity * PATIENCE * self.app.serving.sla.ttft_ms / 1000
-        tokens = min(came * load.isl, max(0.0, bound + capacity * seconds - before))
-        self._backlog = min(bound, max(0.0, before + tokens - capacity * seconds))
-        alone_ms = sum(count * profiles[tree].prefill_tokens_per_s(load.isl) / capacity * profiles[tree].ttft_ms(load.isl) for tree, count in reads)
-        return tokens / load.isl, alone_ms + (before + self._backlog) / 2 / capacity * 1000
+            self._queue.waiting = 0.0  # nobody waits for a service that is not there
+            return 0.0, 0.0, 0.0
+        objective_s = self.app.serving.sla.ttft_ms / 1000
+        pieces = self._queue.passed(seconds, came * load.isl / seconds, capacity, PATIENCE * objective_s)
+        tokens = sum(piece.amount for piece in pieces)
+        if tokens <= 0:
+            return 0.0, 0.0, 0.0
+        shares = [(tree, count * profiles[tree].prefill_tokens_per_s(load.isl) / capacity) for tree, count in reads]
+        alone_s = sum(share * profiles[tree].ttft_ms(load.isl) for tree, share in shares) / 1000
+        met = sum(piece.amount * share_met(objective_s, alone_s + piece.first_s, alone_s + piece.last_s) for piece in pieces) / tokens
+        wait_s = sum(piece.amount * (piece.first_s + piece.last_s) / 2 for piece in pieces) / tokens
+        return tokens / load.isl, met, (alone_s + wait_s) * 1000
 
     def _at_work(self, warm: Leaves) -> tuple[Counts, Counts, int]:
         """Engines that prefill and that decode, by type, and how many nodes the load needs; the others only spread it."""

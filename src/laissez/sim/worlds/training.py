@@ -1,8 +1,8 @@
 """A training job at work. All its nodes go in step, so every change of the set restarts it.
 
 A change that the job makes itself is saved first: saving, transforming and loading are the restart. When a node that the plan uses is taken, all go
-back to the last checkpoint, and then restart. Nodes that come while it restarts join that restart; nodes that come while it runs are taken in when
-no other has come for a while, and only if the faster plan makes good for the restart before the deadline.
+back to the last checkpoint, and then restart. Nodes that come as it begins to restart join that restart; nodes that come later are taken in when it
+runs and no other has come for a while, and only if the faster plan makes good for another restart before the deadline.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TrainingWorld(World):
             until = min(now, self._next_change())
             self._run(until)
             self.at = until
-            if self._changed_at is not None and until >= self._changed_at + SETTLE_US:
+            if self._changed_at is not None and until >= max(self._running_from, self._changed_at + SETTLE_US):
                 self._take_in()
 
     def _next_change(self) -> int:
@@ -55,7 +55,7 @@ class TrainingWorld(World):
         else:
             due = [self.due + HOUR_US]
         if self._changed_at is not None:
-            due.append(max(self.at + 1, self._changed_at + SETTLE_US))
+            due.append(max(self.at + 1, self._running_from, self._changed_at + SETTLE_US))
         return min(due)
 
     def _run(self, until: int) -> None:
@@ -81,7 +81,7 @@ class TrainingWorld(World):
 
     def _gained(self, leaf: str) -> None:
         self.nodes[leaf] = self.at
-        if self.at < self._running_from or not self._working:
+        if not self._working or self.at < self._running_from - self._restart_us + SETTLE_US:
             self._restart()
         else:
             self._changed_at = self.at

@@ -76,7 +76,7 @@ class Kalman(Constant):
 
 
 class Steady:
-    """Up at once, down slowly: the highest of the last few predictions.
+    """Up at once, down slowly: the highest of the last few values and predictions.
 
     An engine that is given up costs a cold start when the next burst comes. Kubernetes' autoscaler waits as well, by default five minutes.
     """
@@ -87,7 +87,7 @@ class Steady:
 
     def add(self, value: float) -> None:
         self._inner.add(value)
-        self._last.append(self._inner.next())
+        self._last.append(max(value if value == value else 0.0, self._inner.next()))
 
     def next(self) -> float:
         return max(self._last, default=0.0)

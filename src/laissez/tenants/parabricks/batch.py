@@ -114,13 +114,18 @@ class Batch:
         self._saved, self._saved_at = self._left.copy(), now
         self._unsaved.clear()
 
-    def lost(self, node: str, held: Leaves, now: int) -> None:
-        """`node`, one of the `held` that worked until `now`, was taken: what it did since the checkpoint has to be done again."""
+    def lost(self, node: str, held: Leaves, now: int) -> float:
+        """`node`, one of the `held` that worked until `now`, was taken: what it did since the checkpoint has to be done again.
+
+        The share of it that has: not what was done for samples that are finished.
+        """
         self.advance(held, now)
-        part = self._part_of(node)
+        total, part = math.fsum(self._unsaved.values()), self._part_of(node)
+        open_work = math.fsum(saved - left for left, saved in zip(self._left, self._saved, strict=True) if left)
         self._left = [left + part * (saved - left) if left else 0.0 for left, saved in zip(self._left, self._saved, strict=True)]
         self._working = len(held) > 1
         self._recount(now)
+        return min(1.0, open_work / total) if total > 0 else 0.0
 
     def released(self, node: str, held: Leaves, now: int) -> None:
         """`node`, one of the `held` that worked until `now`, was given up in good order: what it did is saved first."""

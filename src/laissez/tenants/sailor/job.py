@@ -22,7 +22,6 @@ class Job:
         self.checkpoint_s = _above_0("checkpoint_s", checkpoint_s)
         self.done = 0.0
         self.saved = 0.0
-        self.saved_at = deadline.start
         self._unsaved_from = deadline.start
 
     def progressed(self, done: float, now: int) -> None:
@@ -35,7 +34,7 @@ class Job:
 
     def checkpointed(self, now: int) -> None:
         """All that is done is saved."""
-        self.saved, self.saved_at, self._unsaved_from = self.done, now, now
+        self.saved, self._unsaved_from = self.done, now
 
     def since_checkpoint_s(self, now: int) -> float:
         """Seconds of work that would be lost now."""
