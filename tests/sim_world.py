@@ -13,19 +13,21 @@ from laissez.sim.cluster import Cluster, build
 from laissez.sim.kernel import Kernel
 from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 from laissez.sim.simulation import Simulation
+from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.training import TrainingWorld
 from laissez.sim.worlds.world import World
 from laissez.tenants import Application, Deadline, EconAdapter, Held, Resting, TenantView, Terms
 from laissez.tenants.parabricks import Batch, Parabricks
-from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.tenants.sailor import Job, Sailor, Shadow, Site
 from laissez.tenants.units import MICRO, SECOND_US
 from tenant_world import Plain
 
 H100, A100 = round(6.88 * MICRO), round(3.43 * MICRO)  # on demand
 PRICES = {"h100": 6.88, "a100": 3.43}
 DEAR = 100 * MICRO
-PLANNER = Planner(builtin_profile("OPT-350"))  # it only remembers
+PLANNERS = Planners()  # for all tests of a process: they only remember
+PLANNER = PLANNERS.get("OPT-350")
 CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
     "market": lambda cluster, kernel: MarketCloud(cluster, kernel, stream(0, "cloud")),
     "fcfs": lambda cluster, kernel: Fcfs(cluster, kernel, stream(0, "cloud")),
@@ -95,13 +97,13 @@ def leaf(number: int, tree: str = "h100") -> str:
 
 
 def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None = None, **tenants: object) -> Scenario:
-    """Half an hour or a little more, few tenants, small needs; `demand` over what there is, or so many `gpus`."""
+    """Less than half an hour, few tenants, small needs; `demand` over what there is, or so many `gpus`."""
     return Scenario(
         name="tiny",
         demand=demand,
         cluster=ClusterTable(gpus=gpus),
         tenants=TenantsTable(count=count, arrivals_hours=0.1, **tenants),  # type: ignore[arg-type]
-        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.3, 0.4)),
+        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.15, 0.2), plan_seconds=20.0, cold_seconds=20.0),
         training=TrainingTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), models=("OPT-350",)),
         batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0), sample_size=(0.02, 0.05)),
     )

@@ -9,7 +9,7 @@ import pytest
 from laissez.tenants.dynamo.builtin import built_in
 from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import Capacity, Corrections, Observation, Plan, Sla, corrected, planned
-from laissez.tenants.dynamo.predictors import Constant, Kalman
+from laissez.tenants.dynamo.predictors import Constant, Kalman, Steady
 from laissez.tenants.dynamo.profile import EngineProfile
 
 pytestmark = pytest.mark.once
@@ -162,3 +162,21 @@ def test_one_step_of_the_kalman_filter_by_hand() -> None:
 
 def test_a_plan_is_plain_data() -> None:
     assert Plan(1.0, 2.0, 3.0, 1, {"h100": Capacity(1.0, 1.0)}) == Plan(1.0, 2.0, 3.0, 1, {"h100": Capacity(1.0, 1.0)})
+
+
+def test_a_steady_predictor_holds_a_burst_for_as_long_as_it_is_told() -> None:
+    steady = Steady(3)
+    for _ in range(10):
+        steady.add(5.0)
+    held = []
+    for load in (20.0, 5.0, 5.0, 5.0, 5.0, 5.0):
+        steady.add(load)
+        held.append(steady.next() >= 20.0)
+    assert [True, True, True, False, False, False] == held
+
+
+def test_a_steady_predictor_knows_nothing_before_the_first_load_and_passes_over_what_is_no_number() -> None:
+    steady = Steady(2)
+    assert 0.0 == steady.next()
+    steady.add(float("nan"))
+    assert 0.0 == steady.next()

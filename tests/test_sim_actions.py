@@ -16,8 +16,9 @@ from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
 from laissez.sim.scenario import ActionTable, Band, ClusterTable, ControlsTable, FailuresTable, FloorTable, MarketTable, Scenario
 from laissez.sim.simulation import Simulation
+from laissez.sim.workloads.population import draw
 from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
-from sim_world import DEAR, at, guests, leaf, opened, tiny
+from sim_world import DEAR, PLANNERS, at, guests, leaf, opened, tiny
 
 pytestmark = pytest.mark.once
 
@@ -56,12 +57,11 @@ def outages(simulation: Simulation) -> list[tuple[int, str, str]]:
 
 
 def simulated(scenario: Scenario, cloud: str, seed: int = 1) -> Simulation:
-    setting = Setting(scenario, seed)
-    return Simulation(scenario, setting.population, cloud, seed, setting.planners)
+    return Simulation(scenario, draw(scenario, seed, PLANNERS), cloud, seed, PLANNERS)
 
 
 def run(scenario: Scenario, cloud: str = "market") -> RunResult:
-    return Setting(scenario, 1).run(cloud)
+    return Setting(scenario, 1, PLANNERS).run(cloud)
 
 
 # -- failures

@@ -19,7 +19,7 @@ from laissez.sim.results import RunResult, dollars, hours
 from laissez.sim.running import Setting
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.inference import InferenceSpec
-from laissez.sim.workloads.population import Population
+from laissez.sim.workloads.population import Population, draw
 from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.sim.worlds.training import TrainingWorld
@@ -30,7 +30,7 @@ from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Planner, Sailor, builtin_profile
 from laissez.tenants.traces import Request, load_azure, window
 from laissez.tenants.units import HOUR_US, SECOND_US
-from sim_world import leaf, tiny
+from sim_world import PLANNERS, leaf, tiny
 
 pytestmark = pytest.mark.once
 
@@ -44,13 +44,13 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @cache
 def alone(kind: str) -> Setting:
     """One tenant with more than it can use."""
-    return Setting(tiny(1, None, ROOM, mix={kind: 1.0}), 5)
+    return Setting(tiny(1, None, ROOM, mix={kind: 1.0}), 5, PLANNERS)
 
 
 @cache
 def contended() -> Setting:
     """Twice as much is wanted as there is."""
-    return Setting(tiny(5, 2.0), 1)
+    return Setting(tiny(5, 2.0), 1, PLANNERS)
 
 
 @cache
@@ -97,7 +97,7 @@ def test_two_tenants_alike_fare_alike_where_there_is_room_for_both(cloud: str, k
 
 
 def test_a_market_in_which_nobody_contests_charges_the_floor_all_the_time() -> None:
-    setting = Setting(tiny(3, None, {"h100": 24, "a100": 24}, moves_max=0), 2)
+    setting = Setting(tiny(3, None, {"h100": 24, "a100": 24}, moves_max=0), 2, PLANNERS)
     result = setting.run("market")
     floors = setting.population.cluster.floors
     assert len(result.leases) >= 3
@@ -113,7 +113,7 @@ def test_a_market_in_which_nobody_contests_charges_the_floor_all_the_time() -> N
 
 def test_without_contention_all_clouds_are_alike() -> None:
     """At a quarter of what there is: jobs take more than they need while it is there, so that half is not little enough in a cluster so small."""
-    setting = Setting(tiny(4, 0.25), 2)
+    setting = Setting(tiny(3, 0.25), 2, PLANNERS)
     market, fcfs, preemptive = (setting.run(cloud).retention for cloud in CLOUDS)
     assert market == pytest.approx(fcfs, rel=0.01)
     assert preemptive == pytest.approx(fcfs, rel=0.01)
@@ -216,8 +216,8 @@ class Checked:
 
 
 def test_the_market_keeps_its_rules_after_every_command_of_a_run() -> None:
-    setting = Setting(tiny(5, None, {"h100": 2, "a100": 2}), 4)
-    simulation = Simulation(setting.scenario, setting.population, "market", 4, setting.planners)
+    scenario = tiny(4, None, {"h100": 1, "a100": 2})
+    simulation = Simulation(scenario, draw(scenario, 4, PLANNERS), "market", 4, PLANNERS)
     assert isinstance(simulation.cloud, MarketCloud)
     checked = Checked(simulation.cloud.market)
     simulation.cloud.market = checked  # type: ignore[assignment]
@@ -237,7 +237,7 @@ def test_the_same_seed_gives_the_same_result_to_the_byte(cloud: str) -> None:
 
 
 def test_another_seed_gives_other_tenants() -> None:
-    assert Setting(tiny(5, 2.0), 3).population.specs != contended().population.specs == contended_again().population.specs
+    assert draw(tiny(5, 2.0), 3, PLANNERS).specs != contended().population.specs == contended_again().population.specs
 
 
 SCRIPT = """

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from laissez.market import Alternative, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit
-from laissez.sim.chance import stream
-from laissez.sim.clouds.fcfs import FcfsPreemptive
-from laissez.sim.cluster import build
-from laissez.sim.kernel import Kernel
 from laissez.tenants.units import HOUR_US, SECOND_US
-from sim_world import A100, DEAR, H100, PRICES, Guest, at, guests, leaf, opened
+from sim_world import A100, DEAR, H100, Guest, at, guests, leaf, opened
 
 pytestmark = pytest.mark.once
 
@@ -187,16 +183,16 @@ def test_without_preemption_inference_waits_like_everybody() -> None:
     assert ([leaf(0)], []) == (sid.held, ida.held)
 
 
-def test_victims_are_drawn_by_lot() -> None:
-    taken = set()
-    for seed in range(20):
-        cloud = FcfsPreemptive(build({"h100": 4}, PRICES, 0.7), Kernel(), stream(seed, "cloud"))
-        sid, ida = Guest("sid", cloud, "training"), Guest("ida", cloud, "inference")
-        for _ in range(4):
-            sid.asks("h100")
+def test_the_victim_is_the_one_that_was_leased_last() -> None:
+    cloud = opened("fcfs-p", h100=3)
+    sid, tom, ida = Guest("sid", cloud, "training"), Guest("tom", cloud, "training"), Guest("ida", cloud, "inference")
+    for at_s, guest in ((0, sid), (10, tom), (20, sid)):
+        at(cloud, at_s)
+        guest.asks("h100")
+    at(cloud, 30)
+    for taken in ([leaf(2)], [leaf(1), leaf(2)], [leaf(0), leaf(1), leaf(2)]):
         ida.asks("h100")
-        taken |= set(ida.held)
-    assert {leaf(number) for number in range(4)} == taken
+        assert taken == sorted(ida.held)
 
 
 def test_inference_that_waits_takes_what_training_gets_before_it() -> None:

@@ -18,15 +18,13 @@ from laissez.sim.running import Setting
 from laissez.sim.simulation import Simulation
 from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import draw
-from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.world import World
 from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.units import HOUR_US, SECOND_US
-from sim_world import PRICES, batch, fingerprint, tiny, training
+from sim_world import PLANNERS, PRICES, batch, fingerprint, tiny, training
 
 pytestmark = pytest.mark.once
 
-PLANNERS = Planners()
 FOREVER = 3 * HOUR_US
 
 
@@ -133,7 +131,7 @@ def test_a_node_that_fails_is_not_given_out_until_it_is_repaired() -> None:
 
 
 def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
-    scenario = tiny()
+    scenario = tiny(count=4)
     simulation = Simulation(scenario, draw(scenario, 0, PLANNERS), "ideal", 0, PLANNERS)
     simulation.run()
     leases = sorted(simulation.cloud.leases(), key=lambda lease: (lease.leaf, lease.start))
@@ -154,7 +152,7 @@ def test_a_run_has_one_course() -> None:
 
 
 def test_where_gpus_are_short_it_does_better_than_the_others() -> None:
-    setting = Setting(tiny(count=6, demand=2.0), 1, PLANNERS)
+    setting = Setting(tiny(count=4, demand=2.0), 1, PLANNERS)
     ideal, market, fcfs = (setting.run(cloud).retention for cloud in ("ideal", "market", "fcfs"))
     assert ideal > max(market, fcfs)
 

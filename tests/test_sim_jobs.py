@@ -127,7 +127,14 @@ def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None
     assert world.performance() == pytest.approx(100 / (2 * SAMPLE_S))
 
 
-# -- training
+def test_what_was_done_for_a_sample_that_is_finished_is_not_lost() -> None:
+    """Two nodes did 100 s each, of which half was for a sample that is finished: so half of what the one that is taken did is lost."""
+    world = batch(100 / SAMPLE_S, 2000 / SAMPLE_S, cold_s=0.0, checkpoint_s=1000.0)
+    world.gain(A, 0)
+    world.gain(ELSEWHERE, 0)
+    world.lose(ELSEWHERE, 100 * S, own_will=False)
+    assert world.performance() == pytest.approx(150 / 2100)
+    assert (150, 0, 50, 0) == pytest.approx(accounts(world))
 
 
 def test_a_job_trains_at_the_speed_of_its_plan() -> None:
@@ -175,16 +182,26 @@ def test_a_checkpoint_is_taken_after_so_much_work_and_not_while_it_restarts() ->
     assert world.app.job.saved == pytest.approx(0.06)
 
 
-def test_a_node_that_comes_while_it_restarts_joins_that_restart() -> None:
-    """The restart begins anew with it: from 30 s until 90 s."""
+def test_a_node_that_comes_as_a_restart_begins_joins_it() -> None:
+    """The restart begins anew with it: from 10 s until 70 s."""
     samples = speed(2) * 1000
     world = training(samples)
     world.gain(A, 0)
-    passes(world, 30)
-    world.gain(B, 30 * S)
-    passes(world, 190)
+    passes(world, 10)
+    world.gain(B, 10 * S)
+    passes(world, 170)
     assert world.performance() == pytest.approx(100 / 1000)
-    assert (200, 30 + 120, 0, 0) == accounts(world)
+    assert (200, 10 + 120, 0, 0) == accounts(world)
+
+
+def test_nodes_that_trickle_in_do_not_keep_a_job_from_running() -> None:
+    """One every 50 s, a restart of 60 s: those that come too late for one restart wait for the next."""
+    world = training(speed(4) * 10_000)
+    for at_s, node in ((0, A), (50, B), (100, C), (150, D)):
+        passes(world, at_s)
+        world.gain(node, at_s * S)
+    passes(world, 400)
+    assert world.performance() > 0.01
 
 
 def test_nodes_that_come_while_it_runs_are_taken_in_together_once_no_more_come() -> None:

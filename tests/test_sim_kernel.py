@@ -9,10 +9,10 @@ import pytest
 
 from laissez.sim.chance import stream
 from laissez.sim.kernel import Action, Kernel
-from laissez.sim.running import Setting
 from laissez.sim.simulation import Simulation
+from laissez.sim.workloads.population import draw
 from laissez.tenants.units import SECOND_US
-from sim_world import fingerprint, tiny
+from sim_world import PLANNERS, fingerprint, tiny
 
 pytestmark = pytest.mark.once
 
@@ -86,14 +86,11 @@ def test_two_kernels_do_not_touch() -> None:
 
 def test_two_simulations_run_by_turns_are_the_same_as_each_alone() -> None:
     """The planners are shared, as they may be; and nothing else is."""
-    one, other = Setting(tiny(3), 1), Setting(tiny(3), 2)
-    other.planners = one.planners
+    scenario = tiny(3)
+    one, other = draw(scenario, 1, PLANNERS), draw(scenario, 2, PLANNERS)
 
     def made() -> list[Simulation]:
-        simulations = [Simulation(one.scenario, one.population, "market", 1, one.planners)]
-        simulations.append(Simulation(other.scenario, other.population, "fcfs-p", 2, other.planners))
-        simulations.append(Simulation(one.scenario, one.population, "market", 1, one.planners))
-        return simulations
+        return [Simulation(scenario, who, cloud, 1, PLANNERS) for who, cloud in ((one, "market"), (other, "fcfs-p"), (one, "market"))]
 
     alone = made()
     for simulation in alone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -72,15 +73,31 @@ def test_one_engine_cannot_both_read_and_write() -> None:
 def test_with_half_of_the_prefill_it_needs_half_is_served_and_late() -> None:
     """20 requests/s come, 10 are read. Those that would wait longer than twice 500 ms are turned away: 10 requests can wait.
 
-    In the first 10 s these are taken in beside the 100 that are read, and wait 500 ms in the mean; later 100 in 10 s, which wait 1000 ms. Each takes
-    100 ms itself. All are written within the objective.
+    In the first second all 20 are taken in, and the wait grows evenly to 1000 ms; later 10 a second, which wait 1000 ms. Each takes 100 ms itself.
+    All are written within the objective.
     """
     world, _ = service(per_s=20)
     world.gain(A, 0)
     world.gain(B, 0)
     passes(world, 600, step_s=600)
-    first, later = 110 * (500 / 600 + 1) / 2, 100 * (500 / 1100 + 1) / 2
-    assert world.performance() == pytest.approx((first + 59 * later) / 12_000)
+    rising = (500 - 100 + 500 * math.log(1100 / 500)) / 1000
+    assert world.performance() == pytest.approx((20 * (rising + 1) / 2 + 5990 * (500 / 1100 + 1) / 2) / 12_000)
+
+
+@pytest.mark.parametrize("step_s", [0.3, 7, 60])
+def test_it_does_not_matter_how_often_it_is_looked_at(step_s: float) -> None:
+    def performance(step_s: float) -> float:
+        world, _ = service(per_s=20)
+        world.gain(A, 0)
+        world.gain(B, 0)
+        passes(world, 200, step_s)
+        world.gain(C, 200 * S)
+        passes(world, 400, step_s)
+        world.lose(C, 400 * S, own_will=True)
+        passes(world, 600, step_s)
+        return world.performance()
+
+    assert performance(step_s) == pytest.approx(performance(600))
 
 
 @pytest.mark.parametrize(("per_s", "itl_ms"), [(8.0, 5 / (1 - 0.16)), (2.0, 5 / (1 - 0.04)), (10.0, 5 / (1 - 0.2))])

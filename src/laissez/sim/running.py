@@ -62,11 +62,10 @@ class Setting:
         return SERVICE_MEETS * (1 - self.scenario.inference.cold_seconds * SECOND_US / (spec.due - spec.start))
 
     def _hopeless(self, spec: Spec) -> ScenarioError:
-        return ScenarioError(
-            f"{spec.kind}: expected objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs "
-            f"at their list prices (a performance of {self._bound(spec):.3f}), found {self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain; "
-            f"tenants.value is {self.scenario.tenants.value:g} dollars"
-        )
+        asked = f"objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs at their list prices"
+        found = f"{self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain"
+        value = f"a tenants.value of {self.scenario.tenants.value:g} dollars"
+        return ScenarioError(f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found {found}, with {value}")
 
     def run(self, cloud: str) -> RunResult:
         simulation = Simulation(self.scenario, self.population, cloud, self.seed, self.planners)

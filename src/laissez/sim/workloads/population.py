@@ -30,9 +30,7 @@ class Population(msgspec.Struct, frozen=True):
     start: Start | None = None  # who and what is there before they come
 
 
-def draw(
-    scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, cluster: Cluster | None = None
-) -> Population:
+def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, cluster: Cluster | None = None) -> Population:
     """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; `cluster`, which one they come to, if that is settled."""
     if scenario.start is not None:
         return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
