@@ -17,12 +17,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.sim import RunResult, Scenario, Setting, comparing
+from laissez.sim import RunResult, Scenario, ScenarioError, comparing
 from laissez.sim.boxplot import PlotError, retentions, write_boxplot
 from laissez.sim.comparing import ComparisonError, RunFailed, as_they_finish, compare
-from laissez.sim.csv_files import ACCOUNTS, write_csv_files
+from laissez.sim.csv_files import write_csv_files
+from laissez.sim.results import ACCOUNTS
 from laissez.sim.scenario import BatchTable, InferenceTable, TenantsTable, TrainingTable
-from laissez.sim.simulation import CLOUDS
 from laissez.sim.summary import summarise
 
 pytestmark = pytest.mark.once
@@ -31,18 +31,19 @@ SCENARIO = Scenario(
     name="tiny",
     hours=0.5,
     demand=1.5,
-    tenants=TenantsTable(count=4, arrivals_hours=0.05),
-    inference=InferenceTable(hours=(0.12, 0.16), engines=(1.0, 3.0)),
-    training=TrainingTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
+    tenants=TenantsTable(count=3, arrivals_hours=0.05),
+    inference=InferenceTable(hours=(0.12, 0.16), engines=(1.0, 3.0), plan_seconds=20.0, cold_seconds=20.0),
+    training=TrainingTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0), models=("OPT-350",)),
     batch=BatchTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
 )
 NAMES = ("market", "fcfs", "fcfs-p")
+SEEDS = (3, 4)
 FILES = ("runs.csv", "tenants.csv", "prices.csv", "leases.csv")
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[RunResult]:
-    return compare(SCENARIO, NAMES, (3, 4), workers=1, keep_course=True)
+    return compare(SCENARIO, NAMES, SEEDS, workers=1, keep_course=True)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -54,57 +55,84 @@ def test_runs_are_in_order_by_seed_and_then_by_cloud(runs: list[RunResult]) -> N
     assert [(seed, cloud) for seed in (3, 4) for cloud in NAMES] == [(run.seed, run.cloud) for run in runs]
 
 
-def test_two_workers_and_another_hash_seed_give_the_same_bytes(runs: list[RunResult], tmp_path: Path) -> None:
+def test_two_workers_give_the_same_as_one(runs: list[RunResult]) -> None:
+    assert runs == compare(SCENARIO, NAMES, SEEDS, workers=2, keep_course=True)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import msgspec
+from laissez.sim import Scenario
+from laissez.sim.comparing import compare
+from laissez.sim.csv_files import write_csv_files
+
+scenario = msgspec.json.decode(sys.argv[1], type=Scenario)
+write_csv_files(compare(scenario, sys.argv[3:], (3, 4), workers=1, keep_course=True), Path(sys.argv[2]))
+"""
+
+
+def test_another_hash_seed_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     """In a program of its own, because a process has one hash seed."""
-    program = (
-        "import sys, msgspec\nfrom pathlib import Path\nfrom laissez.sim import Scenario\nfrom laissez.sim.comparing import compare\n"
-        "from laissez.sim.csv_files import write_csv_files\n"
-        "if __name__ == '__main__':\n"
-        "    scenario = msgspec.json.decode(sys.argv[1], type=Scenario)\n"
-        f"    write_csv_files(compare(scenario, {NAMES!r}, (3, 4), workers=2, keep_course=True), Path(sys.argv[2]))\n"
-    )
-    script = tmp_path / "program.py"
-    script.write_text(program)
-    write_csv_files(runs, tmp_path / "one")
     done = subprocess.run(
-        [sys.executable, str(script), msgspec.json.encode(SCENARIO).decode(), str(tmp_path / "two")],
+        [sys.executable, "-c", PROGRAM, msgspec.json.encode(SCENARIO).decode(), str(tmp_path), *NAMES],
         env=os.environ | {"PYTHONHASHSEED": "77"},
         capture_output=True,
         text=True,
     )
     assert 0 == done.returncode, done.stderr
     for name in FILES:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
 
-def test_what_comes_out_of_a_seed_does_not_depend_on_the_seeds_before_it(runs: list[RunResult]) -> None:
-    """A worker keeps its planners for all its jobs; they may save time and nothing else."""
-    assert [run for run in runs if run.seed == 4] == compare(SCENARIO, NAMES, (4,), keep_course=True)
+def test_heavy_parts_are_left_out_unless_asked_for_and_seeds_before_it_change_nothing_of_a_seed(runs: list[RunResult]) -> None:
+    (light,) = compare(SCENARIO, ("fcfs",), (4,))
+    (heavy,) = [run for run in runs if (4, "fcfs") == (run.seed, run.cloud)]
+    assert heavy.prices and heavy.leases
+    assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
 
 
-def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult]) -> None:
-    (light,) = compare(SCENARIO, ("fcfs",), (3,))
-    assert runs[1].prices and runs[1].leases
-    assert msgspec.structs.replace(runs[1], prices=(), leases=()) == light
+@pytest.fixture
+def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Runs take no time, but those of two clouds fail, each for its own reason; here is which were made."""
+    clouds: list[str] = []
+
+    class Quick:
+        def __init__(self, scenario: Scenario, seed: int) -> None:
+            self.seed = seed
+
+        def run(self, cloud: str) -> RunResult:
+            clouds.append(cloud)
+            if cloud == "fcfs-p":
+                raise ZeroDivisionError("by nothing")
+            if cloud == "ideal":
+                raise ScenarioError("tenants.count: expected fewer")
+            return msgspec.structs.replace(runs[0], cloud=cloud, seed=self.seed)
+
+    monkeypatch.setattr(comparing, "Setting", Quick)
+    return clouds
 
 
-def test_results_come_as_soon_as_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    plain = Setting.run
-
-    def noted(setting: Setting, cloud: str) -> RunResult:
-        made.append(cloud)
-        return plain(setting, cloud)
-
-    monkeypatch.setattr(Setting, "run", noted)
+def test_results_come_as_soon_as_they_are_there(made: list[str]) -> None:
     (first,) = islice(as_they_finish(SCENARIO, ("fcfs", "fcfs-p"), (3,), workers=1), 1)
     assert ("fcfs", ["fcfs"]) == (first.cloud, made)
+
+
+def test_an_error_names_the_seed_and_the_cloud(made: list[str]) -> None:
+    with pytest.raises(RunFailed, match=r"seed 3, cloud fcfs-p: ZeroDivisionError: by nothing \(test_sim_compare.py, line \d+\)"):
+        compare(SCENARIO, ("fcfs", "fcfs-p"), (3,), workers=1)
+    assert ["fcfs", "fcfs-p"] == made
+
+
+def test_a_mistake_in_the_scenario_is_told_as_it_is(made: list[str]) -> None:
+    with pytest.raises(ScenarioError, match=r"^tenants.count: expected fewer$"):
+        compare(SCENARIO, ("ideal",), (3,), workers=1)
 
 
 @pytest.mark.parametrize(
     ("clouds", "seeds", "why"),
     [
-        (("market", "fcsf"), (0,), "expected clouds from market, .*, found 'fcsf'"),
+        (("market", "fcsf"), (0,), "expected one of market, .*, found 'fcsf'"),
         ((), (0,), "expected one or more clouds, found none"),
         (("market",), (), "expected one or more seeds, found none"),
         (("market", "market"), (0,), "expected clouds that differ, found 'market' twice"),
@@ -112,32 +140,39 @@ def test_results_come_as_soon_as_they_are_there(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_what_cannot_be_compared_is_refused(clouds: tuple[str, ...], seeds: tuple[int, ...], why: str) -> None:
-    with pytest.raises(ComparisonError, match=why):
+    with pytest.raises((ComparisonError, ScenarioError), match=why):
         compare(SCENARIO, clouds, seeds)
 
 
-def test_an_error_names_the_seed_and_the_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object) -> None:
-        raise ZeroDivisionError("by nothing")
+# -- workers that fail
 
-    monkeypatch.setattr("laissez.sim.simulation.CLOUDS", {**CLOUDS, "fcfs-p": broken})
-    with pytest.raises(RunFailed, match=r"seed 3, cloud fcfs-p: ZeroDivisionError: by nothing \(test_sim_compare.py, line \d+\)"):
-        compare(SCENARIO, ("fcfs", "fcfs-p"), (3,), workers=1)
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the parent does about its workers is the same however they begin, and so they begin at once."""
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
 
 
 def _fails(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
-    raise RunFailed(f"seed {seed}, cloud {clouds[0]}: no")
+    if seed == 3:
+        raise RunFailed(f"seed {seed}, cloud {clouds[0]}: no")
+    time.sleep(600)
+    return []
 
 
 def _dies(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
     os._exit(1)
 
 
-@pytest.mark.parametrize(("job", "why"), [(_fails, "seed [34], cloud fcfs: no"), (_dies, r"a worker process died with seeds 3, 4 not done")])
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(("job", "why"), [(_fails, "^seed 3, cloud fcfs: no$"), (_dies, r"a worker process died with seeds 3, 4 not done")])
 def test_an_error_in_a_worker_ends_all_of_them(monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str) -> None:
     monkeypatch.setattr(comparing, "_job", job)
+    before = multiprocessing.active_children()
     with pytest.raises(RunFailed, match=why):
         compare(SCENARIO, ("fcfs",), (3, 4), workers=2)
+    assert before == multiprocessing.active_children()
 
 
 def _first_only(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[int]:
@@ -146,6 +181,7 @@ def _first_only(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_cou
     return [seed]
 
 
+@pytest.mark.usefixtures("forked")
 def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "_job", _first_only)
     before = multiprocessing.active_children()
@@ -215,7 +251,7 @@ def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
     assert pytest.approx((market[0].retention + market[1].retention) / 2) == found.clouds[0].retention.value
     assert {"inference", "training", "batch"} == found.clouds[0].retention_by_kind.keys()
     assert found.clouds[0].tenants is not None
-    assert 8 == found.clouds[0].tenants.count
+    assert 6 == found.clouds[0].tenants.count
     assert pytest.approx(sum(run.revenue for run in market) / 2) == found.clouds[0].cost
     assert ["fcfs", "fcfs-p"] == [one.cloud for one in found.market_against]
     expected = (market[0].retention + market[1].retention - fcfs[0].retention - fcfs[1].retention) / 2
@@ -228,7 +264,7 @@ def test_tenants_of_no_known_performance_are_passed_over(runs: list[RunResult]) 
     run = msgspec.structs.replace(runs[0], tenants=(*runs[0].tenants, standing))
     found = summarise([run]).clouds[0]
     assert found.tenants is not None
-    assert 4 == found.tenants.count == len(retentions([run])["market"])
+    assert 3 == found.tenants.count == len(retentions([run])["market"])
     assert {"inference", "training", "batch"} == found.retention_by_kind.keys()
     assert summarise([msgspec.structs.replace(run, tenants=(standing,))]).clouds[0].tenants is None
 

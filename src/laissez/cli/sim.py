@@ -15,33 +15,41 @@ from laissez.cli.sim_journal import from_journal
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
 from laissez.cli.tables import show_json
 from laissez.sim.boxplot import PlotError, caption, check_plot, retentions, write_boxplot
+from laissez.sim.comparing import ComparisonError, check_clouds
 from laissez.sim.comparing import compare as compare_clouds
 from laissez.sim.csv_files import write_csv_files
+from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
-from laissez.sim.simulation import CLOUDS
+from laissez.sim.scenario import Scenario
+from laissez.sim.simulation import CLOUDS, check_cloud
 from laissez.sim.summary import summarise
 from laissez.sim.timeline import write_timeline
+from laissez.tenants.units import SECOND_US
 
 EXIT_INTERRUPTED = 130
 SEEDS_MAX = 10_000
+MINUTE_US = 60 * SECOND_US
 
 app = typer.Typer(help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False)
 app.command("from-journal")(from_journal)
 
 
 def known_cloud(text: str) -> str:
-    if text not in CLOUDS:
-        raise typer.BadParameter(f"expected one of {', '.join(CLOUDS)}, found {text!r}")
+    try:
+        check_cloud(text)
+    except ScenarioError as error:
+        raise typer.BadParameter(str(error)) from None
     return text
 
 
 def known_clouds(text: str) -> list[str]:
-    clouds = [known_cloud(part.strip()) for part in text.split(",")]
-    for place, cloud in enumerate(clouds):
-        if cloud in clouds[:place]:
-            raise typer.BadParameter(f"expected clouds that differ, found {cloud!r} twice")
+    clouds = [part.strip() for part in text.split(",")]
+    try:
+        check_clouds(clouds)
+    except (ScenarioError, ComparisonError) as error:
+        raise typer.BadParameter(str(error)) from None
     return clouds
 
 
@@ -91,7 +99,7 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Run one cloud under one seed, and show what came of it."""
-    result = Setting(read_scenario(scenario), seed).run(cloud)
+    result = watched(read_scenario(scenario), cloud, seed)
     if out is not None:
         write_csv_files([result], out)
     if timeline is not None:
@@ -101,6 +109,15 @@ def run(
     else:
         show_run(result)
         say_where(out, timeline)
+
+
+def watched(scenario: Scenario, cloud: str, seed: int) -> RunResult:
+    """A run with a bar: first what each tenant achieves alone, then virtual time."""
+    with progress() as bar:
+        alone = bar.add_task("tenants alone", total=scenario.tenants.count)
+        setting = Setting(scenario, seed, on_alone=lambda done: bar.update(alone, completed=done))
+        minutes = bar.add_task("virtual minutes", total=None)
+        return setting.run(cloud, lambda now, until: bar.update(minutes, completed=now // MINUTE_US, total=until // MINUTE_US))
 
 
 @app.command()
@@ -153,6 +170,3 @@ def compare(
 def say_where(*written: Path | None) -> None:
     if any(written):
         typer.echo(f"\nwritten: {', '.join(str(path) for path in written if path)}")
-
-
-app.command("from-journal")(from_journal)

@@ -12,9 +12,8 @@ from rich.console import Console
 
 from laissez.cli.tables import Column, console_for, rendered
 from laissez.sim.boxplot import text_box
-from laissez.sim.csv_files import ACCOUNTS, run_row
-from laissez.sim.results import RunResult, TenantResult
-from laissez.sim.standing import STANDING
+from laissez.sim.csv_files import run_row
+from laissez.sim.results import ACCOUNTS, RunResult, TenantResult
 from laissez.sim.statistics import WHISKERS, Estimate, Spread
 from laissez.sim.summary import Against, CloudSummary, Summary
 
@@ -32,7 +31,7 @@ class Group(msgspec.Struct, frozen=True):
     @property
     def retention(self) -> float | None:
         """The mean; none if nobody's performance is known."""
-        known = [tenant.retention for tenant in self.tenants if tenant.kind != STANDING]
+        known = [tenant.retention for tenant in self.tenants if tenant.is_measured]
         return sum(known) / len(known) if known else None
 
     def sum(self, field: str) -> float:

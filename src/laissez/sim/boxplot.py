@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from laissez.sim.results import RunResult
 from laissez.sim.statistics import WHISKERS, Spread, spread
-from laissez.sim.summary import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ def retentions(runs: Sequence[RunResult]) -> dict[str, list[float]]:
     """Of every measured tenant of every run, by cloud, in the order in which the clouds come."""
     found: dict[str, list[float]] = {}
     for run in runs:
-        found.setdefault(run.cloud, []).extend(tenant.retention for tenant in measured(run))
+        found.setdefault(run.cloud, []).extend(tenant.retention for tenant in run.measured)
     return found
 
 

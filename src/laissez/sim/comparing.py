@@ -19,11 +19,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from laissez.sim.errors import ScenarioError
 from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
-from laissez.sim.simulation import CLOUDS
-from laissez.sim.workloads.spec import Planners
+from laissez.sim.simulation import check_cloud
 
 Job: TypeAlias = "Future[list[RunResult]]"
 
@@ -59,15 +59,12 @@ def as_they_finish(
 
     `workers` are as many as there are cores unless given; one means this process itself. Leases and prices over time are left out unless asked for.
     """
-    _check("clouds", clouds)
+    check_clouds(clouds)
     _check("seeds", seeds)
-    if unknown := [cloud for cloud in clouds if cloud not in CLOUDS]:
-        raise ComparisonError(f"expected clouds from {', '.join(CLOUDS)}, found {unknown[0]!r}")
     workers = min(workers or cores(), len(seeds))
     if workers == 1:
-        planners = Planners()
         for seed in seeds:
-            yield from _runs(scenario, seed, clouds, keep_course, planners)
+            yield from _runs(scenario, seed, clouds, keep_course)
         return
     with _pool(workers) as pool:
         with _deaf_to_interrupts():
@@ -81,6 +78,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def check_clouds(clouds: Sequence[str]) -> None:
+    for cloud in clouds:
+        check_cloud(cloud)
+    _check("clouds", clouds)
+
+
 def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
     if not given:
         raise ComparisonError(f"expected one or more {what}, found none")
@@ -89,10 +92,9 @@ def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
             raise ComparisonError(f"expected {what} that differ, found {one!r} twice")
 
 
-def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool, planners: Planners) -> Iterator[RunResult]:
+def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool) -> Iterator[RunResult]:
     with _named(seed, "the tenants alone"):
-        setting = Setting(scenario, seed, planners)
-        _ = setting.alone  # now, so that an error there is not taken for the first cloud's
+        setting = Setting(scenario, seed)
     for cloud in clouds:
         with _named(seed, f"cloud {cloud}"):
             run = setting.run(cloud)
@@ -101,9 +103,14 @@ def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: boo
 
 @contextmanager
 def _named(seed: int, what: str) -> Iterator[None]:
-    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole traceback is never far away."""
+    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole traceback is never far away.
+
+    A mistake in the scenario is not the run's: its message says what to change, and goes on as it is.
+    """
     try:
         yield
+    except ScenarioError:
+        raise
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -117,7 +124,7 @@ def _named(seed: int, what: str) -> Iterator[None]:
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes. Whatever ends the block early ends them at once: a simulation under way has nothing to put in order."""
     before = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
     try:
         yield pool
     except BaseException:
@@ -139,15 +146,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
-_planners: list[Planners] = []  # in a worker process: its own, for all its jobs
-
-
-def _begin() -> None:
-    _planners.append(Planners())
-
-
 def _job(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
-    return list(_runs(scenario, seed, clouds, keep_course, _planners[0]))
+    return list(_runs(scenario, seed, clouds, keep_course))
 
 
 def _outcome(job: Job, jobs: dict[Job, int]) -> list[RunResult]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from laissez.sim.clouds.cloud import Lease
-from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
+from laissez.sim.results import ACCOUNTS, PricePoint, RunResult, TenantResult, dollars, hours
 from laissez.tenants.units import SECOND_US
 
 RUN: Final = ("scenario", "cloud", "seed")
-ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")
 COUNTS: Final = ("gains", "moves", "revocations", "decisions")
 
 
@@ -43,22 +42,16 @@ def run_row(run: RunResult) -> dict[str, Any]:
         "tenants": len(run.tenants),
         "retention": run.retention,
         "degradation": 1 - run.retention,
-        "performance": total(run, "performance"),
-        "cost": total(run, "cost"),
+        "performance": run.total("performance"),
+        "cost": run.total("cost"),
         "revenue": run.revenue,
         "utilisation": run.utilisation,
         "gpu_hours": run.gpus * run.hours,
-        **{account: total(run, account) for account in ACCOUNTS},
+        **{account: run.total(account) for account in ACCOUNTS},
         "idle_hours": run.idle_hours,
-        **{count: total(run, count) for count in COUNTS},
+        **{count: run.total(count) for count in COUNTS},
         "requests": run.requests,
     }
-
-
-def total(run: RunResult, field: str) -> float:
-    """Of a field over all tenants."""
-    found: float = sum(getattr(tenant, field) for tenant in run.tenants)
-    return found
 
 
 def _run_rows(run: RunResult) -> Iterator[dict[str, Any]]:

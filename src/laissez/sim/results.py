@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.standing import STANDING
 from laissez.tenants.units import HOUR_US, MICRO
+
+ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")  # in which every hour of a tenant is once
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +34,11 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     moves: int  # leases given up for another one that had begun shortly before
     revocations: int  # leases that were taken away
     decisions: int
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is known what it achieved: of those who were there before the run began it is not."""
+        return self.kind != STANDING
 
     @property
     def held_hours(self) -> float:
@@ -61,9 +70,18 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     idle_hours: float
 
     @property
+    def measured(self) -> list[TenantResult]:
+        return [one for one in self.tenants if one.is_measured]
+
+    def total(self, field: str) -> float:
+        """The sum of a field over all tenants."""
+        found: float = sum(getattr(one, field) for one in self.tenants)
+        return found
+
+    @property
     def retention(self) -> float:
         """The mean over tenants; standing ones have nothing to retain. Of nobody, all was retained."""
-        retained = [one.retention for one in self.tenants if one.kind != STANDING]
+        retained = [one.retention for one in self.measured]
         return sum(retained) / len(retained) if retained else 1.0
 
     @property

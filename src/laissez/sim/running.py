@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from laissez.sim.clouds.cloud import Lease
@@ -30,20 +30,22 @@ class Setting:
     `alone` is what each tenant achieves with the cluster to itself. One that cannot meet its objectives even then is drawn again.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, planners: Planners | None = None) -> None:
+    def __init__(self, scenario: Scenario, seed: int, planners: Planners | None = None, on_alone: Callable[[int], None] = lambda done: None) -> None:
+        """`on_alone` is told how many tenants have run alone, after each."""
         self.scenario, self.seed = scenario, seed
         self.planners = planners or Planners()
         self.population = draw(scenario, seed, self.planners)
         self.alone: dict[str, float] = {}
-        self._run_alone(range(len(self.population.specs)))
+        self._run_alone(range(len(self.population.specs)), on_alone)
 
-    def _run_alone(self, numbers: Iterable[int]) -> None:
+    def _run_alone(self, numbers: Iterable[int], on_alone: Callable[[int], None]) -> None:
         """Let these tenants run alone, and those that fall short be drawn again, on the same cluster, until none does."""
         again: dict[int, int] = {}
         while numbers:
             for number in numbers:
                 spec = self.population.specs[number]
                 self.alone[spec.name] = alone(self.scenario, self.population, spec, self.planners)
+                on_alone(len(self.alone))
             numbers = [number for number in numbers if self._falls_short(self.population.specs[number])]
             for number in numbers:
                 again[number] = again.get(number, 0) + 1
@@ -67,10 +69,11 @@ class Setting:
         value = f"a tenants.value of {self.scenario.tenants.value:g} dollars"
         return ScenarioError(f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found {found}, with {value}")
 
-    def run(self, cloud: str) -> RunResult:
+    def run(self, cloud: str, on_time: Callable[[int, int], None] = lambda now, until: None) -> RunResult:
+        """`on_time` is told, once in a virtual minute, what time it is and when the run ends."""
         simulation = Simulation(self.scenario, self.population, cloud, self.seed, self.planners)
         prices: list[PricePoint] = []
-        _sample(simulation, prices)
+        _sample(simulation, prices, on_time)
         simulation.run()
         return self._result(cloud, simulation, prices)
 
@@ -139,11 +142,12 @@ def _moves(leases: list[Lease], ended: int) -> int:
     return moves
 
 
-def _sample(simulation: Simulation, prices: list[PricePoint]) -> None:
+def _sample(simulation: Simulation, prices: list[PricePoint], on_time: Callable[[int, int], None]) -> None:
     """Write down what each type costs, once a minute."""
     kernel, cloud = simulation.kernel, simulation.cloud
 
     def sample() -> None:
+        on_time(kernel.now, simulation.until)
         quoted, charged = cloud.prices(), cloud.charged()
         for tree in cloud.cluster.topology.roots:
             rates = charged.get(tree, [])

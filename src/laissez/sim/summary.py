@@ -8,9 +8,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim.csv_files import ACCOUNTS, total
-from laissez.sim.results import RunResult, TenantResult
-from laissez.sim.standing import STANDING
+from laissez.sim.results import ACCOUNTS, RunResult
 from laissez.sim.statistics import Bootstrap, Estimate, Spread, spread
 
 OURS: Final = "market"
@@ -78,16 +76,11 @@ def summarise(runs: Sequence[RunResult]) -> Summary:
     )
 
 
-def measured(run: RunResult) -> list[TenantResult]:
-    """The tenants whose performance is known: all but those that stood in the market that a run started from."""
-    return [tenant for tenant in run.tenants if tenant.kind != STANDING]
-
-
 def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSummary:
     def mean(figure: Callable[[RunResult], float]) -> float:
         return fmean(figure(run) for run in runs)
 
-    tenants = [tenant for run in runs for tenant in measured(run)]
+    tenants = [tenant for run in runs for tenant in run.measured]
     paid, performance = sum(tenant.cost for tenant in tenants), sum(tenant.performance for tenant in tenants)
     return CloudSummary(
         cloud=cloud,
@@ -98,12 +91,12 @@ def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSumm
         },
         tenants=spread([tenant.retention for tenant in tenants]) if tenants else None,
         utilisation=mean(lambda run: run.utilisation),
-        **{account: fmean(total(run, account) for run in runs) for account in ACCOUNTS},
+        **{account: fmean(run.total(account) for run in runs) for account in ACCOUNTS},
         idle_hours=mean(lambda run: run.idle_hours),
-        revocations=mean(lambda run: total(run, "revocations")),
-        moves=mean(lambda run: total(run, "moves")),
+        revocations=mean(lambda run: run.total("revocations")),
+        moves=mean(lambda run: run.total("moves")),
         requests=mean(lambda run: run.requests),
-        cost=mean(lambda run: total(run, "cost")),
+        cost=mean(lambda run: run.total("cost")),
         performance_per_dollar=performance / paid if paid else None,
     )
 
