@@ -26,8 +26,8 @@ def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulato
 
 
 def test_the_tenants_need_about_what_there_is() -> None:
-    (row,) = measure([(100, 10)], minutes=0.1)
-    assert 0.7 < row.demand < 1.4, "ten tenants are few"
+    (row,) = measure([(40, 6)], minutes=0.1)
+    assert 0.7 < row.demand < 1.4, "six tenants are few"
 
 
 def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.MonkeyPatch) -> None:

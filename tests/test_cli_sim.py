@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 from typer.testing import CliRunner
 
 from laissez.cli import sim
@@ -20,12 +23,15 @@ name = "tiny"
 hours = 0.5
 demand = 1.5
 [tenants]
-count = 4
+count = 3
 arrivals_hours = 0.05
 [inference]
 hours = [0.12, 0.16]
 engines = [1.0, 3.0]
+plan_seconds = 20
+cold_seconds = 20
 [training]
+models = ["OPT-350"]
 hours = [0.12, 0.16]
 gpus = [1.0, 3.0]
 cold_seconds = [30.0, 60.0]
@@ -38,9 +44,9 @@ checkpoint_seconds = [60.0, 120.0]
 """
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> str:
-    path = tmp_path / "tiny.toml"
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("scenarios") / "tiny.toml"
     path.write_text(TINY)
     return str(path)
 
@@ -57,16 +63,27 @@ def test_a_run_is_shown_by_kind_and_as_a_whole(tiny: str, tmp_path: Path) -> Non
     assert ["tenants", "inference", "training", "batch", "all"] == [line.split()[0] for line in lines[2:7]]
     assert {"runs.csv", "tenants.csv", "prices.csv", "leases.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
     assert "tiny" in (tmp_path / "run.html").read_text()
+    assert "" == ran.stderr, "no progress where nobody looks"
+
+
+def test_a_run_tells_how_far_it_is(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bar = Progress(console=Console(file=io.StringIO(), force_terminal=True))
+    monkeypatch.setattr(sim, "progress", lambda: bar)
+    assert 0 == laissez("run", tiny, "--seed", "3", "--cloud", "fcfs").exit_code
+    alone, minutes = bar.tasks
+    assert ("tenants alone", 3, 3) == (alone.description, alone.completed, alone.total)
+    assert ("virtual minutes", True) == (minutes.description, minutes.finished)
+    assert minutes.total is not None and minutes.total > 5
 
 
 def test_a_run_for_programs_is_one_object_that_adds_up(tiny: str) -> None:
     ran = laissez("run", tiny, "--seed", "3", "--cloud", "fcfs", "--json")
     assert 0 == ran.exit_code, ran.output
     found = json.loads(ran.stdout)
-    assert ("tiny", "fcfs", 3, 4) == (found["scenario"], found["cloud"], found["seed"], found["tenants"])
-    assert pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 4
+    assert ("tiny", "fcfs", 3, 3) == (found["scenario"], found["cloud"], found["seed"], found["tenants"])
+    assert pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 3
     assert pytest.approx(found["revenue"]) == sum(kind["cost"] for kind in found["by_kind"].values())
-    assert 4 == sum(kind["tenants"] for kind in found["by_kind"].values())
+    assert 3 == sum(kind["tenants"] for kind in found["by_kind"].values())
 
 
 def test_a_comparison_is_shown_with_intervals(tiny: str, tmp_path: Path) -> None:

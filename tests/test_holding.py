@@ -51,7 +51,7 @@ def test_a_clock_that_is_behind_shortens_nothing() -> None:
     assert 3600.0 == holding.expected_s()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, HOUR), st.sets(st.sampled_from("abcd"))), max_size=12))
 def test_the_same_view_twice_changes_nothing_and_a_node_is_always_kept_for_some_time(steps: list[tuple[int, set[str]]]) -> None:
     once, twice = Holding(3600.0), Holding(3600.0)

@@ -161,7 +161,7 @@ def test_a_mistake_is_told_with_its_place_and_what_was_expected_and_found(file: 
 
 
 def test_an_unknown_field_is_told_with_the_known_ones_and_a_near_match(file: Path) -> None:
-    fields = "count, mix, arrivals_hours, value, decide_seconds, moves_max"
+    fields = "count, mix, arrivals_hours, worth, decide_seconds, moves_max"
     assert [f"tenants.cuont: expected one of {fields}, found 'cuont' (did you mean count?)"] == mistakes(file, WITH_DEMAND + "[tenants]\ncuont = 3")
     assert [f"tenants.xyz: expected one of {fields}, found 'xyz'"] == mistakes(file, WITH_DEMAND + "[tenants]\nxyz = 3")
     (told,) = mistakes(file, WITH_DEMAND + "[tenant]\ncount = 3")
@@ -175,9 +175,9 @@ def test_exactly_one_of_demand_and_gpus_is_given(file: Path) -> None:
 
 
 def test_all_mistakes_are_told_at_once(file: Path) -> None:
-    text = "demnd = 1\nname = ''\n[tenants]\ncount = -1\nvalue = 0\n[batch]\ngpus = [3, 1]\n[[actions]]\nat_minutes = 1\nfloor = { node = 'h100' }"
+    text = "demnd = 1\nname = ''\n[tenants]\ncount = -1\nworth = 0\n[batch]\ngpus = [3, 1]\n[[actions]]\nat_minutes = 1\nfloor = { node = 'h100' }"
     places = [line.partition(": ")[0] for line in mistakes(file, text)]
-    assert ["demnd", "tenants.count", "tenants.value", "batch.gpus", "actions[0].floor.price", "name"] == places
+    assert ["demnd", "tenants.count", "tenants.worth", "batch.gpus", "actions[0].floor.price", "name"] == places
 
 
 def test_what_is_no_toml_is_told_with_its_line(file: Path) -> None:
@@ -252,7 +252,7 @@ def test_what_is_written_reads_back_equal_and_in_the_same_order(file: Path, tmp_
     scenario = Scenario(
         name='a "name" \\ with \x7f\n and é',
         cluster=ClusterTable(gpus={"h100": 8, "a100": 16}),
-        tenants=TenantsTable(count=3, mix={"training": 1e-5, "batch": 2.0}, value=1e5),
+        tenants=TenantsTable(count=3, mix={"training": 1e-5, "batch": 2.0}, worth=1e5),
         inference=InferenceTable(trace=str(trace)),
         market=MarketTable(rise=Band(share=0.5, seconds=60.0), hold_seconds=5.0),
         failures=FailuresTable(mtbf_hours=100.0),

@@ -52,7 +52,7 @@ class Setting:
                 if again[number] > AGAIN_MAX:
                     raise self._hopeless(self.population.specs[number])
             if numbers:
-                self.population = draw(self.scenario, self.seed, self.planners, again, self.population.cluster)
+                self.population = draw(self.scenario, self.seed, self.planners, again, self.population)
 
     def _falls_short(self, spec: Spec) -> bool:
         return self.scenario.start is None and self.alone[spec.name] < self._bound(spec)
@@ -64,10 +64,9 @@ class Setting:
         return SERVICE_MEETS * (1 - self.scenario.inference.cold_seconds * SECOND_US / (spec.due - spec.start))
 
     def _hopeless(self, spec: Spec) -> ScenarioError:
-        asked = f"objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs at their list prices"
+        asked = f"objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs"
         found = f"{self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain"
-        value = f"a tenants.value of {self.scenario.tenants.value:g} dollars"
-        return ScenarioError(f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found {found}, with {value}")
+        return ScenarioError(f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found {found}")
 
     def run(self, cloud: str, on_time: Callable[[int, int], None] = lambda now, until: None) -> RunResult:
         """`on_time` is told, once in a virtual minute, what time it is and when the run ends."""

@@ -66,14 +66,17 @@ class PricesTable(Table, frozen=True, kw_only=True):
 
 
 class TenantsTable(Table, frozen=True, kw_only=True):
-    """`mix` are the parts of each kind; they come within the first `arrivals_hours`. `value` is what going from performance 0 to 1 is worth."""
+    """`mix` are the parts of each kind; they come within the first `arrivals_hours`.
+
+    Going from performance 0 to 1 is worth the same to each: `worth` times what the GPU-hours that they need cost on demand, in the mean over tenants.
+    """
 
     place: ClassVar[str] = "tenants"
 
     count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only where some are there already
     mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))  # parts by kind; only their ratio counts
     arrivals_hours: NotNegative = 0.75
-    value: Positive = 400.0  # dollars
+    worth: Positive = 4.0
     decide_seconds: Pace = 30.0  # between two decisions of a job; an inference service decides with each plan
     moves_max: Annotated[int, Meta(ge=0, le=LARGEST)] = 1  # at once, per tenant
 

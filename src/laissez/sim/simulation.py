@@ -96,8 +96,9 @@ class Simulation:
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:
-    """The performance of one tenant that has the cluster to itself, and nothing happens to it."""
+    """The performance of one tenant that has the cluster to itself, for nothing, and nothing happens to it."""
     quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None)
-    simulation = Simulation(quiet, Population((spec,), population.cluster, 0.0), "fcfs", 0, planners)
+    free = msgspec.structs.replace(population.cluster, prices=dict.fromkeys(population.cluster.prices, 0))
+    simulation = Simulation(quiet, Population((spec,), free, 0.0, population.value), "fcfs", 0, planners)
     simulation.run()
     return simulation.tenants[0].world.performance()

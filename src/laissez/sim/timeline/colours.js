@@ -1,5 +1,6 @@
-// Colours. Each kind of tenant has a hue and a band of lightness of its own, so that kinds are told apart without hue too, in grey or by a colour-blind
-// eye; tenants of a kind differ a little within it. Prices run along one ramp whose lightness only falls (on paper) or only rises (on black).
+// Colours. Each kind of tenant has a hue and a band of lightness of its own, so that kinds are told apart without hue too, in grey or by a
+// colour-blind eye; tenants of a kind differ a little within it. Prices run along one ramp whose lightness only falls (on paper) or only rises
+// (on black).
 const KINDS = {
   inference: { hue: 258, chroma: 0.14, light: [0.34, 0.5], dark: [0.48, 0.6] },
   training: { hue: 70, chroma: 0.145, light: [0.74, 0.85], dark: [0.8, 0.88] },
@@ -61,7 +62,8 @@ function oklch(lightness, chroma, hue) {
   return `rgb(${bytes.join(" ")})`;
 }
 
-// Lowest and highest price that leases of each type were charged. The dearest hundredth of the time shares the last colour, or a spike would hide the rest.
+// Lowest and highest price that leases of each type were charged. The dearest hundredth of the time shares the last colour, or a spike would hide
+// the rest.
 const priceRanges = new Map();
 for (const { tree } of run.series) {
   const paid = leases.filter((lease) => treeOf(run.leaves[lease.leaf]) === tree).flatMap((lease) => [...pieces(lease)]);

@@ -113,7 +113,8 @@ function drawHost(context, { y, host }) {
   for (const [at, leaf] of host.leaves.entries()) {
     if (isNarrow && at === 0) continue;
     const name = run.leaves[leaf].split("/").at(-1);
-    write(context, fitting(context, name, 36, 10, 400), plot.left - 6, y + (at + 0.5) * lane.height, { size: 10, colour: palette.faint, align: "right" });
+    const middle = y + (at + 0.5) * lane.height;
+    write(context, fitting(context, name, 36, 10, 400), plot.left - 6, middle, { size: 10, colour: palette.faint, align: "right" });
   }
 }
 

@@ -1,7 +1,9 @@
 // The run, as the rest reads it, and how times and money are written.
 const run = JSON.parse(document.getElementById("run").textContent);
 const tenants = run.tenants;
-const leases = run.leases.map(([leaf, tenant, start, end, reason, cost, prices]) => ({ leaf, tenant, start, end, reason: run.reasons[reason], cost, prices }));
+const leases = run.leases.map(([leaf, tenant, start, end, reason, cost, prices]) => (
+  { leaf, tenant, start, end, reason: run.reasons[reason], cost, prices }
+));
 const lanes = run.leaves.map(() => []);
 for (const lease of leases) lanes[lease.leaf].push(lease);
 const span = Math.max(run.span_s, ...tenants.map((one) => one.end_s), 1);

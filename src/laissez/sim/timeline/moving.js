@@ -62,7 +62,8 @@ function showTip(lease, time, x, y) {
   const tenant = tenants[lease.tenant];
   const list = element("dl");
   for (const [term, text] of tipRows(lease, time)) list.append(element("dt", {}, term), element("dd", {}, text));
-  const name = element("strong", {}, element("i", { style: `background:${palette.tenants[lease.tenant]}` }), tenant.name, element("span", {}, tenant.kind));
+  const swatch = element("i", { style: `background:${palette.tenants[lease.tenant]}` });
+  const name = element("strong", {}, swatch, tenant.name, element("span", {}, tenant.kind));
   tip.replaceChildren(name, element("div", { class: "path" }, run.leaves[lease.leaf]), list);
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   tip.style.left = `${Math.max(8, x + 16 + width > innerWidth ? x - width - 12 : x + 16)}px`;

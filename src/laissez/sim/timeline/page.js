@@ -6,8 +6,14 @@ const byId = (id) => document.getElementById(id);
 
 function heading() {
   byId("scenario").textContent = run.scenario;
-  byId("setting").textContent = `${run.cloud} cloud, seed ${run.seed}: ${tenants.length} tenants on ${run.gpus} GPUs, demand ${run.demand.toFixed(2)} times supply, ${clock(span)} hours`;
-  const facts = [["retention", percent(run.retention)], ["utilisation", percent(run.utilisation)], ["revenue", money(run.revenue)], ["leases", `${leases.length}`]];
+  const whole = `${tenants.length} tenants on ${run.gpus} GPUs, demand ${run.demand.toFixed(2)} times supply, ${clock(span)} hours`;
+  byId("setting").textContent = `${run.cloud} cloud, seed ${run.seed}: ${whole}`;
+  const facts = [
+    ["retention", percent(run.retention)],
+    ["utilisation", percent(run.utilisation)],
+    ["revenue", money(run.revenue)],
+    ["leases", `${leases.length}`],
+  ];
   byId("facts").append(...facts.map(([term, text]) => element("div", {}, element("dt", {}, term), element("dd", {}, text))));
   const unleased = run.gpus - run.leaves.length;
   byId("unleased").textContent = unleased > 0 ? `${unleased} of ${run.gpus} GPUs were never leased and have no row.` : "";

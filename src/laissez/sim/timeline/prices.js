@@ -83,7 +83,9 @@ function drawLeased(context, chart) {
   context.fillRect(plot.left, LEASED.bottom, plot.right - plot.left, 1);
   if (state.tenant === null) return;
   context.fillStyle = palette.tenants[state.tenant];
-  for (const [from, to, count] of heldOver(state.tenant, series.tree)) context.fillRect(xOf(from), yOf(count), xOf(to) - xOf(from), LEASED.bottom - yOf(count));
+  for (const [from, to, count] of heldOver(state.tenant, series.tree)) {
+    context.fillRect(xOf(from), yOf(count), xOf(to) - xOf(from), LEASED.bottom - yOf(count));
+  }
 }
 
 // How many GPUs of a type a tenant held: from, to, count.

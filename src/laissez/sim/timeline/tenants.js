@@ -33,7 +33,8 @@ const buttons = tenants.map((one, at) => {
 
 function listTenants() {
   const sorted = [...tenants.keys()].sort((one, other) => ORDERS[order.value](one, other) || one - other);
-  const columns = element("li", { class: "columns", "aria-hidden": "true" }, ...["", "", "retention", "cost"].map((text) => element("span", {}, text)));
+  const headings = ["", "", "retention", "cost"].map((text) => element("span", {}, text));
+  const columns = element("li", { class: "columns", "aria-hidden": "true" }, ...headings);
   tenantList.replaceChildren(columns, ...sorted.map((at) => element("li", {}, buttons[at])));
 }
 

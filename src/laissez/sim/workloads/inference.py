@@ -21,7 +21,7 @@ import msgspec
 from laissez.sim.errors import ScenarioError
 from laissez.sim.scenario import Scenario
 from laissez.sim.workloads.recorded import BIN_S, mean_of, stretch
-from laissez.sim.workloads.spec import Makings, Planners, Spec
+from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.tenants.dynamo import Dynamo, Serving, Sla
 from laissez.tenants.dynamo.credits import in_proportion
@@ -73,7 +73,7 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
         return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
 
-    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         """What its planner would ask for if it saw the load that comes: whole engines, with headroom, and those of the last peak for a while."""
         table = scenario.inference
         memory = 1 + round(table.hold_plan_seconds / BIN_S)
@@ -109,7 +109,6 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
         name=name,
         start=start,
         due=start + windows * WINDOW_S * SECOND_US,
-        value=makings.scenario.tenants.value,
         scopes=tuple(makings.shares),
         sla=sla,
         loads=tuple(loads),

@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar, Final
 
 from laissez.sim.scenario import COLD_STARTS, Scenario
-from laissez.sim.workloads.spec import Makings, Planners, Spec
+from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
 from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.training import TrainingWorld
 from laissez.tenants import Deadline
@@ -35,7 +35,7 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
         job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
         return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), self.restart_s, self.nodes_max))
 
-    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s
         return [(self.start, self.samples / seconds / per_gpu(self.model, shares, scenario.cluster.gpus_per_host, planners)), (self.due, 0.0)]
 
@@ -52,7 +52,7 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
         batch = Batch(self.sizes, self.scopes, now=self.start, nodes_max=self.nodes_max, checkpoint_s=self.checkpoint_s)
         return BatchWorld(Parabricks(batch, Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX), self.cold_s))
 
-    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         hours = (self.due - self.start) / HOUR_US - COLD_STARTS * self.cold_s / HOUR_S
         per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
         return [(self.start, sum(self.sizes) / hours / per_gpu_hour), (self.due, 0.0)]
@@ -73,7 +73,6 @@ def draw_training(chance: Random, name: str, start: int, makings: Makings) -> Tr
         name=name,
         start=start,
         due=start + round(hours * HOUR_US),
-        value=scenario.tenants.value,
         scopes=tuple(shares),
         model=model,
         samples=samples,
@@ -96,7 +95,6 @@ def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> Batch
         name=name,
         start=start,
         due=start + round(hours * HOUR_US),
-        value=scenario.tenants.value,
         scopes=tuple(shares),
         sizes=tuple(sizes) or (work,),
         cold_s=cold_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,8 @@ from laissez.sim.start import Start, read_start
 from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.recorded import read_bins
-from laissez.sim.workloads.spec import Makings, Planners, Spec
-from laissez.tenants.units import HOUR_US
+from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
+from laissez.tenants.units import HOUR_US, MICRO
 
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
 
@@ -27,52 +27,77 @@ class Population(msgspec.Struct, frozen=True):
     specs: tuple[Spec, ...]
     cluster: Cluster
     demand: float  # what all typically need together, over what there is
+    value: float  # dollars, to each, for going from performance 0 to 1
     start: Start | None = None  # who and what is there before they come
 
 
-def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, cluster: Cluster | None = None) -> Population:
-    """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; `cluster`, which one they come to, if that is settled."""
+def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, before: Population | None = None) -> Population:
+    """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; the cluster and the value are those of `before`."""
     if scenario.start is not None:
         return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
-    shares = _shares(scenario)
-    specs = _tenants(_makings(scenario, shares, planners), seed, again or {})
-    need = typical_need(scenario, specs, shares, planners)
-    if cluster is None:
-        counts = scenario.cluster.gpus or _sized(need / (scenario.demand or 1.0), shares)
-        prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
-        cluster = build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
-    return Population(specs, cluster, need / cluster.gpus)
+    makings = _makings(scenario, _shares(scenario), planners)
+    specs = _tenants(makings, seed, again or {})
+    needs = _needs(makings, specs)
+    cluster = before.cluster if before else _cluster(makings, typical(needs))
+    value = before.value if before else _value(makings, cluster, needs)
+    return Population(_valued(specs, value), cluster, typical(needs) / cluster.gpus, value)
 
 
 def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
     """The scenario's own tenants, over the types of the market that they can run on; what else is there is for others."""
     counts = {tree: start.cluster.topology.leaf_count(tree) for tree in start.cluster.topology.roots if tree in scenario.prices.types}
-    if scenario.tenants.count and not counts:
+    if not scenario.tenants.count:
+        return Population((), start.cluster, 0.0, 0.0, start)
+    if not counts:
         found = ", ".join(start.cluster.topology.roots)
         raise ScenarioError(f"start: expected a market with types that tenants can run on, {', '.join(scenario.prices.types)}, found {found}")
-    shares = {tree: count / sum(counts.values()) for tree, count in counts.items()}
-    specs = _tenants(_makings(scenario, shares, planners), seed, {})
+    makings = _makings(scenario, {tree: count / sum(counts.values()) for tree, count in counts.items()}, planners)
+    specs = _tenants(makings, seed, {})
     for spec in specs:
         if spec.name in start.known:
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
-    return Population(specs, start.cluster, typical_need(scenario, specs, shares, planners) / start.cluster.gpus if specs else 0.0, start)
+    needs = _needs(makings, specs)
+    value = _value(makings, start.cluster, needs)
+    return Population(_valued(specs, value), start.cluster, typical(needs) / start.cluster.gpus, value, start)
 
 
-def typical_need(scenario: Scenario, specs: tuple[Spec, ...], shares: Mapping[str, float], planners: Planners) -> float:
+def _needs(makings: Makings, specs: tuple[Spec, ...]) -> list[Need]:
+    return [spec.need(makings.scenario, makings.shares, makings.planners) for spec in specs]
+
+
+def typical(needs: Sequence[Need]) -> float:
     """How many GPUs all tenants together need when one of them needs one: the mean over the GPU-hours that are needed, not over the clock.
 
     So hours in which hardly anyone is there, before most have come and after most are gone, count for little.
     """
     changes: list[tuple[int, float]] = []
-    for spec in specs:
+    for need in needs:
         before = 0.0
-        for at, gpus in spec.need(scenario, shares, planners):
+        for at, gpus in need:
             changes.append((at, gpus - before))
             before = gpus
     changes.sort()
     totals = accumulate(change for _, change in changes)
     spans = [(later[0] - sooner[0], total) for (sooner, later), total in zip(pairwise(changes), totals, strict=False)]
     return sum(span * total**2 for span, total in spans) / sum(span * total for span, total in spans)
+
+
+def _value(makings: Makings, cluster: Cluster, needs: Sequence[Need]) -> float:
+    """What going from performance 0 to 1 is worth: the same to each, and so many times what they need costs on demand in the mean."""
+    hours = sum(gpus * (later - at) for need in needs for (at, gpus), (later, _) in pairwise(need)) / HOUR_US / len(needs)
+    price = sum(share * cluster.prices[tree] for tree, share in makings.shares.items()) / MICRO
+    return makings.scenario.tenants.worth * hours * price
+
+
+def _valued(specs: tuple[Spec, ...], value: float) -> tuple[Spec, ...]:
+    return tuple(msgspec.structs.replace(spec, value=value) for spec in specs)
+
+
+def _cluster(makings: Makings, gpus: float) -> Cluster:
+    scenario = makings.scenario
+    counts = scenario.cluster.gpus or _sized(round(gpus / (scenario.demand or 1.0)), makings.shares)
+    prices = {tree: float(getattr(scenario.prices, tree)) for tree in counts}
+    return build(counts, prices, scenario.prices.floor, scenario.cluster.gpus_per_host)
 
 
 def _makings(scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Makings:
@@ -107,5 +132,9 @@ def _shares(scenario: Scenario) -> dict[str, float]:
     return {tree: part / sum(parts.values()) for tree, part in parts.items()}
 
 
-def _sized(gpus: float, shares: Mapping[str, float]) -> dict[str, int]:
-    return {tree: max(1, round(gpus * share)) for tree, share in shares.items()}
+def _sized(gpus: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """So many in all, and at least one of each; those whose share is cut most get what rounding leaves over."""
+    counts = {tree: max(1, int(gpus * share)) for tree, share in shares.items()}
+    for tree in sorted(shares, key=lambda tree: counts[tree] - gpus * shares[tree])[: max(0, gpus - sum(counts.values()))]:
+        counts[tree] += 1
+    return counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,8 @@ from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
 from laissez.tenants.dynamo import EngineProfile, built_in
 from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
+
+Need: TypeAlias = list[tuple[int, float]]  # how many GPUs, from which instant on
 
 
 class Planners:
@@ -43,20 +45,23 @@ class Makings(msgspec.Struct, frozen=True):
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """It comes at `start` and wants to be done at `due`; `value` dollars for going from performance 0 to 1; `scopes` are where it can run."""
+    """It comes at `start` and wants to be done at `due`; `scopes` are where it can run.
+
+    `value` dollars for going from performance 0 to 1: known when all tenants are drawn.
+    """
 
     kind: ClassVar[str]
 
     name: str
     start: int
     due: int
-    value: float
     scopes: tuple[str, ...]
+    value: float = 0.0
 
     @abstractmethod
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> World:
         """Its world, from the beginning."""
 
     @abstractmethod
-    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> list[tuple[int, float]]:
+    def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet its objective just so."""
