@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,16 @@ async def story(world: World) -> None:
     await world.desk.all_durable()
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("server") / "data"
     with_service(folder, story)
     return folder
+
+
+@pytest.fixture
+def journal(told: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(told, tmp_path / "data"))
 
 
 def what_if(journal: Path, more: str = "", *options: str) -> Path:

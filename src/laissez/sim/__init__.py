@@ -4,10 +4,30 @@ Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`
 (`results`). What a tenant wants and bids is in `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
 
+from laissez.sim.comparing import compare
 from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario, write_scenario
 from laissez.sim.results import PricePoint, RunResult, TenantResult
 from laissez.sim.running import Setting, run
-from laissez.sim.scenario import Scenario
+from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, PricesTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.summary import summarise
 
-__all__ = ["PricePoint", "RunResult", "Scenario", "ScenarioError", "Setting", "TenantResult", "read_scenario", "run", "write_scenario"]
+__all__ = [
+    "BatchTable",
+    "ClusterTable",
+    "InferenceTable",
+    "PricePoint",
+    "PricesTable",
+    "RunResult",
+    "Scenario",
+    "ScenarioError",
+    "Setting",
+    "TenantResult",
+    "TenantsTable",
+    "TrainingTable",
+    "compare",
+    "read_scenario",
+    "run",
+    "summarise",
+    "write_scenario",
+]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -26,11 +27,12 @@ Price: TypeAlias = Annotated[float, Meta(gt=0, le=PRICE_MAX / MICRO)]  # dollars
 NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=LARGEST)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Hours: TypeAlias = Annotated[float, Meta(ge=0.01, le=LARGEST)]
-Pace: TypeAlias = Annotated[float, Meta(ge=0.1, le=LARGEST)]  # seconds: whoever decides without a pause never comes to an end
+Pace: TypeAlias = Annotated[float, Meta(ge=1, le=LARGEST)]  # seconds: whoever acts without a pause never comes to an end
 Size: TypeAlias = Annotated[float, Meta(ge=0.001, le=LARGEST)]  # a job of ever smaller pieces would have no end either
 Range: TypeAlias = tuple[Positive, Positive]
 FilePath: TypeAlias = Annotated[str, Meta(min_length=1, title="file")]  # in a scenario file, relative to its folder
 HoursRange: TypeAlias = tuple[Hours, Hours]
+PaceRange: TypeAlias = tuple[Pace, Pace]
 SizeRange: TypeAlias = tuple[Size, Size]
 
 
@@ -73,6 +75,14 @@ def is_list(kind: Any) -> bool:
 
 def is_file(kind: Any) -> bool:
     return any(one == FilePath for one in (kind, *get_args(kind)))
+
+
+def is_there(file: str) -> bool:
+    """Whether there is such a file, for all that can be seen from here: a name may be longer than any file's, or a folder closed."""
+    try:
+        return Path(file).is_file()
+    except OSError:
+        return False
 
 
 def told(*words: str) -> str:

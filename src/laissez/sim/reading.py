@@ -99,7 +99,7 @@ class _Reading:
 
 def _parsed(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors write a mark before the text
     except OSError as error:
         raise ScenarioError(f"{file}: expected a scenario file that can be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also for bytes that are no text and for a number of thousands of digits

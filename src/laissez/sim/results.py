@@ -60,7 +60,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     cloud: str
     seed: int
     gpus: int
-    hours: float  # from the first arrival until the last is gone
+    hours: float  # from the beginning until the last deadline
     demand: float  # what all typically need together, over what there is
     tenants: tuple[TenantResult, ...]
     prices: tuple[PricePoint, ...]

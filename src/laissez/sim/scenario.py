@@ -6,7 +6,6 @@ Ranges, [low, high], are drawn from evenly. The defaults are those of the retent
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 import msgspec
@@ -20,6 +19,7 @@ from laissez.sim.fields import (
     HoursRange,
     NotNegative,
     Pace,
+    PaceRange,
     Positive,
     Price,
     Range,
@@ -28,6 +28,7 @@ from laissez.sim.fields import (
     Table,
     Text,
     Texts,
+    is_there,
     shown,
 )
 from laissez.tenants.dynamo import built_in
@@ -96,7 +97,7 @@ class InferenceTable(Table, frozen=True, kw_only=True):
     plan_seconds: Pace = 10.0  # between two looks of the planner at the load
     hold_plan_seconds: NotNegative = 300.0  # for so long a plan is not shrunk
     cold_seconds: Positive = 60.0  # until an engine serves
-    headroom: Positive = 1.25  # times the predicted load that is planned for
+    headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25  # times the predicted load that is planned for
     trace: FilePath | None = None  # a file of requests; None: drawn
 
     def impossible(self) -> Iterator[tuple[str, str]]:
@@ -104,7 +105,7 @@ class InferenceTable(Table, frozen=True, kw_only=True):
         for field in ("cold_seconds", "plan_seconds"):
             if getattr(self, field) >= shortest_s:
                 yield field, f"expected less than the shortest of inference.hours, {shortest_s:g} s, found {getattr(self, field):g}"
-        if self.trace is not None and not Path(self.trace).is_file():
+        if self.trace is not None and not is_there(self.trace):
             yield "trace", f"expected a file that is there, found {shown(self.trace)}"
 
 
@@ -114,7 +115,7 @@ class JobTable(Table, frozen=True, kw_only=True):
     gpus: Range = (2.0, 8.0)
     hours: HoursRange = (1.5, 2.5)  # until the deadline
     cold_seconds: Range  # to start, and to take in or give up GPUs
-    checkpoint_seconds: Range  # of work between two checkpoints
+    checkpoint_seconds: PaceRange  # of work between two checkpoints
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         bound_s = self.hours[0] * HOUR_S / COLD_STARTS
@@ -126,7 +127,7 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
     place: ClassVar[str] = "training"
 
     cold_seconds: Range = (60.0, 240.0)
-    checkpoint_seconds: Range = (300.0, 900.0)
+    checkpoint_seconds: PaceRange = (300.0, 900.0)
     models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
 
     def impossible(self) -> Iterator[tuple[str, str]]:
@@ -140,7 +141,7 @@ class BatchTable(JobTable, frozen=True, kw_only=True):
     place: ClassVar[str] = "batch"
 
     cold_seconds: Range = (240.0, 720.0)
-    checkpoint_seconds: Range = (600.0, 1200.0)
+    checkpoint_seconds: PaceRange = (600.0, 1200.0)
     sample_size: SizeRange = (0.1, 0.4)  # 1 is a human genome read 50 times over
 
 
@@ -198,7 +199,7 @@ class FailuresTable(Table, frozen=True, kw_only=True):
 
     place: ClassVar[str] = "failures"
 
-    mtbf_hours: Positive
+    mtbf_hours: Annotated[float, Meta(ge=0.1, le=LARGEST)]
     repair_hours: Positive = 1.0
 
 
@@ -221,7 +222,7 @@ class Scenario(Table, frozen=True, kw_only=True):
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         for field in ("start", "maps"):
-            if (file := getattr(self, field)) is not None and not Path(file).is_file():
+            if (file := getattr(self, field)) is not None and not is_there(file):
                 yield field, f"expected a file that is there, found {shown(file)}"
         if self.start is not None:
             return  # it brings its own cluster

@@ -53,7 +53,7 @@ class Simulation:
         self.tenants = [*self.standing, *(self._tenant(spec) for spec in population.specs)]
 
     def _until(self) -> int:
-        """When the last has left; where some never do, after the hours of the scenario at the earliest."""
+        """The last deadline; where some have none, after the hours of the scenario at the earliest."""
         last = max((spec.due for spec in self.population.specs), default=0) + 1
         return last if self.population.start is None else max(last, round(self.scenario.hours * HOUR_US))
 
