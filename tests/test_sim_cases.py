@@ -121,7 +121,7 @@ def test_two_tenants_alike_fare_alike_where_there_is_room_for_both(cloud: str, k
     setting = alone(kind)
     (spec,) = setting.population.specs
     twins = tuple(msgspec.structs.replace(spec, name=name) for name in ("castor", "pollux"))
-    simulation = Simulation(setting.scenario, Population(twins, setting.population.cluster, 1.0), cloud, 1, setting.planners)
+    simulation = Simulation(setting.scenario, Population(twins, setting.population.cluster, 1.0, spec.value), cloud, 1, setting.planners)
     simulation.run()
     castor, pollux = (tenant.world.performance() for tenant in simulation.tenants)
     assert castor == pytest.approx(pollux, rel=0.02)
@@ -166,7 +166,7 @@ def test_a_service_under_a_real_load_serves_nearly_all_of_it(cloud: str) -> None
     loads = tuple(Load(8.0 * len(one), *_means(one)) for one in bins)
     spec = InferenceSpec(name="azure", start=0, due=600 * SECOND_US, value=100.0, scopes=("h100", "a100"), sla=Sla(1155, 211, 500, 50), loads=loads)
     setting = alone("inference")
-    simulation = Simulation(setting.scenario, Population((spec,), setting.population.cluster, 0.0), cloud, 0, setting.planners)
+    simulation = Simulation(setting.scenario, Population((spec,), setting.population.cluster, 0.0, spec.value), cloud, 0, setting.planners)
     simulation.run()
     (tenant,) = simulation.tenants
     assert spec.req_per_s * 600 == pytest.approx(8 * len(requests)) and len(requests) > 500

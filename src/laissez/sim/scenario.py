@@ -224,6 +224,10 @@ class Scenario(Table, frozen=True, kw_only=True):
         for field in ("start", "maps"):
             if (file := getattr(self, field)) is not None and not is_there(file):
                 yield field, f"expected a file that is there, found {shown(file)}"
+        end_min = self._latest_hours() * 60
+        for at, action in enumerate(self.actions):
+            if action.at_minutes >= end_min:
+                yield f"actions[{at}].at_minutes", f"expected less than {end_min:g}, when every run is over, found {action.at_minutes:g}"
         if self.start is not None:
             return  # it brings its own cluster
         if not self.tenants.count:
@@ -238,6 +242,12 @@ class Scenario(Table, frozen=True, kw_only=True):
             for kind in self.tenants.mix:
                 if name not in self._profiled(kind):
                     yield f"cluster.{field}.{name}", f"expected a type that {kind} tenants have a profile for, found {shown(name)}"
+
+    def _latest_hours(self) -> float:
+        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, and a run that begins from `start` not before its hours."""
+        longest = [float(getattr(self, kind).hours[1]) for kind in self.tenants.mix] if self.tenants.count else []
+        own = self.tenants.arrivals_hours + max(longest) if longest else 0.0
+        return own if self.start is None else max(own, self.hours)
 
     def _profiled(self, kind: str) -> frozenset[str]:
         """The types on which it is known how fast tenants of that kind are."""
