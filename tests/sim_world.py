@@ -102,7 +102,7 @@ def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None
         name="tiny",
         demand=demand,
         cluster=ClusterTable(gpus=gpus),
-        tenants=TenantsTable(count=count, arrivals_hours=0.1, **tenants),  # type: ignore[arg-type]
+        tenants=TenantsTable(count=count, arrivals_hours=0.1, decide_seconds=60.0, **tenants),  # type: ignore[arg-type]
         inference=InferenceTable(engines=(1.0, 3.0), hours=(0.15, 0.2), plan_seconds=20.0, cold_seconds=20.0),
         training=TrainingTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), models=("OPT-350",)),
         batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0), sample_size=(0.02, 0.05)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from laissez.market import Relinquish, SetFloor
@@ -84,7 +84,7 @@ everywhere = pytest.mark.parametrize("gpus", GPUS.values(), ids=list(GPUS))
 
 @every_application
 @everywhere
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(name: str, gpus: int, data: st.DataObject) -> None:
     app, leaves = data.draw(applications(name, gpus)), data.draw(some(LEAVES[gpus]))
@@ -96,7 +96,7 @@ def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(nam
 
 
 @every_application
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_no_node_does_harm(name: str, data: st.DataObject) -> None:
     app, held = data.draw(applications(name, 4)), data.draw(some(LEAVES[4]))
@@ -116,16 +116,20 @@ def world(gpus: int, floors: tuple[int, ...], app: Application, moves_max: int) 
 
 @every_application
 @everywhere
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(data=st.data(), floors=floors)
 def test_an_application_alone_comes_to_rest_at_any_prices(name: str, gpus: int, data: st.DataObject, floors: tuple[int, ...]) -> None:
     world(gpus, floors, data.draw(applications(name, gpus)), moves_max=1).settle(0)
 
 
 @everywhere
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data(), floors=floors)
 def test_of_all_that_a_batch_buys_at_once_it_gives_up_nothing(gpus: int, data: st.DataObject, floors: tuple[int, ...]) -> None:
-    alone = world(gpus, floors, data.draw(applications("parabricks", gpus)), moves_max=0)
+    """While there is a sample for each GPU. With fewer, GPUs of one host join for one, and what an order wins may be of less use than it could be."""
+    app = data.draw(applications("parabricks", gpus))
+    assert isinstance(app, Parabricks)
+    assume(app.batch.samples_left >= app.batch.nodes_max)
+    alone = world(gpus, floors, app, moves_max=0)
     sent = [command for _ in range(6) for command in alone.step(0)]
     assert not [command for command in sent if isinstance(command, Relinquish)]

@@ -23,19 +23,14 @@ name = "tiny"
 hours = 0.5
 demand = 1.5
 [tenants]
-count = 3
+count = 2
+mix = { inference = 1, batch = 1 }
 arrivals_hours = 0.05
 [inference]
 hours = [0.12, 0.16]
 engines = [1.0, 3.0]
 plan_seconds = 20
 cold_seconds = 20
-[training]
-models = ["OPT-350"]
-hours = [0.12, 0.16]
-gpus = [1.0, 3.0]
-cold_seconds = [30.0, 60.0]
-checkpoint_seconds = [60.0, 120.0]
 [batch]
 hours = [0.12, 0.16]
 gpus = [1.0, 3.0]
@@ -60,7 +55,7 @@ def test_a_run_is_shown_by_kind_and_as_a_whole(tiny: str, tmp_path: Path) -> Non
     assert 0 == ran.exit_code, ran.output
     lines = ran.stdout.split("\n")
     assert lines[1].startswith("tiny on market, seed 3: ")
-    assert ["tenants", "inference", "training", "batch", "all"] == [line.split()[0] for line in lines[2:7]]
+    assert ["tenants", "inference", "batch", "all"] == [line.split()[0] for line in lines[2:6]]
     assert {"runs.csv", "tenants.csv", "prices.csv", "leases.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
     assert "tiny" in (tmp_path / "run.html").read_text()
     assert "" == ran.stderr, "no progress where nobody looks"
@@ -71,7 +66,7 @@ def test_a_run_tells_how_far_it_is(tiny: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sim, "progress", lambda: bar)
     assert 0 == laissez("run", tiny, "--seed", "3", "--cloud", "fcfs").exit_code
     alone, minutes = bar.tasks
-    assert ("tenants alone", 3, 3) == (alone.description, alone.completed, alone.total)
+    assert ("tenants alone", 2, 2) == (alone.description, alone.completed, alone.total)
     assert ("virtual minutes", True) == (minutes.description, minutes.finished)
     assert minutes.total is not None and minutes.total > 5
 
@@ -80,10 +75,10 @@ def test_a_run_for_programs_is_one_object_that_adds_up(tiny: str) -> None:
     ran = laissez("run", tiny, "--seed", "3", "--cloud", "fcfs", "--json")
     assert 0 == ran.exit_code, ran.output
     found = json.loads(ran.stdout)
-    assert ("tiny", "fcfs", 3, 3) == (found["scenario"], found["cloud"], found["seed"], found["tenants"])
-    assert pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 3
+    assert ("tiny", "fcfs", 3, 2) == (found["scenario"], found["cloud"], found["seed"], found["tenants"])
+    assert pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 2
     assert pytest.approx(found["revenue"]) == sum(kind["cost"] for kind in found["by_kind"].values())
-    assert 3 == sum(kind["tenants"] for kind in found["by_kind"].values())
+    assert 2 == sum(kind["tenants"] for kind in found["by_kind"].values())
 
 
 def test_a_comparison_is_shown_with_intervals(tiny: str, tmp_path: Path) -> None:

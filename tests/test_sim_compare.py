@@ -6,7 +6,6 @@ import csv
 import hashlib
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -55,41 +54,17 @@ def test_runs_are_in_order_by_seed_and_then_by_cloud(runs: list[RunResult]) -> N
     assert [(seed, cloud) for seed in (3, 4) for cloud in NAMES] == [(run.seed, run.cloud) for run in runs]
 
 
-def test_two_workers_give_the_same_as_one(runs: list[RunResult]) -> None:
-    assert runs == compare(SCENARIO, NAMES, SEEDS, workers=2, keep_course=True)
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-import msgspec
-from laissez.sim import Scenario
-from laissez.sim.comparing import compare
-from laissez.sim.csv_files import write_csv_files
-
-scenario = msgspec.json.decode(sys.argv[1], type=Scenario)
-write_csv_files(compare(scenario, sys.argv[3:], (3, 4), workers=1, keep_course=True), Path(sys.argv[2]))
-"""
-
-
-def test_another_hash_seed_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    """In a program of its own, because a process has one hash seed."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, msgspec.json.encode(SCENARIO).decode(), str(tmp_path), *NAMES],
-        env=os.environ | {"PYTHONHASHSEED": "77"},
-        capture_output=True,
-        text=True,
-    )
-    assert 0 == done.returncode, done.stderr
+def test_two_workers_give_the_same_as_one_and_another_hash_seed_the_same_bytes(
+    runs: list[RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers are processes of their own, each with the hash seed that it finds when it begins."""
+    monkeypatch.setenv("PYTHONHASHSEED", "77" if os.environ.get("PYTHONHASHSEED") != "77" else "78")
+    again = compare(SCENARIO, NAMES, SEEDS, workers=2, keep_course=True)
+    assert runs == again
+    for name, both in (("one", runs), ("two", again)):
+        write_csv_files(both, tmp_path / name)
     for name in FILES:
-        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
-
-
-def test_heavy_parts_are_left_out_unless_asked_for_and_seeds_before_it_change_nothing_of_a_seed(runs: list[RunResult]) -> None:
-    (light,) = compare(SCENARIO, ("fcfs",), (4,))
-    (heavy,) = [run for run in runs if (4, "fcfs") == (run.seed, run.cloud)]
-    assert heavy.prices and heavy.leases
-    assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
 @pytest.fixture
@@ -111,6 +86,12 @@ def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(comparing, "Setting", Quick)
     return clouds
+
+
+def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult], made: list[str]) -> None:
+    (light,), (heavy,) = (compare(SCENARIO, ("market",), (3,), 1, keep_course) for keep_course in (False, True))
+    assert runs[0] == heavy and heavy.prices and heavy.leases
+    assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
 
 
 def test_results_come_as_soon_as_they_are_there(made: list[str]) -> None:
@@ -248,6 +229,7 @@ def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
     fcfs = [run for run in runs if run.cloud == "fcfs"]
     assert ("market", "fcfs", "fcfs-p") == tuple(one.cloud for one in found.clouds)
     assert (3, 4) == found.seeds
+    assert found.clouds[0].retention is not None
     assert pytest.approx((market[0].retention + market[1].retention) / 2) == found.clouds[0].retention.value
     assert {"inference", "training", "batch"} == found.clouds[0].retention_by_kind.keys()
     assert found.clouds[0].tenants is not None

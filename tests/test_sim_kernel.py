@@ -86,7 +86,7 @@ def test_two_kernels_do_not_touch() -> None:
 
 def test_two_simulations_run_by_turns_are_the_same_as_each_alone() -> None:
     """The planners are shared, as they may be; and nothing else is."""
-    scenario = tiny(3)
+    scenario = tiny(2)
     one, other = draw(scenario, 1, PLANNERS), draw(scenario, 2, PLANNERS)
 
     def made() -> list[Simulation]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from math import inf
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -12,12 +11,13 @@ import typer
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import progress
 from laissez.cli.sim_journal import from_journal
+from laissez.cli.sim_paths import new_file, out_folder, plot_file
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
 from laissez.cli.tables import show_json
-from laissez.sim.boxplot import PlotError, caption, check_plot, retentions, write_boxplot
-from laissez.sim.comparing import ComparisonError, check_clouds
+from laissez.sim.boxplot import PlotError, caption, retentions, write_boxplot
+from laissez.sim.comparing import ComparisonError, RunFailed, check_clouds
 from laissez.sim.comparing import compare as compare_clouds
-from laissez.sim.csv_files import write_csv_files
+from laissez.sim.csv_files import check_folder, write_csv_files
 from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult
@@ -53,32 +53,6 @@ def known_clouds(text: str) -> list[str]:
     return clouds
 
 
-def new_file(path: Path | None) -> Path | None:
-    """Refuse now what could not be written later, when the simulation is done."""
-    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise typer.BadParameter(f"expected a file in a folder that can be written to, found {str(path)!r}")
-    return path
-
-
-def plot_file(path: Path | None) -> Path | None:
-    if path is not None:
-        new_file(path)
-        try:
-            check_plot(path)
-        except PlotError as error:
-            raise typer.BadParameter(str(error)) from None
-    return path
-
-
-def out_folder(path: Path | None) -> Path | None:
-    if path is not None:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise typer.BadParameter(f"expected a folder, or a place for one, found {str(path)!r}: {error.strerror}") from None
-    return path
-
-
 ScenarioArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML file.")]
 OutOption: TypeAlias = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", callback=out_folder, help="Write all results as CSV files into this folder.")
@@ -99,6 +73,8 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Run one cloud under one seed, and show what came of it."""
+    if out is not None:
+        check_folder(out, with_course=True)
     result = watched(read_scenario(scenario), cloud, seed)
     if out is not None:
         write_csv_files([result], out)
@@ -140,6 +116,11 @@ def compare(
 ) -> None:
     """Run several clouds under many seeds, on all cores, and show how they differ."""
     names: list[str] = list(clouds)  # what the parser made of it
+    if out is not None:
+        check_folder(out, keep_course)
+    described = read_scenario(scenario)
+    if plot is not None and not described.tenants.count:
+        raise PlotError(f"{plot}: expected tenants whose retention can be drawn, found a scenario with tenants.count = 0")
     done: list[RunResult] = []
     with progress() as bar:
         bar.speed_estimate_period = inf  # runs come in bursts, minutes apart: the time left is told from all of them
@@ -151,9 +132,11 @@ def compare(
             bar.advance(task)
 
         try:
-            runs = compare_clouds(read_scenario(scenario), names, range(first_seed, first_seed + seeds), workers or None, keep_course, on_run)
-        except KeyboardInterrupt:
-            typer.echo(f"stopped after {len(done)} of {len(names) * seeds} runs", err=True)
+            runs = compare_clouds(described, names, range(first_seed, first_seed + seeds), workers or None, keep_course, on_run)
+        except (KeyboardInterrupt, RunFailed) as error:
+            say_stopped(done, len(names) * seeds, names, out)
+            if isinstance(error, RunFailed):
+                raise
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if out is not None:
         write_csv_files(runs, out)
@@ -165,6 +148,14 @@ def compare(
     else:
         show_summary(summarise(runs))
         say_where(out, plot)
+
+
+def say_stopped(done: list[RunResult], of: int, clouds: list[str], out: Path | None) -> None:
+    """And keep what is done: it may have taken hours."""
+    typer.echo(f"stopped after {len(done)} of {of} runs", err=True)
+    if out is not None and done:
+        write_csv_files(sorted(done, key=lambda run: (run.seed, clouds.index(run.cloud))), out)
+        typer.echo(f"written: {out}, with these {len(done)}", err=True)
 
 
 def say_where(*written: Path | None) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from laissez.cli.progress import progress
+from laissez.cli.sim_paths import unwritable
 from laissez.journal import JournalForeign, Reader, SnapshotUnusable, snapshots
 from laissez.journal.disk import write_whole
 from laissez.journal.recovery import replay
@@ -57,6 +58,8 @@ def from_journal(
     """Write a scenario that starts from a real server's market, to see what would happen if."""
     if out.suffix != ".toml":
         raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
+    if reason := unwritable(out):
+        raise WhatIfError(f"--out: expected a file in a folder that can be written to, found {str(out)!r}: {reason}")
     market_file = out.with_suffix(MARKET)
     for file in (out, market_file):
         if file.exists():
@@ -106,6 +109,9 @@ def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]
         tail = reader.tail()
         if time > tail.last_at:
             raise WhatIfError(f"--at: expected a time up to {format_time(tail.last_at)}, that of the last entry, found {format_time(time)}")
+        first = reader.entry(1)
+        if first is not None and time < first.at:
+            raise WhatIfError(f"--at: expected a time from {format_time(first.at)} on, that of the first entry, found {format_time(time)}")
         seq = last_entry(reader, time, tail.last)
         market = replayed(reader, seq, on_progress)
         market.apply(AdvanceTime(), max(time, market.now))

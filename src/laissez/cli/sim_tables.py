@@ -14,11 +14,12 @@ from laissez.cli.tables import Column, console_for, rendered
 from laissez.sim.boxplot import text_box
 from laissez.sim.csv_files import run_row
 from laissez.sim.results import ACCOUNTS, RunResult, TenantResult
-from laissez.sim.statistics import WHISKERS, Estimate, Spread
+from laissez.sim.statistics import SEEDS_MIN, WHISKERS, Estimate, Spread
 from laissez.sim.summary import Against, CloudSummary, Summary
 
 T = TypeVar("T")
 BOX_WIDTH: Final = 61  # characters from 0 to 1: a tick at every fifth falls on one of them
+DASH: Final = "-"  # where there is no such figure
 PER_DOLLARS: Final = 100  # performance per dollar is too small a number to read
 
 
@@ -60,7 +61,7 @@ def run_in_figures(run: RunResult) -> dict[str, Any]:
 GROUP_COLUMNS: Final[list[Column[Group]]] = [
     Column("tenants", lambda group: group.name),
     Column("number", lambda group: len(group.tenants), right=True),
-    Column("retention", lambda group: None if group.retention is None else f"{group.retention:.3f}", right=True),
+    Column("retention", lambda group: DASH if group.retention is None else f"{group.retention:.3f}", right=True),
     Column("cost $", lambda group: f"{group.sum('cost'):,.2f}", right=True),
     Column("GPU-hours", lambda group: f"{group.sum('held_hours'):,.1f}", right=True),
     Column("moves", lambda group: f"{group.sum('moves'):,.0f}", right=True),
@@ -92,7 +93,7 @@ def show_summary(summary: Summary) -> None:
         f"{summary.scenario}: {seeds} seed{'s' if seeds > 1 else ''} from {summary.seeds[0]}, {summary.gpus:,.0f} GPUs, demand {summary.demand:.2f}"
     )
     console = _table(where, summary.clouds, _retention_columns(summary))
-    _note(console, "mean retention over seeds, with 95 % bootstrap intervals" if seeds > 1 else "a single seed has no interval")
+    _note(console, "mean retention over seeds, with 95 % bootstrap intervals" if seeds >= SEEDS_MIN else "too few seeds for an interval")
     _table("GPU-hours per run", summary.clouds, HOURS_COLUMNS)
     _table("per run", summary.clouds, PER_RUN_COLUMNS)
     if boxes := {one.cloud: one.tenants for one in summary.clouds if one.tenants is not None}:
@@ -106,7 +107,7 @@ def _retention_columns(summary: Summary) -> list[Column[CloudSummary]]:
         Column("cloud", lambda one: one.cloud),
         Column("retention", lambda one: _with_interval(one.retention), right=True),
         *(_kind_column(kind) for kind in summary.clouds[0].retention_by_kind),
-        Column("degradation", lambda one: f"{one.degradation.value:.3f}", right=True),
+        Column("degradation", lambda one: DASH if one.degradation is None else f"{one.degradation.value:.3f}", right=True),
     ]
 
 
@@ -135,11 +136,13 @@ AGAINST_COLUMNS: Final[list[Column[Against]]] = [
     Column("cloud", lambda one: one.cloud),
     Column("retention", lambda one: _with_interval(one.difference, sign="+"), right=True),
     Column("degradation less by", lambda one: "nothing to reduce" if one.reduction is None else _percent(one.reduction), right=True),
-    Column("", lambda one: "" if one.difference.excludes_zero else "no clear difference", optional=True),
+    Column("", lambda one: "no clear difference" if one.difference.has_interval and not one.difference.excludes_zero else "", optional=True),
 ]
 
 
-def _with_interval(figure: Estimate, sign: str = "") -> str:
+def _with_interval(figure: Estimate | None, sign: str = "") -> str:
+    if figure is None:
+        return DASH
     text = f"{figure.value:{sign}.3f}"
     return text if figure.low is None else f"{text} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"
 

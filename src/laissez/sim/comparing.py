@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from threading import Thread
 from typing import TypeAlias
 
 import msgspec
@@ -23,6 +24,7 @@ from laissez.sim.errors import ScenarioError
 from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
+from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import check_cloud
 
 Job: TypeAlias = "Future[list[RunResult]]"
@@ -60,6 +62,8 @@ def as_they_finish(
     `workers` are as many as there are cores unless given; one means this process itself. Leases and prices over time are left out unless asked for.
     """
     check_clouds(clouds)
+    for seed in seeds:
+        check_seed(seed)
     _check("seeds", seeds)
     workers = min(workers or cores(), len(seeds))
     if workers == 1:
@@ -124,7 +128,7 @@ def _named(seed: int, what: str) -> Iterator[None]:
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes. Whatever ends the block early ends them at once: a simulation under way has nothing to put in order."""
     before = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         yield pool
     except BaseException:
@@ -134,6 +138,18 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end as soon as there is nobody left to work for. A parent that is killed outright cannot end its workers any more."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait_and_end() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait_and_end, daemon=True).start()
 
 
 @contextmanager

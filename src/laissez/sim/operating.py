@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from laissez.market import Band, BringOnline, SetControls, SetFloor, TakeOffline, Topology
-from laissez.operators import Memory, Operator, OperatorView, Places, read_maps
+from laissez.operators import Memory, Operator, OperatorError, OperatorView, Places, read_maps
 from laissez.sim import scenario as tables
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
@@ -31,6 +31,14 @@ def set_controls(node: str, table: tables.MarketTable) -> SetControls:
     return SetControls(node, _band(table.rise), _band(table.fall), hold, flash)
 
 
+def check(scenario: tables.Scenario, topology: Topology) -> None:
+    """Refuse what could not be done in the run, before anything runs and whatever the cloud: nodes that are not there, maps that cannot be read."""
+    for at, action in enumerate(scenario.actions):
+        _node(topology, f"actions[{at}]", action)
+    if scenario.maps is not None:
+        read_operator(scenario.maps).close()
+
+
 def schedule(actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages) -> None:
     """Let every action happen at its time; those of one instant in the order in which they are written."""
     for at, action in enumerate(actions):
@@ -39,14 +47,13 @@ def schedule(actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Clo
 
 def _action(place: str, action: tables.ActionTable, cloud: Cloud, outages: Outages) -> Callable[[], None]:
     topology = cloud.cluster.topology
+    node = _node(topology, place, action)
     if action.floor is not None:
-        node = _known(topology, action.floor.node, f"{place}.floor.node")
         return _priced(cloud, SetFloor(node, round(action.floor.price * MICRO)))
     if action.controls is not None:
-        return _priced(cloud, set_controls(_known(topology, action.controls.node, f"{place}.controls.node"), action.controls))
-    if action.offline is not None:
-        return _for_each(outages.begin, _below(topology, action.offline, f"{place}.offline"))
-    return _for_each(outages.end, _below(topology, action.online or "", f"{place}.online"))
+        return _priced(cloud, set_controls(node, action.controls))
+    first, end = topology.leaf_range(node)
+    return _for_each(outages.end if action.offline is None else outages.begin, topology.leaves[first:end])
 
 
 def _for_each(act: Callable[[str, str], None], leaves: tuple[str, ...]) -> Callable[[], None]:
@@ -67,15 +74,17 @@ def _priced(cloud: Cloud, command: SetFloor | SetControls) -> Callable[[], None]
     return act
 
 
-def _known(topology: Topology, node: str, place: str) -> str:
+def _node(topology: Topology, place: str, action: tables.ActionTable) -> str:
+    """The node that it is about."""
+    if action.floor is not None:
+        field, node = "floor.node", action.floor.node
+    elif action.controls is not None:
+        field, node = "controls.node", action.controls.node
+    else:
+        field, node = ("online", action.online or "") if action.offline is None else ("offline", action.offline)
     if node not in topology:
-        raise ScenarioError(f"{place}: expected a node of the cluster, such as {topology.nodes[-1]!r}, found {node!r}")
+        raise ScenarioError(f"{place}.{field}: expected a node of the cluster, such as {topology.nodes[-1]!r}, found {node!r}")
     return node
-
-
-def _below(topology: Topology, node: str, place: str) -> tuple[str, ...]:
-    first, end = topology.leaf_range(_known(topology, node, place))
-    return topology.leaves[first:end]
 
 
 class Maps:
@@ -115,7 +124,10 @@ class Maps:
 
 def read_operator(path: str) -> Operator:
     """Read anew for every run: a trace begins when it is first read. A source that asks somebody else now knows nothing of the run's time."""
-    operator = read_maps(Path(path))
+    try:
+        operator = read_maps(Path(path))
+    except OperatorError as error:
+        raise ScenarioError("\n".join(f"maps: {mistake}" for mistake in str(error).splitlines())) from None
     for name, source in operator.sources.items():
         if source.is_remote:
             raise ScenarioError(f"maps: {path}: signals.{name}.source: expected csv or python in a simulation, found one that asks a server")

@@ -244,7 +244,7 @@ class Scenario(Table, frozen=True, kw_only=True):
                     yield f"cluster.{field}.{name}", f"expected a type that {kind} tenants have a profile for, found {shown(name)}"
 
     def _latest_hours(self) -> float:
-        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, and a run that begins from `start` not before its hours."""
+        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, but with a `start` not before its hours."""
         longest = [float(getattr(self, kind).hours[1]) for kind in self.tenants.mix] if self.tenants.count else []
         own = self.tenants.arrivals_hours + max(longest) if longest else 0.0
         return own if self.start is None else max(own, self.hours)

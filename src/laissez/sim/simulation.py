@@ -15,6 +15,7 @@ from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.ideal import Ideal
 from laissez.sim.clouds.market_cloud import MarketCloud
+from laissez.sim.clouds.timetable import check_solver
 from laissez.sim.cluster import Cluster
 from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Action, Kernel
@@ -39,6 +40,8 @@ CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {
 def check_cloud(name: str) -> None:
     if name not in CLOUDS:
         raise ScenarioError(f"cloud: expected one of {', '.join(CLOUDS)}, found {name!r}")
+    if CLOUDS[name] is Ideal:
+        check_solver()
 
 
 class Simulation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,9 @@ from laissez.sim.cluster import Cluster
 from laissez.sim.errors import ScenarioError
 from laissez.tenants.paths import parent_of
 from laissez.tenants.units import MICRO
+
+SERVERS: Final = b"LZSNAP"  # how the snapshots of a server begin, which hold more than its market
+SERVERS_HINT: Final = " (this is the snapshot of a server: `laissez sim from-journal` makes a start from it)"
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -42,7 +46,7 @@ def read_start(path: str, prices: Mapping[str, float]) -> Start:
     except OSError as error:
         raise ScenarioError(f"start: expected a market that can be read from {path}: {error.strerror}") from None
     except SnapshotError as error:
-        raise ScenarioError(f"start: {path}: {error}") from None
+        raise ScenarioError(f"start: {path}: {error}{SERVERS_HINT if data.startswith(SERVERS) else ''}") from None
     return start_of(market, data, prices)
 
 

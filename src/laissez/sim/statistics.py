@@ -16,15 +16,20 @@ from laissez.sim.chance import stream
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
+SEEDS_MIN: Final = 5  # for an interval: two or three values, drawn again and again, vary far less than other seeds would
 WHISKERS: Final = (5, 95)  # percent: a box plot's whiskers hold nine tenants of ten
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A figure and the interval that it lies in; none where a single seed says nothing about others."""
+    """A figure and the interval that it lies in; none where so few seeds say nothing about others."""
 
     value: float
     low: float | None = None
     high: float | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None
 
     @property
     def excludes_zero(self) -> bool:
@@ -53,7 +58,7 @@ class Bootstrap:
     def __init__(self, seeds: int, resamples: int = RESAMPLES) -> None:
         chance, places = stream(0, "bootstrap", seeds), range(seeds)
         self.seeds = seeds
-        self._draws = [chance.choices(places, k=seeds) for _ in range(resamples)] if seeds > 1 else []
+        self._draws = [chance.choices(places, k=seeds) for _ in range(resamples)] if seeds >= SEEDS_MIN else []
 
     def mean(self, values: Sequence[float]) -> Estimate:
         """Of one value per seed."""

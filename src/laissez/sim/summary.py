@@ -18,8 +18,8 @@ class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Means over seeds; hours, counts and money are per run. `tenants` is the spread of retention over all measured tenants of all seeds."""
 
     cloud: str
-    retention: Estimate
-    degradation: Estimate
+    retention: Estimate | None  # none where nobody's is known
+    degradation: Estimate | None
     retention_by_kind: dict[str, Estimate]
     tenants: Spread | None
     utilisation: float
@@ -58,7 +58,8 @@ def summarise(runs: Sequence[RunResult]) -> Summary:
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     bootstrap = Bootstrap(len(seeds))
     retentions = {cloud: [run.retention for run in theirs] for cloud, theirs in by_cloud.items()}
-    others = [cloud for cloud in by_cloud if cloud != OURS] if OURS in by_cloud else []
+    is_known = all(run.measured for run in runs)
+    others = [cloud for cloud in by_cloud if cloud != OURS] if OURS in by_cloud and is_known else []
     return Summary(
         runs[0].scenario,
         seeds,
@@ -84,8 +85,8 @@ def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSumm
     paid, performance = sum(tenant.cost for tenant in tenants), sum(tenant.performance for tenant in tenants)
     return CloudSummary(
         cloud=cloud,
-        retention=bootstrap.mean([run.retention for run in runs]),
-        degradation=bootstrap.mean([1 - run.retention for run in runs]),
+        retention=bootstrap.mean([run.retention for run in runs]) if tenants else None,
+        degradation=bootstrap.mean([1 - run.retention for run in runs]) if tenants else None,
         retention_by_kind={
             kind: bootstrap.mean([_retention_of(kind, run) for run in runs]) for kind in dict.fromkeys(tenant.kind for tenant in tenants)
         },

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Final, TypeAlias
 
 from laissez.sim.clouds.foresight import Job, Outlook, Service
@@ -23,6 +24,16 @@ ADDED_MIN: Final = 0.3  # of a GPU; less is no reason to start another one
 Counts: TypeAlias = Mapping[str, Mapping[str, int]]  # GPUs by tenant and type
 Shares: TypeAlias = dict[str, dict[str, float]]  # the same, in parts of GPUs
 Terms: TypeAlias = list[tuple[int, float]]  # variables and their factors
+
+
+class NoSolver(ImportError):
+    """What the ideal cloud plans with is not installed."""
+
+
+def check_solver() -> None:
+    """Raise if nothing could be planned here: better before all other runs than after."""
+    if find_spec("scipy") is None:
+        raise NoSolver("expected scipy, which the ideal cloud plans with, found none: pip install 'laissezcloud[sim]'")
 
 
 class Program:
@@ -194,8 +205,7 @@ def _edges(now: int, end: int) -> Sequence[int]:
 
 
 def _scipy() -> tuple[Any, Any]:
-    try:
-        from scipy import optimize, sparse  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise ImportError("expected scipy, which the ideal cloud plans with, found none: pip install 'laissezcloud[sim]'") from error
+    check_solver()
+    from scipy import optimize, sparse  # type: ignore[import-untyped, unused-ignore]
+
     return optimize, sparse

@@ -33,7 +33,7 @@ class TimelineTenant(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     start_s: float
     end_s: float
-    retention: float
+    retention: float | None  # none of those that stood there before
     performance: float
     alone: float
     cost: float
@@ -59,7 +59,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int
     span_s: float
     demand: float
-    retention: float
+    retention: float | None  # none where nobody's is known
     utilisation: float
     revenue: float
     tenants: tuple[TimelineTenant, ...]
@@ -81,7 +81,7 @@ def timeline(result: RunResult) -> Timeline:
         gpus=result.gpus,
         span_s=round(result.hours * 3600, 2),
         demand=round(result.demand, 3),
-        retention=round(result.retention, 4),
+        retention=round(result.retention, 4) if result.measured else None,
         utilisation=round(result.utilisation, 4),
         revenue=round(result.revenue, 2),
         tenants=tuple(_tenant(one) for one in result.tenants),
@@ -98,7 +98,7 @@ def _tenant(one: TenantResult) -> TimelineTenant:
         kind=one.kind,
         start_s=round(one.start_s, 2),
         end_s=round(one.end_s, 2),
-        retention=round(one.retention, 4),
+        retention=round(one.retention, 4) if one.is_measured else None,
         performance=round(one.performance, 4),
         alone=round(one.alone, 4),
         cost=round(one.cost, 4),

@@ -53,7 +53,7 @@ function firstEndingAfter(lane, time) {
 }
 
 const money = (dollars) => (Math.abs(dollars) >= 1000 ? "$" + Math.round(dollars).toLocaleString("en-US") : "$" + dollars.toFixed(2));
-const percent = (share) => (100 * share).toFixed(share < 0.9995 && share >= 0.0995 ? 1 : 0) + " %";
+const percent = (share) => (share === null ? "-" : (100 * share).toFixed(share < 0.9995 && share >= 0.0995 ? 1 : 0) + " %");
 
 function clock(seconds, fine) {
   const whole = fine ? Math.round(seconds) : Math.round(seconds / 60) * 60;
