@@ -6,10 +6,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import select
-import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -124,7 +125,7 @@ def test_other_peoples_files_are_found_before_anything_runs(file: str, tmp_path:
 # -- runs that are done
 
 
-@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (RunFailed("seed 5: no"), 1)])
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (RunFailed("seed 5: no"), 1), (ScenarioError("batch: no"), 1)])
 def test_whoever_stops_keeps_the_runs_that_are_done(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(file:
 def test_a_plot_that_could_not_be_drawn_is_refused_before_anything_runs(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "start").write_text("any")
     Path(file).write_text("start = 'start'\n[tenants]\ncount = 0\n")
+    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))  # takes long to load, and does nothing here
     assert isinstance(laissez("compare", file, "--plot", tmp_path / "box.svg").exception, PlotError)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ran = laissez("compare", file, "--plot", tmp_path / "box.svg")
@@ -186,7 +188,7 @@ def test_from_journal_looks_at_its_place_first(tmp_path: Path) -> None:
 def _works_on(end: int) -> None:
     """As long as it does, this end of a pipe is open, and the test waits at the other one."""
     os.write(end, b".")
-    signal.pause()
+    time.sleep(30)
 
 
 def _parent(end: int) -> None:

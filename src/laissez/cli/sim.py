@@ -133,10 +133,12 @@ def compare(
 
         try:
             runs = compare_clouds(described, names, range(first_seed, first_seed + seeds), workers or None, keep_course, on_run)
-        except (KeyboardInterrupt, RunFailed) as error:
+        except (RunFailed, ScenarioError):
+            if done:
+                say_stopped(done, len(names) * seeds, names, out)
+            raise
+        except KeyboardInterrupt:
             say_stopped(done, len(names) * seeds, names, out)
-            if isinstance(error, RunFailed):
-                raise
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if out is not None:
         write_csv_files(runs, out)

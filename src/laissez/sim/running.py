@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from laissez.sim import operating
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.errors import ScenarioError
 from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
 from laissez.sim.scenario import Scenario
+from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import Simulation, alone, check_cloud
 from laissez.sim.standing import STANDING
 from laissez.sim.tenant import Tenant
@@ -32,9 +34,11 @@ class Setting:
 
     def __init__(self, scenario: Scenario, seed: int, planners: Planners | None = None, on_alone: Callable[[int], None] = lambda done: None) -> None:
         """`on_alone` is told how many tenants have run alone, after each."""
+        check_seed(seed)
         self.scenario, self.seed = scenario, seed
         self.planners = planners or Planners()
         self.population = draw(scenario, seed, self.planners)
+        operating.check(scenario, self.population.cluster.topology)
         self.alone: dict[str, float] = {}
         self._run_alone(range(len(self.population.specs)), on_alone)
 
