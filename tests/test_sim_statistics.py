@@ -90,3 +90,10 @@ def test_a_box_in_text() -> None:
     assert " ├─▒◆▒┃▒─┤ " == text_box(Spread(0.1, 0.3, 0.6, 0.7, 0.9, 0.4, 9), 11)
     assert "          ◆" == text_box(Spread(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9), 11)
     assert "◆         ┃" == text_box(Spread(1.2, 1.2, 1.2, 1.2, 1.2, -0.1, 9), 11)
+
+
+def test_the_part_of_the_way_is_that_of_the_means_and_nothing_where_there_is_no_way() -> None:
+    bootstrap = Bootstrap(6)
+    found = bootstrap.part_of_the_way([0.8] * 6, [0.6] * 6, [1.0] * 6)
+    assert found is not None and (0.5, 0.5, 0.5) == pytest.approx((found.value, found.low, found.high))
+    assert bootstrap.part_of_the_way([0.8] * 6, [0.9] * 6, [0.9] * 6) is None

@@ -136,6 +136,7 @@ AGAINST_COLUMNS: Final[list[Column[Against]]] = [
     Column("cloud", lambda one: one.cloud),
     Column("retention", lambda one: _with_interval(one.difference, sign="+"), right=True),
     Column("degradation less by", lambda one: "nothing to reduce" if one.reduction is None else _percent(one.reduction), right=True),
+    Column("of the way to ideal", lambda one: "" if one.way_to_ideal is None else _percent(one.way_to_ideal), right=True, optional=True),
     Column("", lambda one: "no clear difference" if one.difference.has_interval and not one.difference.excludes_zero else "", optional=True),
 ]
 

@@ -79,6 +79,18 @@ class Bootstrap:
 
         return self._estimate(reduced(range(self.seeds)), reduced)
 
+    def part_of_the_way(self, ours: Sequence[float], theirs: Sequence[float], best: Sequence[float]) -> Estimate | None:
+        """How far our mean is on the way from theirs to the best; nothing if there is no way to go, in whatever draw."""
+        gained = [one - other for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)]
+        way = [one - other for one, other in zip(self._checked(best), theirs, strict=True)]
+        if sum(way) <= 0 or any(sum(way[at] for at in draw) <= 0 for draw in self._draws):
+            return None
+
+        def part(draw: Sequence[int]) -> float:
+            return sum(gained[at] for at in draw) / sum(way[at] for at in draw)
+
+        return self._estimate(part(range(self.seeds)), part)
+
     def _checked(self, values: Sequence[float]) -> Sequence[float]:
         if len(values) != self.seeds:
             raise ValueError(f"expected {self.seeds} values, one for each seed, found {len(values)}")

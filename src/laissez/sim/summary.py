@@ -12,6 +12,7 @@ from laissez.sim.results import ACCOUNTS, RunResult
 from laissez.sim.statistics import Bootstrap, Estimate, Spread, spread
 
 OURS: Final = "market"
+BEST: Final = "ideal"
 
 
 class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +42,7 @@ class Against(msgspec.Struct, frozen=True):
     cloud: str
     difference: Estimate
     reduction: Estimate | None
+    way_to_ideal: Estimate | None = None  # the part of it that the market goes, where the ideal cloud ran too
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ def summarise(runs: Sequence[RunResult]) -> Summary:
                 cloud,
                 bootstrap.difference(retentions[OURS], retentions[cloud]),
                 bootstrap.reduction(retentions[OURS], retentions[cloud]),
+                bootstrap.part_of_the_way(retentions[OURS], retentions[cloud], retentions[BEST]) if BEST in retentions and cloud != BEST else None,
             )
             for cloud in others
         ),
