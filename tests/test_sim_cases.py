@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,18 +17,16 @@ from laissez.sim.running import Setting
 from laissez.sim.scenario import BatchTable, Scenario
 from laissez.sim.simulation import Simulation
 from laissez.sim.simulation import alone as run_alone
-from laissez.sim.workloads.inference import InferenceSpec
 from laissez.sim.workloads.population import Population, draw
 from laissez.sim.workloads.spec import Spec
 from laissez.sim.worlds.batch import BatchWorld
-from laissez.sim.worlds.inference import InferenceWorld, Load
+from laissez.sim.worlds.inference import InferenceWorld
 from laissez.sim.worlds.training import TrainingWorld
 from laissez.tenants import EconAdapter
-from laissez.tenants.dynamo import Dynamo, Sla, built_in
+from laissez.tenants.dynamo import Dynamo, built_in
 from laissez.tenants.parabricks import RUN_TIMES, Parabricks
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Planner, Sailor, builtin_profile
-from laissez.tenants.traces import Request, load_azure, window
 from laissez.tenants.units import HOUR_US, SECOND_US
 from sim_world import PLANNERS, leaf, tiny
 
@@ -149,39 +146,6 @@ def test_without_contention_all_clouds_are_alike() -> None:
     market, fcfs, preemptive = (setting.run(cloud).retention for cloud in CLOUDS)
     assert market == pytest.approx(fcfs, rel=0.01)
     assert preemptive == pytest.approx(fcfs, rel=0.01)
-
-
-DATA = Path(__file__).parents[2] / "shared" / "data" / "azure-llm-2023"
-BIN_US = 10 * SECOND_US
-
-
-@every_cloud
-@pytest.mark.skipif(not DATA.is_dir(), reason="the public traces are not here")
-def test_a_service_under_a_real_load_serves_nearly_all_of_it(cloud: str) -> None:
-    """Ten minutes of Azure's conversations, eight streams of it together: engines follow the load, and all requests of the trace are counted."""
-    requests = window(conversations(), 0, 600 * SECOND_US)
-    bins: list[list[Request]] = [[] for _ in range(60)]
-    for request in requests:
-        bins[request.at_us // BIN_US].append(request)
-    loads = tuple(Load(8.0 * len(one), *_means(one)) for one in bins)
-    spec = InferenceSpec(name="azure", start=0, due=600 * SECOND_US, value=100.0, scopes=("h100", "a100"), sla=Sla(1155, 211, 500, 50), loads=loads)
-    setting = alone("inference")
-    simulation = Simulation(setting.scenario, Population((spec,), setting.population.cluster, 0.0, spec.value), cloud, 0, setting.planners)
-    simulation.run()
-    (tenant,) = simulation.tenants
-    assert spec.req_per_s * 600 == pytest.approx(8 * len(requests)) and len(requests) > 500
-    assert 0.8 < tenant.world.performance() < 1
-    assert tenant.world.usage.held == sum(lease.end - lease.start for lease in simulation.cloud.leases()) > 0
-
-
-@cache
-def conversations() -> tuple[Request, ...]:
-    return load_azure(DATA / "AzureLLMInferenceTrace_conv.csv.gz")
-
-
-def _means(requests: list[Request]) -> tuple[float, float]:
-    count = max(1, len(requests))
-    return max(1.0, sum(one.input_tokens for one in requests) / count), max(1.0, sum(one.output_tokens for one in requests) / count)
 
 
 # -- what adds up
