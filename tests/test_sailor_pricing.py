@@ -77,11 +77,11 @@ def test_a_job_that_is_nearly_done_asks_for_no_more_than_find_enough_to_do_for_t
     assert () == app.wishes((), 0)
 
 
-def test_a_job_that_may_not_be_late_asks_for_nothing_after_its_deadline() -> None:
+def test_a_job_that_may_not_be_late_asks_for_nothing_that_would_not_start_before_its_deadline() -> None:
     job = Job(Deadline(0, HOUR_US, 1.0, finish_late=False), epochs=20, samples_per_epoch=1000.0, checkpoint_s=1800.0)
-    app = Sailor(job, make().shadow)
-    assert app.wishes(HELD, HOUR_US - 1)
-    assert () == app.wishes(HELD, HOUR_US)
+    app = Sailor(job, make().shadow, cold_start_s=100.0)
+    assert app.wishes(HELD, HOUR_US - 101 * 1_000_000)
+    assert () == app.wishes(HELD, HOUR_US - 100 * 1_000_000) == app.wishes(HELD, HOUR_US)
 
 
 def test_one_gpu_that_helps_only_with_others_is_worth_its_part_of_the_bundle() -> None:
