@@ -155,7 +155,7 @@ def _print_service_table(rows: list[ServiceRow]) -> None:
 
 def _print_simulation_table(rows: list[SimulationRow], minutes: float) -> None:
     table = Table(title="The simulator, one core", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("nodes", "tenants", "times real time", "requests/s", "market", "adapters", "worlds", "simulator"):
+    for title in ("nodes", "tenants", "speed", "requests/s", "market", "adapters", "worlds", "itself"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         shares = (row.market_share, row.adapter_share, row.world_share, row.simulator_share)
@@ -163,7 +163,7 @@ def _print_simulation_table(rows: list[SimulationRow], minutes: float) -> None:
         table.add_row(*figures, *(f"{share:.0%}".replace("%", " %") for share in shares))
     console = Console()
     console.print(table)
-    console.print(f"over {minutes:g} minutes of virtual time, after everybody has come and settled; shares are of real time", highlight=False)
+    console.print(f"speed is simulated over real time, for {minutes:g} virtual minutes after everybody has come and settled", highlight=False)
 
 
 def _print_table(rows: list[Row], sizes: list[int], few_at: int, ratio: int) -> None:
