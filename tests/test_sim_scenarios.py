@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from doc_shell import examples, matches
 from laissez.cli import app
 from laissez.cli.exits import EXIT_USAGE, exit_code, is_ours
+from laissez.operators.fields import shown
 from laissez.sim import Scenario, ScenarioError, read_scenario, write_scenario
-from laissez.sim.fields import Table, fields_of, is_list, shown, table_in
+from laissez.sim.fields import Table, fields_of, is_list, table_in
 from laissez.sim.scenario import (
     ActionTable,
     Band,

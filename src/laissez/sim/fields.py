@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from laissez.market.commands import PRICE_MAX
+from laissez.operators.fields import shown
 from laissez.sim.errors import ScenarioError
 from laissez.tenants.units import MICRO
 
@@ -89,15 +90,6 @@ def told(*words: str) -> str:
     """A place in a place, and what is wrong there."""
     place, field, *what = words
     return ": ".join([f"{place}.{field}" if place else field, *what])
-
-
-def shown(value: object) -> str:
-    """Whatever came, cut short. A number of thousands of digits has no text in Python."""
-    try:
-        text = repr(value)
-    except ValueError:
-        text = "a number of thousands of digits"
-    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _wrong(place: str, kind: Any, value: object) -> Iterator[tuple[str, str]]:

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from laissez.operators.fields import shown
 from laissez.sim.errors import ScenarioError
-from laissez.sim.fields import Table, fields_of, is_file, is_list, shown, table_in, told, wrong_fields
+from laissez.sim.fields import Table, fields_of, is_file, is_list, table_in, told, wrong_fields
 from laissez.sim.scenario import Scenario
 
 T = TypeVar("T", bound=Table)

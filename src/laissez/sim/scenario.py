@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
+from laissez.operators.fields import shown
 from laissez.sim.fields import (
     LARGEST,
     Count,
@@ -29,7 +30,6 @@ from laissez.sim.fields import (
     Text,
     Texts,
     is_there,
-    shown,
 )
 from laissez.tenants.dynamo import built_in
 from laissez.tenants.parabricks.runtime import RUN_TIMES

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from laissez.operators.fields import shown
 from laissez.sim.errors import ScenarioError
-from laissez.sim.fields import shown
 
 
 def check_seed(seed: object) -> None:
