@@ -11,7 +11,7 @@ import pytest
 
 from laissez.sim import ClusterTable, InferenceTable, Scenario, Setting, TenantsTable
 from laissez.sim.chance import stream
-from laissez.sim.workloads.inference import TRAFFIC, Traffic, _bin, _levels
+from laissez.sim.workloads.inference import TRAFFIC, Traffic, busyness, drawn_bin
 from laissez.sim.workloads.recorded import BIN_S, SHIFT_BINS, binned, mean_of, read_bins, stretch
 from laissez.sim.worlds.inference import Load
 from laissez.tenants.traces import Request, TraceError
@@ -28,7 +28,7 @@ MOONCAKE = DATA / "mooncake" / "conversation_trace.jsonl.gz"
 @pytest.mark.parametrize("traffic", TRAFFIC.values(), ids=list(TRAFFIC))
 def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
     """One stream, 4,000 windows: mean, variation between windows, and how far they go with the one before."""
-    levels = _levels(stream(1, "levels"), traffic, 4000)
+    levels = busyness(stream(1, "levels"), traffic, 4000)
     windows = levels[:: len(levels) // 4000]
     assert fmean(windows) == pytest.approx(1.0, abs=0.03)
     assert pstdev(windows) / fmean(windows) == pytest.approx(traffic.windows, rel=0.1)
@@ -41,7 +41,7 @@ def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
 @pytest.mark.parametrize("streams", [1, 25])
 def test_bursts_within_a_window_are_each_streams_own(streams: int) -> None:
     traffic, chance = TRAFFIC["code"], stream(2, "bins")
-    bins = [_bin(chance, traffic, 1.0, streams) for _ in range(3000)]
+    bins = [drawn_bin(chance, traffic, 1.0, streams) for _ in range(3000)]
     requests = [load.requests for load in bins]
     assert fmean(requests) == pytest.approx(traffic.req_per_s * BIN_S * streams, rel=0.06)
     assert pstdev(requests) / fmean(requests) == pytest.approx(traffic.bursts / math.sqrt(streams), rel=0.1)

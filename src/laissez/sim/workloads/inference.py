@@ -104,7 +104,7 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
         sla = _objectives(chance, traffic.isl, traffic.osl, makings)
         one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
         streams = wanted / sum(engines(one, sla, makings.shares, makings.planners))
-        loads = [_bin(chance, traffic, level, streams) for level in _levels(chance, traffic, windows)]
+        loads = [drawn_bin(chance, traffic, level, streams) for level in busyness(chance, traffic, windows)]
     return InferenceSpec(
         name=name,
         start=start,
@@ -126,7 +126,7 @@ def _objectives(chance: Random, isl: float, osl: float, makings: Makings) -> Sla
     return chance.choice(able)
 
 
-def _levels(chance: Random, traffic: Traffic, windows: int) -> list[float]:
+def busyness(chance: Random, traffic: Traffic, windows: int) -> list[float]:
     """How busy each bin is, with mean 1: from the middle of one window to that of the next in a straight line."""
     spread = math.sqrt(math.log(1 + traffic.windows**2))
     state = chance.gauss(0, 1)
@@ -138,7 +138,7 @@ def _levels(chance: Random, traffic: Traffic, windows: int) -> list[float]:
     return [low + (high - low) * step / bins for low, high in pairwise(levels) for step in range(bins)]
 
 
-def _bin(chance: Random, traffic: Traffic, level: float, streams: float) -> Load:
+def drawn_bin(chance: Random, traffic: Traffic, level: float, streams: float) -> Load:
     """One bin of so many streams together."""
     requests = traffic.req_per_s * BIN_S * streams * level * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
     few = max(1.0, math.sqrt(requests))  # the mean of many lengths varies less than one
