@@ -25,7 +25,7 @@ from laissez.journal import Reader
 from laissez.sim import running
 from laissez.sim.boxplot import PlotError
 from laissez.sim.clouds.timetable import NoSolver
-from laissez.sim.comparing import RunFailed, _pool, compare
+from laissez.sim.comparing import RunFailed, compare
 from laissez.sim.csv_files import OutputError, run_row, write_csv_files
 from laissez.sim.errors import ScenarioError
 from laissez.sim.operating import check
@@ -37,6 +37,7 @@ from laissez.sim.start import read_start
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.summary import summarise
 from laissez.sim.timeline.data import timeline
+from laissez.sim.workers import worker_pool
 from laissez.wire.times import format_time
 from service_world import with_service
 from sim_world import PRICES, tiny
@@ -192,7 +193,7 @@ def _works_on(end: int) -> None:
 
 
 def _parent(end: int) -> None:
-    with _pool(1) as pool:
+    with worker_pool(1) as pool:
         pool.submit(_works_on, end).result()
 
 

@@ -165,7 +165,7 @@ def test_a_mistake_is_told_with_its_place_and_what_was_expected_and_found(file: 
 
 
 def test_an_unknown_field_is_told_with_the_known_ones_and_a_near_match(file: Path) -> None:
-    fields = "count, mix, arrivals_hours, worth, decide_seconds, moves_max"
+    fields = "count, mix, arrivals_hours, worth, decide_seconds, moves_max, adaptive, believed_overhead"
     assert [f"tenants.cuont: expected one of {fields}, found 'cuont' (did you mean count?)"] == mistakes(file, WITH_DEMAND + "[tenants]\ncuont = 3")
     assert [f"tenants.xyz: expected one of {fields}, found 'xyz'"] == mistakes(file, WITH_DEMAND + "[tenants]\nxyz = 3")
     (told,) = mistakes(file, WITH_DEMAND + "[tenant]\ncount = 3")

@@ -13,6 +13,7 @@ from laissez.sim.results import RunResult
 from laissez.sim.statistics import WHISKERS, Spread, spread
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -81,7 +82,8 @@ def _figure(spreads: Mapping[str, Spread], title: str, note: str) -> Figure:
     figure = Figure(figsize=(WIDTH_IN, height))
     axes = figure.add_axes((0.12, foot / height, 0.74, 1 - (head + foot) / height))
     for row, (cloud, each) in enumerate(spreads.items()):
-        _box(axes, row, each, FILLS.get(cloud, OTHER_FILL), "////" if cloud == HATCHED else "")
+        draw_box(axes, row, each, FILLS.get(cloud, OTHER_FILL), "////" if cloud == HATCHED else "")
+        axes.annotate(f"{each.mean:.3f}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontweight="bold")
     _dress(axes, spreads)
     if title:
         figure.text(0.02, 1 - 0.16 / height, title, ha="left", va="top", fontsize=11, fontweight="bold")
@@ -90,17 +92,19 @@ def _figure(spreads: Mapping[str, Spread], title: str, note: str) -> Figure:
     return figure
 
 
-def _box(axes: Axes, row: int, each: Spread, fill: str, hatch: str) -> None:
-    axes.plot([each.low, each.high], [row, row], color=INK, linewidth=1, zorder=2)
+def draw_box(axes: Axes, row: float, each: Spread, fill: str, hatch: str, height: float = BOX_HEIGHT) -> list[Artist]:
+    """A box lying in that row; all that it is made of."""
+    parts: list[Artist] = [*axes.plot([each.low, each.high], [row, row], color=INK, linewidth=1, zorder=2)]
     for end in (each.low, each.high):
-        axes.plot([end, end], [row - BOX_HEIGHT / 5, row + BOX_HEIGHT / 5], color=INK, linewidth=1, zorder=2)
-    place: dict[str, Any] = {"y": row, "width": each.quartile_range, "height": BOX_HEIGHT, "left": each.first_quartile}
-    axes.barh(**place, color=fill, edgecolor="#c4c4c4", linewidth=0, hatch=hatch, zorder=3)
-    axes.barh(**place, color="none", edgecolor=INK, linewidth=0.9, zorder=3)
+        parts += axes.plot([end, end], [row - height / 5, row + height / 5], color=INK, linewidth=1, zorder=2)
+    place: dict[str, Any] = {"y": row, "width": each.quartile_range, "height": height, "left": each.first_quartile}
+    parts += axes.barh(**place, color=fill, edgecolor="#c4c4c4", linewidth=0, hatch=hatch, zorder=3)
+    parts += axes.barh(**place, color="none", edgecolor=INK, linewidth=0.9, zorder=3)
     for colour, width in (("white", 3.4), (INK, 1.6)):  # a rim in white, so that the line is seen on a dark fill too
-        axes.plot([each.median] * 2, [row - BOX_HEIGHT / 2, row + BOX_HEIGHT / 2], color=colour, linewidth=width, solid_capstyle="butt", zorder=4)
-    axes.plot([each.mean], [row], marker="D", markersize=5.5, markerfacecolor="white", markeredgecolor=INK, zorder=5)
-    axes.annotate(f"{each.mean:.3f}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontweight="bold")
+        middle, ends = [each.median] * 2, [row - height / 2, row + height / 2]
+        parts += axes.plot(middle, ends, color=colour, linewidth=width, solid_capstyle="butt", zorder=4)
+    parts += axes.plot([each.mean], [row], marker="D", markersize=5.5, markerfacecolor="white", markeredgecolor=INK, zorder=5)
+    return parts
 
 
 def _dress(axes: Axes, spreads: Mapping[str, Spread]) -> None:

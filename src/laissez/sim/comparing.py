@@ -6,16 +6,13 @@ and the seed, and the results are put in order at the end: one worker or twenty,
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from threading import Thread
 from typing import TypeAlias
 
 import msgspec
@@ -26,6 +23,7 @@ from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
 from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import check_cloud
+from laissez.sim.workers import cores, deaf_to_interrupts, worker_pool
 
 Job: TypeAlias = "Future[list[RunResult]]"
 
@@ -70,16 +68,11 @@ def as_they_finish(
         for seed in seeds:
             yield from _runs(scenario, seed, clouds, keep_course)
         return
-    with _pool(workers) as pool:
-        with _deaf_to_interrupts():
+    with worker_pool(workers) as pool:
+        with deaf_to_interrupts():
             jobs = {pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed for seed in seeds}
         for job in as_completed(jobs):
             yield from _outcome(job, jobs)
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def check_clouds(clouds: Sequence[str]) -> None:
@@ -119,47 +112,6 @@ def _named(seed: int, what: str) -> Iterator[None]:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise RunFailed(f"seed {seed}, {what}: {why} ({os.path.basename(place.filename)}, line {place.lineno})") from error
-
-
-# -- workers
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes. Whatever ends the block early ends them at once: a simulation under way has nothing to put in order."""
-    before = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
-    try:
-        yield pool
-    except BaseException:
-        for process in multiprocessing.active_children():
-            if process not in before:
-                process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """In a worker: end as soon as there is nobody left to work for. A parent that is killed outright cannot end its workers any more."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait_and_end() -> None:
-        parent.join()
-        os._exit(1)
-
-    Thread(target=wait_and_end, daemon=True).start()
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that begin here never hear of Ctrl-C, which reaches all processes of a terminal: the parent alone ends them."""
-    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
 def _job(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:

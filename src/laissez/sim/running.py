@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Final
+
+import msgspec
 
 from laissez.sim import operating
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.errors import ScenarioError
 from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
-from laissez.sim.scenario import Scenario
+from laissez.sim.scenario import MarketTable, Scenario
 from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import Simulation, alone, check_cloud
 from laissez.sim.standing import STANDING
@@ -40,11 +43,11 @@ class Setting:
         self.population = draw(scenario, seed, self.planners)
         operating.check(scenario, self.population.cluster.topology)
         self.alone: dict[str, float] = {}
+        self._again: dict[int, int] = {}  # how often a tenant was drawn again
         self._run_alone(range(len(self.population.specs)), on_alone)
 
     def _run_alone(self, numbers: Iterable[int], on_alone: Callable[[int], None]) -> None:
         """Let these tenants run alone, and those that fall short be drawn again, on the same cluster, until none does."""
-        again: dict[int, int] = {}
         while numbers:
             for number in numbers:
                 spec = self.population.specs[number]
@@ -52,11 +55,11 @@ class Setting:
                 on_alone(len(self.alone))
             numbers = [number for number in numbers if self._falls_short(self.population.specs[number])]
             for number in numbers:
-                again[number] = again.get(number, 0) + 1
-                if again[number] > AGAIN_MAX:
+                self._again[number] = self._again.get(number, 0) + 1
+                if self._again[number] > AGAIN_MAX:
                     raise self._hopeless(self.population.specs[number])
             if numbers:
-                self.population = draw(self.scenario, self.seed, self.planners, again, self.population)
+                self.population = draw(self.scenario, self.seed, self.planners, self._again, self.population)
 
     def _falls_short(self, spec: Spec) -> bool:
         return self.scenario.start is None and self.alone[spec.name] < self._bound(spec)
@@ -71,6 +74,19 @@ class Setting:
         asked = f"objectives that a tenant can meet alone on the cluster of {self.population.cluster.gpus} GPUs"
         found = f"{self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain"
         return ScenarioError(f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found {found}")
+
+    def varied(self, scenario: Scenario) -> Setting:
+        """The same tenants on the same cluster, with the same alone-runs, under a scenario that differs in nothing that they depend on:
+        in the market's controls, in who adapts, and in what tenants believe.
+        """
+        if varies_from(scenario) != varies_from(self.scenario):
+            raise ScenarioError(
+                "expected a scenario that differs in name, market, tenants.adaptive and tenants.believed_overhead alone, found another"
+            )
+        varied = copy(self)
+        varied.scenario = scenario
+        varied.population = draw(scenario, self.seed, self.planners, self._again, self.population)
+        return varied
 
     def run(self, cloud: str, on_time: Callable[[int, int], None] = lambda now, until: None) -> RunResult:
         """`on_time` is told, once in a virtual minute, what time it is and when the run ends."""
@@ -101,6 +117,12 @@ class Setting:
             revenue=dollars(sum(lease.charge for lease in leases) + sum(fees.values())),
             idle_hours=gpus * span_h - leased,
         )
+
+
+def varies_from(scenario: Scenario) -> Scenario:
+    """All that draws and alone-runs depend on: scenarios that agree in it are variations of one another."""
+    tenants = msgspec.structs.replace(scenario.tenants, adaptive=1.0, believed_overhead=1.0)
+    return msgspec.structs.replace(scenario, name="any", market=MarketTable(), tenants=tenants)
 
 
 def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:

@@ -80,6 +80,8 @@ class TenantsTable(Table, frozen=True, kw_only=True):
     worth: Positive = 4.0
     decide_seconds: Pace = 30.0  # between two decisions of a job; an inference service decides with each plan
     moves_max: Annotated[int, Meta(ge=0, le=LARGEST)] = 1  # at once, per tenant
+    adaptive: Share = 1.0  # the part that trades through adapters; the others hold what they need in the mean, at a fixed price, as on demand
+    believed_overhead: Positive = 1.0  # times the true overhead of a reconfiguration: what tenants reckon with
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         for kind in self.mix:

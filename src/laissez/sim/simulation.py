@@ -23,9 +23,9 @@ from laissez.sim.outages import Outages
 from laissez.sim.scenario import Scenario
 from laissez.sim.standing import Standing
 from laissez.sim.tenant import Tenant
+from laissez.sim.trading import Adaptive, trader
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
-from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.sailor import Site
 from laissez.tenants.units import HOUR_US, SECOND_US
 
@@ -79,7 +79,7 @@ class Simulation:
 
     def _tenant(self, spec: Spec) -> Tenant:
         world = spec.make(self.scenario, Site(self.population.cluster.leaf_words, self.population.cluster.gpus_per_host), self.planners)
-        adapter = EconAdapter(spec.name, world.app, Terms(moves_max=self.scenario.tenants.moves_max))
+        adapter = trader(spec.name, spec.trading, world, spec.scopes, self.scenario.tenants.moves_max)
         pace_us = round((self.scenario.inference.plan_seconds if spec.kind == "inference" else self.scenario.tenants.decide_seconds) * SECOND_US)
         tenant = Tenant(self.kernel, self.cloud, spec.kind, world, adapter, spec.due, pace_us)
         self.kernel.at(spec.start, tenant.arrive)
@@ -99,8 +99,10 @@ class Simulation:
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:
-    """The performance of one tenant that has the cluster to itself, for nothing, and nothing happens to it."""
-    quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None)
+    """The performance of one tenant that has the cluster to itself, for nothing, adapts, knows itself, and nothing happens to it."""
+    knowing = msgspec.structs.replace(scenario.tenants, believed_overhead=1.0)
+    quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None, tenants=knowing)
+    spec = msgspec.structs.replace(spec, trading=Adaptive())
     free = msgspec.structs.replace(population.cluster, prices=dict.fromkeys(population.cluster.prices, 0))
     simulation = Simulation(quiet, Population((spec,), free, 0.0, population.value), "fcfs", 0, planners)
     simulation.run()

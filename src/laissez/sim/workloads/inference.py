@@ -70,8 +70,9 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
         profiles = {tree: planners.engines[tree] for tree in self.scopes}
         serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=in_proportion)
-        app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=table.cold_seconds)
-        return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US))
+        believed_s = table.cold_seconds * scenario.tenants.believed_overhead
+        app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=believed_s)
+        return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US), table.cold_seconds)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         """What its planner would ask for if it saw the load that comes: whole engines, with headroom, and those of the last peak for a while."""

@@ -33,7 +33,8 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
         deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
         job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
-        return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), self.restart_s, self.nodes_max))
+        believed_s = self.restart_s * scenario.tenants.believed_overhead
+        return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), believed_s, self.nodes_max), self.restart_s)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s
@@ -50,7 +51,8 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
 
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> BatchWorld:
         batch = Batch(self.sizes, self.scopes, now=self.start, nodes_max=self.nodes_max, checkpoint_s=self.checkpoint_s)
-        return BatchWorld(Parabricks(batch, Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX), self.cold_s))
+        deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
+        return BatchWorld(Parabricks(batch, deadline, self.cold_s * scenario.tenants.believed_overhead), self.cold_s)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         hours = (self.due - self.start) / HOUR_US - COLD_STARTS * self.cold_s / HOUR_S

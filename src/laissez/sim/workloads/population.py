@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from laissez.sim.cluster import Cluster, build
 from laissez.sim.errors import ScenarioError
 from laissez.sim.scenario import Scenario
 from laissez.sim.start import Start, read_start
+from laissez.sim.trading import Adaptive, Fixed
 from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.recorded import read_bins
@@ -40,7 +42,7 @@ def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, 
     needs = _needs(makings, specs)
     cluster = before.cluster if before else _cluster(makings, typical(needs))
     value = before.value if before else _value(makings, cluster, needs)
-    return Population(_valued(specs, value), cluster, typical(needs) / cluster.gpus, value)
+    return Population(_trading(scenario, seed, specs, needs, value), cluster, typical(needs) / cluster.gpus, value)
 
 
 def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
@@ -58,7 +60,7 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
     needs = _needs(makings, specs)
     value = _value(makings, start.cluster, needs)
-    return Population(_valued(specs, value), start.cluster, typical(needs) / start.cluster.gpus, value, start)
+    return Population(_trading(scenario, seed, specs, needs, value), start.cluster, typical(needs) / start.cluster.gpus, value, start)
 
 
 def _needs(makings: Makings, specs: tuple[Spec, ...]) -> list[Need]:
@@ -84,13 +86,30 @@ def typical(needs: Sequence[Need]) -> float:
 
 def _value(makings: Makings, cluster: Cluster, needs: Sequence[Need]) -> float:
     """What going from performance 0 to 1 is worth: the same to each, and so many times what they need costs on demand in the mean."""
-    hours = sum(gpus * (later - at) for need in needs for (at, gpus), (later, _) in pairwise(need)) / HOUR_US / len(needs)
+    hours = sum(map(node_hours, needs)) / len(needs)
     price = sum(share * cluster.prices[tree] for tree, share in makings.shares.items()) / MICRO
     return makings.scenario.tenants.worth * hours * price
 
 
-def _valued(specs: tuple[Spec, ...], value: float) -> tuple[Spec, ...]:
-    return tuple(msgspec.structs.replace(spec, value=value) for spec in specs)
+def _trading(scenario: Scenario, seed: int, specs: tuple[Spec, ...], needs: Sequence[Need], value: float) -> tuple[Spec, ...]:
+    """What it is worth to each, and how each trades. Those who adapt when few do are among those who adapt when more do."""
+    order = stream(seed, "adaptive").sample(range(len(specs)), len(specs))
+    adaptive = set(order[: round(scenario.tenants.adaptive * len(specs))])
+    return tuple(
+        msgspec.structs.replace(spec, value=value, trading=Adaptive() if number in adaptive else on_demand(need, value))
+        for number, (spec, need) in enumerate(zip(specs, needs, strict=True))
+    )
+
+
+def on_demand(need: Need, value: float) -> Fixed:
+    """As many GPUs as are needed in the mean, each for up to its part of what all of it is worth."""
+    hours = (need[-1][0] - need[0][0]) / HOUR_US
+    nodes = max(1, math.ceil(node_hours(need) / hours))
+    return Fixed(nodes, value / (nodes * hours))
+
+
+def node_hours(need: Need) -> float:
+    return sum(gpus * (later - at) for (at, gpus), (later, _) in pairwise(need)) / HOUR_US
 
 
 def _cluster(makings: Makings, gpus: float) -> Cluster:

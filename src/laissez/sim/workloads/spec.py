@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from laissez.sim.scenario import INFERENCE_MODEL, Scenario
+from laissez.sim.trading import Adaptive, Trading
 from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
 from laissez.tenants.dynamo import EngineProfile, built_in
@@ -57,6 +58,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     due: int
     scopes: tuple[str, ...]
     value: float = 0.0
+    trading: Trading = Adaptive()
 
     @abstractmethod
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> World:

@@ -44,14 +44,17 @@ class Seen(msgspec.Struct):
 
 
 class InferenceWorld(World):
-    """`loads` are the bins, of `bin_us` each; the planner looks every `interval_us`."""
+    """`loads` are the bins, of `bin_us` each; the planner looks every `interval_us`.
 
-    def __init__(self, app: Dynamo, start: int, loads: Sequence[Load], bin_us: int, interval_us: int) -> None:
+    `cold_s` is what a cold start takes in truth; what the application believes, unless given.
+    """
+
+    def __init__(self, app: Dynamo, start: int, loads: Sequence[Load], bin_us: int, interval_us: int, cold_s: float | None = None) -> None:
         super().__init__(start)
         self.app: Dynamo = app
         self.due = start + len(loads) * bin_us
         self.loads, self.bin_us, self._interval_us = loads, bin_us, interval_us
-        self._cold_us = round(app.cold_start_s("") * SECOND_US)
+        self._cold_us = round((app.cold_start_s("") if cold_s is None else cold_s) * SECOND_US)
         self._queue = FluidQueue()  # tokens to read
         self._score = self._came = 0.0
         self._seen = Seen()

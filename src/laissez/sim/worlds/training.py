@@ -20,11 +20,12 @@ SETTLE_US: Final = 20 * SECOND_US  # several nodes won one after the other are w
 
 
 class TrainingWorld(World):
-    def __init__(self, app: Sailor) -> None:
+    def __init__(self, app: Sailor, restart_s: float | None = None) -> None:
+        """`restart_s` is what a restart takes in truth; what the application believes, unless given."""
         super().__init__(app.job.deadline.start)
         self.app: Sailor = app
         self.due = app.job.deadline.due
-        self._restart_us = round(app.restart_s * SECOND_US)
+        self._restart_us = round((app.restart_s if restart_s is None else restart_s) * SECOND_US)
         self._working: Leaves = ()  # what the plan runs on
         self._running_from = 0
         self._changed_at: int | None = None  # when a node came that the plan does not have yet
@@ -104,7 +105,7 @@ class TrainingWorld(World):
         """The nodes that came are used from now on, if there is time to profit from them."""
         self._changed_at = None
         left_us = self.due - self.at
-        if self._planned() * (left_us - self._restart_us) > self._speed() * left_us and self.app.job.done < 1:
+        if self._planned() * (left_us - round(self.app.restart_s * SECOND_US)) > self._speed() * left_us and self.app.job.done < 1:
             self._save(self.at)
             self._restart()
 

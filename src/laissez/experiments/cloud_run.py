@@ -1,0 +1,61 @@
+"""The cell that most experiments are made of: one scenario, one cloud, one seed. Experiments that need the same one share it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from laissez.experiments.cell import Cell
+from laissez.experiments.experiment import Results
+from laissez.sim.results import RunResult
+from laissez.sim.running import Setting, varies_from
+from laissez.sim.scenario import Scenario
+from laissez.sim.workloads.spec import Planners
+
+
+class CloudRun(Cell, frozen=True, kw_only=True):
+    """Courses of prices and leases are left out. `seconds` are those of the slowest cloud with 24 tenants."""
+
+    result: ClassVar[Any] = RunResult
+    seconds: ClassVar[float] = 10.0
+
+    scenario: Scenario
+    cloud: str
+    seed: int
+
+    @property
+    def group(self) -> Hashable:
+        return msgspec.json.encode(varies_from(self.scenario)), self.seed
+
+    def run(self) -> RunResult:
+        setting = _setting(varies_from(self.scenario), self.seed).varied(self.scenario)
+        return msgspec.structs.replace(setting.run(self.cloud), prices=(), leases=())
+
+    def __str__(self) -> str:
+        return f"{self.scenario.name}, cloud {self.cloud}, seed {self.seed}"
+
+
+_planners = Planners()  # they only remember what they have computed: for everything that this process does
+_last: list[tuple[Scenario, int, Setting]] = []
+
+
+def _setting(scenario: Scenario, seed: int) -> Setting:
+    """The tenants, drawn and run alone: once for all cells of a group."""
+    if not _last or _last[0][:2] != (scenario, seed):
+        _last[:] = [(scenario, seed, Setting(scenario, seed, _planners))]
+    return _last[0][2]
+
+
+def runs_of(scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int]) -> list[CloudRun]:
+    return [CloudRun(scenario=scenario, cloud=cloud, seed=seed) for seed in seeds for cloud in clouds]
+
+
+def retentions(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[float]:
+    """The mean retention of each seed."""
+    return [run.retention for run in came_to(scenario, cloud, seeds, results)]
+
+
+def came_to(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[RunResult]:
+    return [results[CloudRun(scenario=scenario, cloud=cloud, seed=seed)] for seed in seeds]

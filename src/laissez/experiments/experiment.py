@@ -1,0 +1,33 @@
+"""An experiment: a question, the cells that answer it, and what is found in them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from laissez.experiments.cell import Cell
+from laissez.experiments.findings import Findings
+from laissez.experiments.plan import Plan
+
+Results = Mapping[Cell, Any]
+
+
+class Experiment(ABC):
+    """`name` is what it is called on the command line and in files; `title` heads its section of the report."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    is_beyond: ClassVar[bool] = False  # not in the paper
+
+    @abstractmethod
+    def cells(self, plan: Plan) -> Sequence[Cell]:
+        """All that it needs done, in the order in which it is best done."""
+
+    @abstractmethod
+    def findings(self, plan: Plan, results: Results) -> Findings:
+        """From what its cells came to (and others' cells too: take only your own)."""
+
+    def missing(self, plan: Plan) -> str | None:
+        """What it would need and the plan does not have; None if it can run."""
+        return None
