@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -24,6 +27,7 @@ class CloudRun(Cell, frozen=True, kw_only=True):
     scenario: Scenario
     cloud: str
     seed: int
+    trace: str = ""  # a digest of the file that the scenario names, if it does: the name alone says nothing about what is in it
 
     @property
     def group(self) -> Hashable:
@@ -49,7 +53,17 @@ def _setting(scenario: Scenario, seed: int) -> Setting:
 
 
 def runs_of(scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int]) -> list[CloudRun]:
-    return [CloudRun(scenario=scenario, cloud=cloud, seed=seed) for seed in seeds for cloud in clouds]
+    return [cloud_run(scenario, cloud, seed) for seed in seeds for cloud in clouds]
+
+
+def cloud_run(scenario: Scenario, cloud: str, seed: int) -> CloudRun:
+    trace = scenario.inference.trace
+    return CloudRun(scenario=scenario, cloud=cloud, seed=seed, trace="" if trace is None else _digest(trace))
+
+
+@cache
+def _digest(path: str) -> str:
+    return sha256(Path(path).read_bytes()).hexdigest()
 
 
 def retentions(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[float]:
@@ -58,4 +72,4 @@ def retentions(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Re
 
 
 def came_to(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[RunResult]:
-    return [results[CloudRun(scenario=scenario, cloud=cloud, seed=seed)] for seed in seeds]
+    return [results[cloud_run(scenario, cloud, seed)] for seed in seeds]

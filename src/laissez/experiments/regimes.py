@@ -9,7 +9,8 @@ import msgspec
 from laissez.experiments.plan import Plan
 from laissez.sim.scenario import BatchTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 
-CONTRACTS: Final = ("market", "fcfs", "fcfs-p")  # clouds that could exist
+OTHERS: Final = ("fcfs", "fcfs-p")  # the contracts of today
+CONTRACTS: Final = ("market", *OTHERS)  # clouds that could exist
 RIGHT_SIZED: Final = Scenario(name="right-sized", demand=1.0)
 SLIGHTLY: Final = Scenario(name="slightly oversubscribed", demand=1.125)
 HEAVILY: Final = Scenario(name="heavily oversubscribed", demand=2.25)

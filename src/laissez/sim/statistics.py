@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from laissez.sim.chance import stream
+
+T = TypeVar("T")
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
@@ -90,6 +92,12 @@ class Bootstrap:
             return sum(gained[at] for at in draw) / sum(way[at] for at in draw)
 
         return self._estimate(part(range(self.seeds)), part)
+
+    def of(self, seeds: Sequence[T], statistic: Callable[[Sequence[T]], float]) -> Estimate:
+        """Of any figure that is computed from what belongs to each seed, whatever that is."""
+        if len(seeds) != self.seeds:
+            raise ValueError(f"expected {self.seeds} seeds, found {len(seeds)}")
+        return self._estimate(statistic(seeds), lambda draw: statistic([seeds[at] for at in draw]))
 
     def _checked(self, values: Sequence[float]) -> Sequence[float]:
         if len(values) != self.seeds:
