@@ -7,6 +7,7 @@ Two clouds that ran under the same seeds had the same tenants, so they are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from statistics import fmean
 from typing import Final, TypeVar
 
@@ -58,9 +59,8 @@ class Bootstrap:
     """Seeds drawn again and again, the same way for every question asked about them: answers differ because of the data, not of the draw."""
 
     def __init__(self, seeds: int, resamples: int = RESAMPLES) -> None:
-        chance, places = stream(0, "bootstrap", seeds), range(seeds)
         self.seeds = seeds
-        self._draws = [chance.choices(places, k=seeds) for _ in range(resamples)] if seeds >= SEEDS_MIN else []
+        self._draws = _drawn(seeds, resamples) if seeds >= SEEDS_MIN else []
 
     def mean(self, values: Sequence[float]) -> Estimate:
         """Of one value per seed."""
@@ -110,6 +110,12 @@ class Bootstrap:
         found = sorted(map(statistic, self._draws))
         beyond = (1 - CONFIDENCE) / 2
         return Estimate(value, quantile(found, beyond), quantile(found, 1 - beyond))
+
+
+@cache
+def _drawn(seeds: int, resamples: int) -> list[list[int]]:
+    chance, places = stream(0, "bootstrap", seeds), range(seeds)
+    return [chance.choices(places, k=seeds) for _ in range(resamples)]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
