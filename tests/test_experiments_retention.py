@@ -68,7 +68,7 @@ def test_clouds_converge_when_they_differ_by_less_than_a_hundredth(apart: float,
 
 
 def test_performance_per_cost_is_spread_relative_to_its_median() -> None:
-    dearer = claims(Fairness(), achieved=lambda run, at: 1.0, cost=lambda run, at: (30.0 if run.cloud == "market" else 10.0) * (at + 1))
+    dearer = claims(Fairness(), achieved=lambda run, at: 1.0, cost=lambda run, at: (32.0 if run.cloud == "market" else 8.0) * (at + 1))
     assert [abs(float(claim.measured or 0)) < 1e-9 for claim in dearer] == [True] * 6
     assert not any(claim.holds for claim in dearer)
     alike = claims(Fairness(), achieved=lambda run, at: 1.0, cost=lambda run, at: 30.0 if run.cloud == "market" else 10.0 * (at + 1))
