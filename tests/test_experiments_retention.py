@@ -114,7 +114,7 @@ def test_widths_and_their_difference() -> None:
     assert quartile_range([0.0, 1.0, 2.0, 3.0, 4.0]) == 2.0
     assert relative_range([0.0, 1.0, 2.0, 3.0, 4.0]) == 1.0
     found = wider_by([[0.0, 1.0, 2.0]] * 6, [[0.0, 2.0, 4.0]] * 6, quartile_range)
-    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize(
