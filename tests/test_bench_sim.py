@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.bench import cli, simulation
-from laissez.bench.simulation import Row, Stopwatch, measure
+from laissez.bench.simulation import CountedCloud, Row, Stopwatch, measure
+from laissez.sim.clouds.cloud import Cloud
 
 pytestmark = pytest.mark.once
 
@@ -20,6 +21,7 @@ def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulato
     assert (20, 3) == (row.nodes, row.tenants)
     assert row.speed > 0
     assert row.requests_per_second > 0
+    assert (3, 0) == (row.served, row.waiting)
     shares = (row.market_share, row.adapter_share, row.world_share, row.simulator_share)
     assert all(0 < share < 1 for share in shares), shares
     assert 1 == pytest.approx(sum(shares))
@@ -28,6 +30,22 @@ def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulato
 def test_the_tenants_need_about_what_there_is() -> None:
     (row,) = measure([(40, 6)], minutes=0.1)
     assert 0.7 < row.demand < 1.4, "six tenants are few"
+
+
+def test_requests_are_counted_by_kind_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[CountedCloud, int]] = []
+
+    class Noted(CountedCloud):
+        def __init__(self, cloud: Cloud) -> None:
+            super().__init__(cloud)
+            seen.append((self, cloud.requests))
+
+    monkeypatch.setattr(simulation, "CountedCloud", Noted)
+    (row,) = measure([(20, 3)], minutes=2)
+    ((counted, before),) = seen
+    assert counted.requests - before == counted.asked.total() == round(row.asked_per_second * 120)
+    assert {"inference": 1, "training": 1, "batch": 1} == {kind: of.tenants for kind, of in row.kinds.items()}
+    assert row.asked_per_second == pytest.approx(row.requests_per_second / row.speed)
 
 
 def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +59,8 @@ def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.Mo
 
 
 def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = Row(nodes=100, tenants=10, demand=1.0, speed=250.0, requests_per_second=1234.0, market_share=0.1, adapter_share=0.5, world_share=0.25)
+    shares = {"market_share": 0.1, "adapter_share": 0.5, "world_share": 0.25}
+    row = Row(nodes=100, tenants=10, demand=1.0, served=9, waiting=1, kinds={}, speed=250.0, requests_per_second=1234.0, **shares)
     monkeypatch.setattr(cli, "measure_simulation", lambda minutes, step: [row])
     found = CliRunner().invoke(cli.app, ["sim", "--json"])
     assert 0 == found.exit_code, found.output

@@ -13,7 +13,7 @@ from laissez.tenants.dynamo.builtin import built_in
 from laissez.tenants.dynamo.credits import Credits, in_proportion, service_credits
 from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import Observation, Sla
-from laissez.tenants.dynamo.pools import Step, stand
+from laissez.tenants.dynamo.pools import Pools, Step
 from laissez.tenants.dynamo.predictors import Constant, Steady
 from laissez.tenants.dynamo.pricing import Dynamo
 from laissez.tenants.dynamo.serving import SHORT_MAX, Serving
@@ -56,10 +56,10 @@ def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> N
 
 def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses() -> None:
     for credits in (service_credits, in_proportion):
-        now = stand((2, 3), (Step(0.2, 0.3), Step(0.05, 0.1)), (True, True), credits)
+        now = Pools((Step(0.2, 0.3), Step(0.05, 0.1)), (True, True), credits).stand((2, 3))
         served = min(1 - now.prefill_late, 1 - now.decode_late)
         assert 0 < served < 1 and now.lost == pytest.approx(credits(1 - served))
-    only_prefill = stand((3,), (Step(0.5, 0.0),), (True, True), service_credits)
+    only_prefill = Pools((Step(0.5, 0.0),), (True, True), service_credits).stand((3,))
     assert 1.0 == only_prefill.lost == only_prefill.decode_late, "one pool alone serves nobody"
 
 
@@ -231,7 +231,7 @@ pools = st.builds(Step, shares, shares)
     counts=st.tuples(st.integers(0, 6), st.integers(0, 6)), steps=st.tuples(pools, pools), credits=st.sampled_from([service_credits, in_proportion])
 )
 def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(counts: tuple[int, int], steps: tuple[Step, Step], credits: Credits) -> None:
-    now = stand(counts, steps, (True, True), credits)
+    now = Pools(steps, (True, True), credits).stand(counts)
     for step in steps:
         missing = now.prefill_late / step.prefill + now.decode_late / step.decode
         assert now.closed_by(step) * max(1.0, missing) == pytest.approx(now.lost if missing else 0.0)
@@ -240,6 +240,19 @@ def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(counts: tuple
     if now.lost and min(now.prefill_late / steps[0].prefill, now.decode_late / steps[0].decode) >= 1:  # specialists share it by what each pool lacks
         together = prefill * now.prefill_late / steps[0].prefill + decode * now.decode_late / steps[0].decode
         assert together == pytest.approx(now.lost)
+
+
+@settings(max_examples=100)
+@given(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3), steps=st.lists(pools, min_size=3, max_size=3))
+def test_no_other_split_between_the_pools_serves_more(counts: list[int], steps: list[Step]) -> None:
+    ranked = sorted(zip(counts, steps, strict=True), key=lambda one: -one[1].advantage)
+    nodes = [step for count, step in ranked for _ in range(count)]
+    splits = [(sum(one.prefill for one in nodes[:at]), sum(one.decode for one in nodes[at:])) for at in range(len(nodes) + 1)]
+    served = max(min(split) for split in splits)
+    both = Pools(steps, (True, True), in_proportion)
+    assert max(0.0, 1 - served) == pytest.approx(both.stand(counts).lost, abs=1e-8)
+    at = sum(both.prefills(counts))
+    assert served == pytest.approx(min(splits[at]))
 
 
 def test_up_at_once_and_down_slowly() -> None:

@@ -33,7 +33,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "live": ("client", "wire", "tenants", "operators", "market.money", *TYPES),
     "provision": TYPES,
     "sim": ("market", "tenants", "operators"),
-    "experiments": ("sim", "market", "tenants", "operators"),
+    "experiments": ("sim", "market", "tenants", "operators", "bench", "check.integration"),
     "check": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", *PRINTING),
     "bench": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "check", *PRINTING),
     "cli": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "experiments", "check", "bench"),

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laissez.tenants.memo import Memo
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor.layout import Layout, resized
-from laissez.tenants.sailor.memo import Memo
 from laissez.tenants.sailor.planner import host_sizes
 from laissez.tenants.sailor.site import Site
 

@@ -69,8 +69,15 @@ def running(folder: Path, port: int = 0) -> Iterator[tuple[str, int, int]]:
         process.stdout.close()
 
 
-def measure(loads: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> list[Row]:
-    """One row per load, each on a server with a market of its own, freshly made."""
+def measure(
+    loads: list[str],
+    seconds: float,
+    step: Callable[[str], None],
+    leaves: int = LEAVES,
+    tenants: int = TENANTS,
+    per_second: float | None = None,
+) -> list[Row]:
+    """One row per load, each on a server with a market of its own, freshly made. Sessions may ask for so much `per_second` and no more."""
     rows = []
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
@@ -80,19 +87,19 @@ def measure(loads: list[str], seconds: float, step: Callable[[str], None], leave
             step(load)
             folder = base / load
             shutil.copytree(base / "made", folder)
-            rows.append(_measure(load, folder, held, seconds, leaves))
+            rows.append(_measure(load, folder, held, seconds, leaves, per_second))
             shutil.rmtree(folder)
     finally:
         shutil.rmtree(base)
     return rows
 
 
-def _measure(load: str, folder: Path, held: list[cluster.Held], seconds: float, leaves: int) -> Row:
+def _measure(load: str, folder: Path, held: list[cluster.Held], seconds: float, leaves: int, per_second: float | None) -> Row:
     connections, in_flight = LOADS[load]
     connections = min(connections, len(held)) if load != "rest" else connections
     scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
     with running(folder) as (host, port, _):
-        plan = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
+        plan = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes, per_second)
         report = put_under_load(plan)
     return Row(
         load,

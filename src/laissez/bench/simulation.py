@@ -7,17 +7,21 @@ arrival and the planners' first searches are not in it. Calls are timed from out
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from laissez.market.commands import TenantCommand
+from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
+from laissez.tenants import EconAdapter, TenantView
 from laissez.tenants.units import HOUR_S, SECOND_US
 
 SIZES: Final = ((100, 10), (1_000, 100), (10_000, 1_000))  # nodes and tenants
@@ -28,18 +32,44 @@ MINUTES: Final = 2.0  # of virtual time that are measured
 SEED: Final = 0
 SIMULATOR: Final = "simulator"
 
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
+
+
+class Kind(msgspec.Struct):
+    """Tenants of one kind, and what they all together asked of the market per virtual second."""
+
+    tenants: int
+    asked_per_second: float
+
 
 class Row(msgspec.Struct):
-    """`speed` is simulated over real seconds; requests (commands and questions) to the market are per real second; shares are of real time."""
+    """`speed` is simulated over real seconds; requests (commands and questions) to the market are per real second; shares are of real time.
+
+    By the end, `served` tenants have had a GPU, and `waiting` others have orders that wait for one.
+    """
 
     nodes: int
     tenants: int
     demand: float
+    served: int
+    waiting: int
+    kinds: dict[str, Kind]
     speed: float
     requests_per_second: float
     market_share: float
     adapter_share: float
     world_share: float
+
+    @property
+    def asked_per_second(self) -> float:
+        """Requests per virtual second: what a market would have to serve if this were no simulation."""
+        return sum(kind.asked_per_second for kind in self.kinds.values())
+
+    @property
+    def market_per_second(self) -> float:
+        """Requests that the market serves per second of its own time."""
+        return self.requests_per_second / self.market_share
 
     @property
     def simulator_share(self) -> float:
@@ -80,18 +110,28 @@ def _row(nodes: int, tenants: int, minutes: float) -> Row:
     simulation.until = SETTLED_S * SECOND_US
     simulation.run()
     watch = Stopwatch()
-    _attach(watch, simulation)
-    before = simulation.cloud.requests
+    cloud = simulation.cloud
+    assert isinstance(cloud, MarketCloud)
+    _attach(watch, simulation, cloud)
+    counted = CountedCloud(cloud)
+    for tenant in simulation.tenants:
+        setattr(tenant, "cloud", counted)  # noqa: B010 (it is no Cloud to a type checker)
+    virtual_s = minutes * 60
     watch.start()
-    simulation.kernel.run(simulation.until + round(minutes * 60 * SECOND_US))
+    simulation.kernel.run(simulation.until + round(virtual_s * SECOND_US))
     spent = watch.stop()
     total = sum(spent.values())
+    served = {lease.tenant for lease in cloud.leases()}
+    members = Counter(spec.kind for spec in drawn.specs)
     return Row(
         nodes=nodes,
         tenants=tenants,
         demand=drawn.demand,
-        speed=minutes * 60 / total,
-        requests_per_second=(simulation.cloud.requests - before) / total,
+        served=len(served),
+        waiting=len({order.tenant for order in cloud.market.orders()} - served),
+        kinds={kind: Kind(number, counted.asked[kind] / virtual_s) for kind, number in members.items()},
+        speed=virtual_s / total,
+        requests_per_second=counted.asked.total() / total,
         market_share=spent["market"] / total,
         adapter_share=spent["adapters"] / total,
         world_share=spent["worlds"] / total,
@@ -146,9 +186,34 @@ class TimedMarket:
         return timed
 
 
-def _attach(watch: Stopwatch, simulation: Simulation) -> None:
-    cloud = simulation.cloud
-    assert isinstance(cloud, MarketCloud)
+class CountedCloud:
+    """A cloud that counts what the tenants of each kind ask of it."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.asked: Counter[str] = Counter()
+        self._cloud = cloud
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cloud, name)
+
+    def view(self, adapter: EconAdapter) -> TenantView:
+        return self._count(adapter.tenant, self._cloud.view, adapter)
+
+    def send(self, commands: Sequence[TenantCommand]) -> None:
+        if commands:
+            self._count(commands[0].tenant, self._cloud.send, commands)
+
+    def leave(self, tenant: str) -> None:
+        self._count(tenant, self._cloud.leave, tenant)
+
+    def _count(self, tenant: str, call: Callable[[Given], Answer], given: Given) -> Answer:
+        before = self._cloud.requests
+        answer = call(given)
+        self.asked[self._cloud.customers[tenant].kind] += self._cloud.requests - before
+        return answer
+
+
+def _attach(watch: Stopwatch, simulation: Simulation, cloud: MarketCloud) -> None:
     setattr(cloud, "market", TimedMarket(cloud.market, watch))  # noqa: B010 (it is no Market to a type checker)
     for tenant in simulation.tenants:
         _time(watch, "adapters", tenant.adapter, "decide", "watches")

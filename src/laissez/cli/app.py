@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "The market itself": (
         ("demo", "laissez.cli.demo:main", "Show a small market at work."),
         ("sim", "laissez.cli.sim:app", "Simulate clouds and compare them."),
+        ("paper", "laissez.cli.paper:paper", "Reproduce every figure of the paper."),
         ("check", "laissez.check.cli:app", "Check the market against an independent one."),
         ("bench", "laissez.bench.cli:app", "Measure how fast the market is here."),
     ),

@@ -37,6 +37,14 @@ def out_folder(path: Path | None) -> Path | None:
     return path
 
 
+def own_folder(path: Path, mark: str) -> Path:
+    """A folder for us alone: new, empty, or one that we filled before, as the folder called `mark` in it tells."""
+    if path.is_dir() and os.access(path, os.R_OK) and any(path.iterdir()) and not (path / mark).is_dir():
+        raise typer.BadParameter(f"expected a new folder, an empty one, or one of an earlier run, found {str(path)!r} with other things in it")
+    out_folder(path)
+    return path
+
+
 def unwritable(file: Path) -> str | None:
     """Why a file of that name cannot be written; None if it can."""
     try:

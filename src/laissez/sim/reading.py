@@ -120,6 +120,8 @@ def _written(value: object) -> str:
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON's way but for this one character
+        case bool():
+            return str(value).lower()
         case Table():
             return _written({name: one for name, one in msgspec.structs.asdict(value).items() if one is not None})
         case Mapping():

@@ -18,6 +18,7 @@ from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import Simulation, alone, check_cloud
 from laissez.sim.standing import STANDING
 from laissez.sim.tenant import Tenant
+from laissez.sim.trading import Trading
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
@@ -77,16 +78,24 @@ class Setting:
 
     def varied(self, scenario: Scenario) -> Setting:
         """The same tenants on the same cluster, with the same alone-runs, under a scenario that differs in nothing that they depend on:
-        in the market's controls, in who adapts, and in what tenants believe.
+        in the market's controls, in who adapts, and in what tenants believe or look at.
         """
         if varies_from(scenario) != varies_from(self.scenario):
-            raise ScenarioError(
-                "expected a scenario that differs in name, market, tenants.adaptive and tenants.believed_overhead alone, found another"
-            )
+            free = "name, market, tenants.adaptive, tenants.believed_overhead and training.topology_aware"
+            raise ScenarioError(f"expected a scenario that differs in {free} alone, found another")
         varied = copy(self)
         varied.scenario = scenario
         varied.population = draw(scenario, self.seed, self.planners, self._again, self.population)
         return varied
+
+    def with_trading(self, name: str, trading: Trading, value: float) -> Setting:
+        """The same tenants, with the same alone-runs, but the one of that name trades so, and to do all of it is worth `value` dollars to it."""
+        if name not in self.alone:
+            raise ScenarioError(f"expected the name of a tenant, one of {', '.join(self.alone)}, found {name!r}")
+        other = copy(self)
+        specs = tuple(msgspec.structs.replace(one, trading=trading, value=value) if one.name == name else one for one in self.population.specs)
+        other.population = msgspec.structs.replace(self.population, specs=specs)
+        return other
 
     def run(self, cloud: str, on_time: Callable[[int, int], None] = lambda now, until: None) -> RunResult:
         """`on_time` is told, once in a virtual minute, what time it is and when the run ends."""
@@ -122,7 +131,8 @@ class Setting:
 def varies_from(scenario: Scenario) -> Scenario:
     """All that draws and alone-runs depend on: scenarios that agree in it are variations of one another."""
     tenants = msgspec.structs.replace(scenario.tenants, adaptive=1.0, believed_overhead=1.0)
-    return msgspec.structs.replace(scenario, name="any", market=MarketTable(), tenants=tenants)
+    training = msgspec.structs.replace(scenario.training, topology_aware=True)
+    return msgspec.structs.replace(scenario, name="any", market=MarketTable(), tenants=tenants, training=training)
 
 
 def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:

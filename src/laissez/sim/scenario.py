@@ -131,6 +131,7 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
     cold_seconds: Range = (60.0, 240.0)
     checkpoint_seconds: PaceRange = (300.0, 900.0)
     models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
+    topology_aware: bool = True  # whether jobs bid by where a GPU is; if not, as if what they have were packed into hosts, for any GPU of a type
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         yield from super().impossible()

@@ -99,9 +99,10 @@ class Simulation:
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:
-    """The performance of one tenant that has the cluster to itself, for nothing, adapts, knows itself, and nothing happens to it."""
+    """The performance of one tenant that has the cluster to itself, for nothing, adapts, knows itself and the topology, and nothing happens to it."""
     knowing = msgspec.structs.replace(scenario.tenants, believed_overhead=1.0)
-    quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None, tenants=knowing)
+    aware = msgspec.structs.replace(scenario.training, topology_aware=True)
+    quiet = msgspec.structs.replace(scenario, failures=None, actions=(), maps=None, tenants=knowing, training=aware)
     spec = msgspec.structs.replace(spec, trading=Adaptive())
     free = msgspec.structs.replace(population.cluster, prices=dict.fromkeys(population.cluster.prices, 0))
     simulation = Simulation(quiet, Population((spec,), free, 0.0, population.value), "fcfs", 0, planners)

@@ -6,6 +6,8 @@ needs is in the view or in the application, so it can be stopped and started aga
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from laissez.market.commands import Relinquish, SetLimit, TenantCommand
 from laissez.tenants.budget import affordable, rate_max, within
 from laissez.tenants.growing import Asked, grow
@@ -13,9 +15,10 @@ from laissez.tenants.hooks import Application
 from laissez.tenants.keeping import Kept, consistent, keep
 from laissez.tenants.moving import move, substitutes
 from laissez.tenants.paths import is_below
+from laissez.tenants.pricing import Moment
 from laissez.tenants.standing import in_step
 from laissez.tenants.terms import Terms
-from laissez.tenants.view import Held, TenantView
+from laissez.tenants.view import Held, TenantView, leaves
 
 
 class EconAdapter:
@@ -31,16 +34,17 @@ class EconAdapter:
         if not self.terms.moves_max:
             return ()
         self.app.see(view)
-        held = _leaves(view.leases)
-        useful = {scope for _, wish in substitutes(self.app, view.leases, view.now) for scope in wish}
+        held = leaves(view.leases)
+        useful = {scope for _, wish in substitutes(self.app, held, view.leases, view.now) for scope in wish}
         return tuple(sorted(scope for scope in useful if "/" not in scope or any(is_below(leaf, scope) for leaf in held)))
 
     def decide(self, view: TenantView) -> list[TenantCommand]:
         self.app.see(view)
         bound = rate_max(self.terms, view.spent)
-        wanted = keep(self.app, view.leases, view.now, self.terms)
+        moment = Moment(self.app, view.now)
+        wanted = keep(moment, view.leases, self.terms)
         paid = affordable(wanted, bound)
-        asked = self._asked([one.lease for one in paid], view)
+        asked = self._asked(moment, [one.lease for one in paid], view.quotes)
         kept, orders = within(consistent(paid, asked), asked, bound)
         return [
             *in_step(self.tenant, view.orders, orders, view.now, self.terms),
@@ -48,10 +52,10 @@ class EconAdapter:
             *self._limits(kept),
         ]
 
-    def _asked(self, leases: list[Held], view: TenantView) -> list[Asked]:
+    def _asked(self, moment: Moment, leases: list[Held], quotes: Mapping[str, int | None]) -> list[Asked]:
         """More nodes, and better ones."""
-        held = _leaves(leases)
-        return [*grow(self.app, self.app.wishes(held, view.now), held, view.now, self.terms), *move(self.app, leases, view, self.terms)]
+        here = moment.holding(leaves(leases))
+        return [*grow(here, self.app.wishes(here.held, here.now), self.terms), *move(here, leases, quotes, self.terms)]
 
     def _given_up(self, leases: tuple[Held, ...], wanted: list[Kept], kept: list[Kept]) -> list[Relinquish]:
         worthwhile = {one.lease.leaf for one in wanted}
@@ -61,7 +65,3 @@ class EconAdapter:
     def _limits(self, kept: list[Kept]) -> list[SetLimit]:
         moved = [one for one in kept if not self.terms.is_near(one.limit, one.lease.limit)]
         return [SetLimit(self.tenant, one.lease.leaf, one.limit) for one in moved]
-
-
-def _leaves(leases: tuple[Held, ...] | list[Held]) -> tuple[str, ...]:
-    return tuple(sorted(lease.leaf for lease in leases))

@@ -32,7 +32,7 @@ class Holding:
                 self._ended += 1
                 self._ended_us += self._at - since
         self._since, self._at = held, view.now
-        self._lasting_us = sum(max(0, view.now - since) for since in held.values())  # clocks may disagree a little
+        self._lasting_us = sum([view.now - since for since in held.values() if since < view.now])  # clocks may disagree a little
 
     def expected_s(self) -> float:
         """Never less than a minute: what is spread over next to nothing has no bound."""

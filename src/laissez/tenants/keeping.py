@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import msgspec
 
 from laissez.tenants.growing import Asked
-from laissez.tenants.hooks import Application
 from laissez.tenants.paths import is_below
-from laissez.tenants.pricing import Situation
+from laissez.tenants.pricing import Moment
 from laissez.tenants.terms import PRICE_MIN, Terms
-from laissez.tenants.view import Held
+from laissez.tenants.view import Held, leaves
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
@@ -27,14 +26,15 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     @property
     def surplus(self) -> int:
         """What it is worth beyond its cost. What is worth nothing is not kept even for nothing: somebody else may have a use for it."""
-        return self.limit - max(PRICE_MIN, self.lease.charged)
+        charged = self.lease.charged
+        return self.limit - (charged if charged > PRICE_MIN else PRICE_MIN)
 
 
-def keep(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:
+def keep(moment: Moment, leases: Sequence[Held], terms: Terms) -> list[Kept]:
     """The leases to keep, the most worthwhile first."""
-    kept = _valued(app, leases, now, terms)
+    kept = _valued(moment, leases, terms)
     while kept and kept[-1].surplus < 0:
-        kept = _valued(app, [one.lease for one in kept[:-1]], now, terms)
+        kept = _valued(moment, [one.lease for one in kept[:-1]], terms)
     return kept
 
 
@@ -43,14 +43,14 @@ def consistent(kept: Sequence[Kept], orders: Sequence[Asked]) -> list[Kept]:
 
     The hooks of an application may contradict each other so, where nodes are worth more together than one by one.
     """
-    return [Kept(one.lease, max(one.limit, _offered(one.lease.leaf, orders))) for one in kept]
+    offered: dict[str, int] = {}
+    for asked in orders:
+        for one in asked:
+            offered[one.scope] = max(one.limit, offered.get(one.scope, 0))
+    return [Kept(one.lease, max([one.limit, *[limit for scope, limit in offered.items() if is_below(one.lease.leaf, scope)]])) for one in kept]
 
 
-def _offered(leaf: str, orders: Sequence[Asked]) -> int:
-    return max((one.limit for asked in orders for one in asked if is_below(leaf, one.scope)), default=0)
-
-
-def _valued(app: Application, leases: Sequence[Held], now: int, terms: Terms) -> list[Kept]:
-    here = Situation(app, tuple(sorted(lease.leaf for lease in leases)), now)
+def _valued(moment: Moment, leases: Sequence[Held], terms: Terms) -> list[Kept]:
+    here = moment.holding(leaves(leases))
     kept = [Kept(lease, terms.price(here.keep(lease.leaf))) for lease in leases]
     return sorted(kept, key=lambda one: (-one.surplus, one.lease.leaf))

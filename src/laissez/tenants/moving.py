@@ -8,48 +8,49 @@ which hardly differ do not send anyone back and forth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from laissez.tenants.growing import Asked, best_first
-from laissez.tenants.hooks import Application, Wish
+from laissez.tenants.hooks import Application, Leaves, Wish
 from laissez.tenants.paths import parent_of, without
 from laissez.tenants.pricing import Situation, moved
 from laissez.tenants.terms import Terms
 from laissez.tenants.units import MICRO
-from laissez.tenants.view import Held, TenantView
+from laissez.tenants.view import Held
 
 
-def move(app: Application, leases: Sequence[Held], view: TenantView, terms: Terms) -> list[Asked]:
-    """Orders for better places, the most worthwhile first."""
-    if not leases or not terms.moves_max or not view.quotes:
+def move(here: Situation, leases: Sequence[Held], quotes: Mapping[str, int | None], terms: Terms) -> list[Asked]:
+    """Orders for better places than those of `leases`, which are all that there is `here`, the most worthwhile first."""
+    if not leases or not terms.moves_max or not quotes:
         return []
-    here = Situation(app, tuple(sorted(one.leaf for one in leases)), view.now)
-    found = [_better(here, lease, wish, view, terms) for lease, wish in substitutes(app, leases, view.now)]
+    found = [_better(here, lease, wish, quotes, terms) for lease, wish in substitutes(here.app, here.held, leases, here.now)]
     best = sorted((one for one in found if one[1]), key=lambda one: -one[0])  # of equal gains the first
     return [asked for _, asked in best[: terms.moves_max]]
 
 
-def substitutes(app: Application, leases: Sequence[Held], now: int) -> Iterator[tuple[Held, Wish]]:
+def substitutes(app: Application, held: Leaves, leases: Sequence[Held], now: int) -> Iterator[tuple[Held, Wish]]:
     """Each lease with what the application would ask for in its place; of several that are alike in place and cost, the first."""
-    held = tuple(sorted(lease.leaf for lease in leases))
     alike = {(parent_of(lease.leaf), lease.charged): lease for lease in reversed(leases)}
     for lease in alike.values():
         for wish in app.wishes(without(held, lease.leaf), now)[:1]:
             yield lease, wish
 
 
-def _better(here: Situation, lease: Held, wish: Wish, view: TenantView, terms: Terms) -> tuple[int, Asked]:
+def _better(here: Situation, lease: Held, wish: Wish, quotes: Mapping[str, int | None], terms: Terms) -> tuple[int, Asked]:
     """What is gained per hour by moving, and the order that would do it; nothing, if nothing is gained."""
-    rest = Situation(here.app, without(here.held, lease.leaf), here.now)
-    left = lease.charged / MICRO - rest.grow_worth(lease.leaf)
+    offered = [(scope, quote) for scope in wish if (quote := quotes.get(scope)) is not None]
+    if not offered:
+        return 0, ()
+    rest = here.without(lease.leaf)
+    charged, worth_moving = lease.charged / MICRO, terms.tolerance * lease.charged
+    left = charged - rest.grow_worth(lease.leaf)
     prices = {}
     gain = 0
-    for scope in wish:
-        quote = view.quotes.get(scope)
-        if quote is None or _is_too_dear(rest, left, scope, quote + terms.tolerance * lease.charged):
+    for scope, quote in offered:
+        if _is_too_dear(rest, left, scope, quote + worth_moving):
             continue
-        price = terms.price(moved(here, rest, scope, lease.leaf, lease.charged / MICRO))
-        if price - quote > terms.tolerance * lease.charged and _would_be_left(here, lease, scope, quote):
+        price = terms.price(moved(here, rest, scope, lease.leaf, charged))
+        if price - quote > worth_moving and _would_be_left(here, lease, scope, quote):
             prices[scope] = price
             gain = max(gain, price - quote)
     return gain, best_first(prices.items())
@@ -62,6 +63,6 @@ def _is_too_dear(rest: Situation, left: float, scope: str, price_min: float) -> 
 
 def _would_be_left(here: Situation, lease: Held, scope: str, quote: int) -> bool:
     """Whether, with another node at `scope` for `quote`, it is this lease that would be given up."""
-    both = Situation(here.app, (*here.held, scope), here.now)
+    both = here.moment.holding((*here.held, scope))
     surplus = both.keep(lease.leaf) * MICRO - lease.charged
     return surplus < 0 and surplus < both.keep(scope) * MICRO - quote

@@ -29,31 +29,53 @@ from laissez.tenants.paths import without
 URGES: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times its worth that a node is kept for, beside it, for the work that is not saved
 # A checkpoint is never counted as nearer than this: a limit stands until the next decision, and must not cost more than it saves till then.
 SOON_S: Final = 60.0
+NUMBER: Final = (int, float)
 AHEAD: Final = 0.5  # of its value: what progress is worth that is not required yet
 
 
-class Situation:
-    """An application that holds `held` at one instant. What all its nodes have in common is asked for once."""
+class Moment:
+    """An application at one instant. What is the same whatever it holds is asked for once, and so is each set of nodes that it might hold."""
 
-    __slots__ = ("app", "gap", "held", "hold_s", "now", "since_s", "until_s", "value")
+    __slots__ = ("_situations", "app", "hold_s", "is_storable", "now", "since_s", "until_s", "urge", "value")
 
-    def __init__(self, app: Application, held: Leaves, now: int) -> None:
-        self.app, self.held, self.now = app, held, now
-        self.gap = finite("utility_gap", app.utility_gap(held, now))
+    def __init__(self, app: Application, now: int) -> None:
+        self.app, self.now, self.is_storable = app, now, app.is_storable
         self.value = _value(app, now)
         self.hold_s = _hold(app, now)
         self.since_s = _duration("since_checkpoint_s", app.since_checkpoint_s(now))
         self.until_s = _until(app, now)
+        self.urge = _urge(self.since_s / min(self.until_s, self.hold_s))
+        self._situations: dict[Leaves, Situation] = {}
+
+    def holding(self, held: Leaves) -> Situation:
+        found = self._situations.get(held)
+        if found is None:
+            found = self._situations[held] = Situation(self, held)
+        return found
+
+
+class Situation:
+    """An application that holds `held` at one instant."""
+
+    __slots__ = ("app", "gap", "held", "moment", "now", "value")
+
+    def __init__(self, moment: Moment, held: Leaves) -> None:
+        self.moment, self.held = moment, held
+        self.app, self.now, self.value = moment.app, moment.now, moment.value
+        self.gap = finite("utility_gap", self.app.utility_gap(held, self.now))
 
     def grow(self, node: str) -> float:
         """What it is worth per hour to add `node`."""
-        worth = self.grow_worth(node)
-        if worth <= 0 or self.app.is_redundant(node, self._beside(node), self.now):
-            return max(0.0, worth)
-        stake = self._stake(node)
-        redone = min(stake * self.since_s, worth * self.until_s)
-        wasted = max(worth, stake) * self._cold(node) + redone
-        return max(0.0, worth - wasted / self.hold_s)
+        beside = self._beside(node)
+        worth = self._worth_beside(node, beside)
+        if worth <= 0:
+            return 0.0
+        if self.app.is_redundant(node, beside, self.now):
+            return worth
+        stake, moment = self._stake(node), self.moment
+        redone = min(stake * moment.since_s, worth * moment.until_s)
+        wasted = (worth if worth >= stake else stake) * self._cold(node) + redone
+        return max(0.0, worth - wasted / moment.hold_s)
 
     def keep(self, node: str) -> float:
         """What it is worth per hour not to lose `node`, one of those held, now: the retention limit."""
@@ -61,40 +83,48 @@ class Situation:
         worth = self._keep_worth(taken)
         if self.app.is_redundant(node, self.held, self.now):
             return worth
-        stake = self._stake(node)
+        stake, moment = self._stake(node), self.moment
         share = stake / len(self.held)  # until the checkpoint, all nodes pay for the pressure on one: together they save what is at stake once
-        unsaved = max(self.value * taken, share) * _urge(self.since_s / min(self.until_s, self.hold_s))
-        return worth + unsaved + max(worth, stake) * self._cold(node) / self.hold_s
+        unsaved = max(self.value * taken, share) * moment.urge
+        return worth + unsaved + max(worth, stake) * self._cold(node) / moment.hold_s
 
     def cost_of_leaving(self, node: str, for_node: str, charged: float) -> float:
         """What it costs, per hour that the new one is kept, to exchange `node`, which is charged `charged`, for another."""
-        taken, stake = self._marginal(node, self.held), self._stake(node)
-        redone = min(max(self.value * taken, stake) * self.since_s, charged * self.until_s)
-        return (max(self._keep_worth(taken), stake) * self._cold(for_node) + redone) / self.hold_s
+        taken, stake, moment = self._marginal(node, self.held), self._stake(node), self.moment
+        redone = min(max(self.value * taken, stake) * moment.since_s, charged * moment.until_s)
+        return (max(self._keep_worth(taken), stake) * self._cold(for_node) + redone) / moment.hold_s
 
     def grow_worth(self, node: str) -> float:
         """The money that `node` would add per hour, reconfiguration aside."""
-        added = self._marginal(node, self._beside(node))
-        needed = max(0.0, self.gap) - max(0.0, self.gap - added)
-        return self.value * (needed + AHEAD * (added - needed) if self.app.is_storable else needed)
+        return self._worth_beside(node, self._beside(node))
+
+    def _worth_beside(self, node: str, beside: Leaves) -> float:
+        added, gap = self._marginal(node, beside), self.gap
+        after = gap - added
+        needed = (gap if gap > 0 else 0.0) - (after if after > 0 else 0.0)
+        return self.value * (needed + AHEAD * (added - needed) if self.moment.is_storable else needed)
+
+    def without(self, node: str) -> Situation:
+        """The same, when one `node` is gone."""
+        return self.moment.holding(without(self.held, node))
 
     def _keep_worth(self, taken: float) -> float:
         """The money that is lost per hour without a node that takes so much along, reconfiguration aside."""
-        if self.app.is_storable:
+        if self.moment.is_storable:
             return self.value * (taken if self.gap + taken > 0 else AHEAD * taken)
         return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
 
     def _stake(self, node: str) -> float:
         """The money per hour that the rest of the application does not earn while `node` comes or goes: nothing, unless it restarts."""
         stake = self.app.at_stake(node, self.held, self.now)
-        return 0.0 if stake is None else self.value * max(0.0, finite("at_stake", stake))
+        return 0.0 if stake is None or finite("at_stake", stake) <= 0 else self.value * stake
 
     def _beside(self, node: str) -> Leaves:
         """What is held when one more `node` is asked about. A scope may stand for a node among them already: then it is the last of them."""
         return (*self.held, node) if node in self.held else self.held
 
     def _marginal(self, node: str, held: Leaves) -> float:
-        return finite(f"marginal_utility of {node}", self.app.marginal_utility(node, held, self.now))
+        return finite("marginal_utility", self.app.marginal_utility(node, held, self.now), node)
 
     def _cold(self, node: str) -> float:
         return _duration("cold_start_s", self.app.cold_start_s(node))
@@ -102,17 +132,18 @@ class Situation:
 
 def grow_price(app: Application, node: str, held: Leaves, now: int) -> float:
     """What it is worth per hour to add `node` to `held`."""
-    return Situation(app, held, now).grow(node)
+    return Moment(app, now).holding(held).grow(node)
 
 
 def keep_price(app: Application, node: str, held: Leaves, now: int) -> float:
     """What it is worth per hour not to lose `node`, one of `held`."""
-    return Situation(app, held, now).keep(node)
+    return Moment(app, now).holding(held).keep(node)
 
 
 def move_price(app: Application, node: str, held: Leaves, leaving: str, charged: float, now: int) -> float:
     """The price at which `node` in place of `leaving`, which costs `charged`, is worth just what it costs to move."""
-    return moved(Situation(app, held, now), Situation(app, without(held, leaving), now), node, leaving, charged)
+    here = Moment(app, now).holding(held)
+    return moved(here, here.without(leaving), node, leaving, charged)
 
 
 def moved(here: Situation, rest: Situation, node: str, leaving: str, charged: float) -> float:
@@ -129,9 +160,10 @@ def _urge(ratio: float) -> float:
     return max((step for step in URGES if step <= ratio), default=0.0)
 
 
-def finite(hook: str, number: float) -> float:
-    if not isinstance(number, int | float) or not math.isfinite(number):
-        raise HookError(f"expected {hook} to give a finite number, found {number!r}")
+def finite(hook: str, number: float, node: str | None = None) -> float:
+    """`number`, which `hook` gave, about `node` if there is one."""
+    if not isinstance(number, NUMBER) or not -math.inf < number < math.inf:
+        raise HookError(f"expected {hook}{'' if node is None else f' of {node}'} to give a finite number, found {number!r}")
     return number
 
 
@@ -143,7 +175,7 @@ def _value(app: Application, now: int) -> float:
 
 
 def _duration(hook: str, seconds: float) -> float:
-    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+    if not isinstance(seconds, NUMBER) or not 0 <= seconds < math.inf:
         raise HookError(f"expected {hook} to give seconds from 0 on, found {seconds!r}")
     return seconds
 

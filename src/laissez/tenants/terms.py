@@ -50,7 +50,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     def price(self, dollars: float) -> int:
         """A price that the market takes: whole micro-dollars per hour, never more than `price_max`."""
-        return self.price_max if dollars * MICRO >= self.price_max else max(0, round(dollars * MICRO))
+        price = dollars * MICRO
+        if price >= self.price_max:
+            return self.price_max
+        return round(price) if price > 0 else 0
 
     def is_near(self, now: int, before: int | None) -> bool:
         """Whether a price is so near to the one in force that it is not worth a command."""

@@ -5,7 +5,7 @@ Nothing here is about anybody else (M12), and nothing reads a clock: the same vi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -23,6 +23,11 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     since: int
     charged: int
     limit: int | None
+
+
+def leaves(leases: Iterable[Held]) -> tuple[str, ...]:
+    """What is held, in the order in which applications are asked about it."""
+    return tuple(sorted([lease.leaf for lease in leases]))
 
 
 class Resting(msgspec.Struct, frozen=True, gc=False):

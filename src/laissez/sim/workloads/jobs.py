@@ -34,7 +34,8 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
         deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
         job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
         believed_s = self.restart_s * scenario.tenants.believed_overhead
-        return TrainingWorld(Sailor(job, planners.shadow(self.model, self.scopes, site), believed_s, self.nodes_max), self.restart_s)
+        shadow = planners.shadow(self.model, self.scopes, site, scenario.training.topology_aware)
+        return TrainingWorld(Sailor(job, shadow, believed_s, self.nodes_max), self.restart_s)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s

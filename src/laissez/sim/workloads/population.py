@@ -22,6 +22,7 @@ from laissez.sim.workloads.recorded import read_bins
 from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
 from laissez.tenants.units import HOUR_US, MICRO
 
+ON_DEMAND_TIMES: Final = 10.0  # the dearest list price: what is kept up to that is kept
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
 
 
@@ -37,12 +38,12 @@ def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, 
     """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; the cluster and the value are those of `before`."""
     if scenario.start is not None:
         return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
-    makings = _makings(scenario, _shares(scenario), planners)
+    makings = _makings(scenario, shares_of(scenario), planners)
     specs = _tenants(makings, seed, again or {})
     needs = _needs(makings, specs)
     cluster = before.cluster if before else _cluster(makings, typical(needs))
     value = before.value if before else _value(makings, cluster, needs)
-    return Population(_trading(scenario, seed, specs, needs, value), cluster, typical(needs) / cluster.gpus, value)
+    return Population(_trading(scenario, seed, specs, needs, value, cluster), cluster, typical(needs) / cluster.gpus, value)
 
 
 def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
@@ -60,7 +61,7 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
             raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
     needs = _needs(makings, specs)
     value = _value(makings, start.cluster, needs)
-    return Population(_trading(scenario, seed, specs, needs, value), start.cluster, typical(needs) / start.cluster.gpus, value, start)
+    return Population(_trading(scenario, seed, specs, needs, value, start.cluster), start.cluster, typical(needs) / start.cluster.gpus, value, start)
 
 
 def _needs(makings: Makings, specs: tuple[Spec, ...]) -> list[Need]:
@@ -91,21 +92,26 @@ def _value(makings: Makings, cluster: Cluster, needs: Sequence[Need]) -> float:
     return makings.scenario.tenants.worth * hours * price
 
 
-def _trading(scenario: Scenario, seed: int, specs: tuple[Spec, ...], needs: Sequence[Need], value: float) -> tuple[Spec, ...]:
-    """What it is worth to each, and how each trades. Those who adapt when few do are among those who adapt when more do."""
-    order = stream(seed, "adaptive").sample(range(len(specs)), len(specs))
-    adaptive = set(order[: round(scenario.tenants.adaptive * len(specs))])
+def _trading(scenario: Scenario, seed: int, specs: tuple[Spec, ...], needs: Sequence[Need], value: float, cluster: Cluster) -> tuple[Spec, ...]:
+    """What it is worth to each, and how each trades."""
+    adaptive = who_adapts(scenario, seed)
+    dearest = max(cluster.prices.values()) / MICRO
     return tuple(
-        msgspec.structs.replace(spec, value=value, trading=Adaptive() if number in adaptive else on_demand(need, value))
+        msgspec.structs.replace(spec, value=value, trading=Adaptive() if number in adaptive else on_demand(need, dearest))
         for number, (spec, need) in enumerate(zip(specs, needs, strict=True))
     )
 
 
-def on_demand(need: Need, value: float) -> Fixed:
-    """As many GPUs as are needed in the mean, each for up to its part of what all of it is worth."""
+def who_adapts(scenario: Scenario, seed: int) -> frozenset[int]:
+    """The numbers, from 0, of those who trade through adapters. Those who adapt when few do are among those who adapt when more do."""
+    count = scenario.tenants.count
+    return frozenset(stream(seed, "adaptive").sample(range(count), count)[: round(scenario.tenants.adaptive * count)])
+
+
+def on_demand(need: Need, dearest: float) -> Fixed:
+    """As many GPUs as are needed in the mean, each at a limit so far above the dearest list price that hardly anybody ever bids more."""
     hours = (need[-1][0] - need[0][0]) / HOUR_US
-    nodes = max(1, math.ceil(node_hours(need) / hours))
-    return Fixed(nodes, value / (nodes * hours))
+    return Fixed(max(1, math.ceil(node_hours(need) / hours)), ON_DEMAND_TIMES * dearest)
 
 
 def node_hours(need: Need) -> float:
@@ -146,7 +152,8 @@ def _kinds(scenario: Scenario) -> list[str]:
     return kinds
 
 
-def _shares(scenario: Scenario) -> dict[str, float]:
+def shares_of(scenario: Scenario) -> dict[str, float]:
+    """The types of its cluster, each with its part of all GPUs."""
     parts: Mapping[str, float] = scenario.cluster.gpus or scenario.cluster.shares
     return {tree: part / sum(parts.values()) for tree, part in parts.items()}
 

@@ -20,20 +20,21 @@ Need: TypeAlias = list[tuple[int, float]]  # how many GPUs, from which instant o
 
 class Planners:
     """Sailor's planners, one for each model, and Dynamo's engines, one for each type. They only remember what they have computed, so simulations
-    may share them.
+    may share them. Models train with Sailor's own `global_batch`, unless given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, global_batch: int | None = None) -> None:
+        self._global_batch = global_batch
         self._planners: dict[str, Planner] = {}
         self.engines: Mapping[str, EngineProfile] = built_in(INFERENCE_MODEL, 1)
 
     def get(self, model: str) -> Planner:
         if model not in self._planners:
-            self._planners[model] = Planner(builtin_profile(model))
+            self._planners[model] = Planner(builtin_profile(model, self._global_batch))
         return self._planners[model]
 
-    def shadow(self, model: str, scopes: tuple[str, ...], site: Site) -> Shadow:
-        return Shadow(self.get(model), scopes, site)
+    def shadow(self, model: str, scopes: tuple[str, ...], site: Site, topology_aware: bool) -> Shadow:
+        return Shadow(self.get(model), scopes, site, topology_aware=topology_aware)
 
 
 class Makings(msgspec.Struct, frozen=True):

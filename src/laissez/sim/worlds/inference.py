@@ -16,7 +16,7 @@ from laissez.sim.worlds.queue import FluidQueue, share_met
 from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
-from laissez.tenants.paths import tree_of
+from laissez.tenants.dynamo.profile import DecodeStep
 from laissez.tenants.units import SECOND_US
 
 PATIENCE: Final = 2.0  # times the objective for the first token that a request may wait before it is turned away
@@ -119,19 +119,19 @@ class InferenceWorld(World):
 
     def _read(self, load: Load, came: float, seconds: float, reads: Counts, profiles: dict[str, EngineProfile]) -> tuple[float, float, float]:
         """How many requests are taken in, how far they meet the objective for the first token, and their mean TTFT."""
-        capacity = sum(count * profiles[tree].prefill_tokens_per_s(load.isl) for tree, count in reads)
+        paces = [(tree, count * profiles[tree].prefill_tokens_per_s(load.isl)) for tree, count in reads]
+        capacity = sum([pace for _, pace in paces])
         if capacity <= 0:
             self._queue.waiting = 0.0  # nobody waits for a service that is not there
             return 0.0, 0.0, 0.0
         objective_s = self.app.serving.sla.ttft_ms / 1000
         pieces = self._queue.passed(seconds, came * load.isl / seconds, capacity, PATIENCE * objective_s)
-        tokens = sum(piece.amount for piece in pieces)
+        tokens = sum([amount for amount, _, _ in pieces])
         if tokens <= 0:
             return 0.0, 0.0, 0.0
-        shares = [(tree, count * profiles[tree].prefill_tokens_per_s(load.isl) / capacity) for tree, count in reads]
-        alone_s = sum(share * profiles[tree].ttft_ms(load.isl) for tree, share in shares) / 1000
-        met = sum(piece.amount * share_met(objective_s, alone_s + piece.first_s, alone_s + piece.last_s) for piece in pieces) / tokens
-        wait_s = sum(piece.amount * (piece.first_s + piece.last_s) / 2 for piece in pieces) / tokens
+        alone_s = sum([pace / capacity * profiles[tree].ttft_ms(load.isl) for tree, pace in paces]) / 1000
+        met = sum([amount * share_met(objective_s, alone_s + first_s, alone_s + last_s) for amount, first_s, last_s in pieces]) / tokens
+        wait_s = sum([amount * (first_s + last_s) / 2 for amount, first_s, last_s in pieces]) / tokens
         return tokens / load.isl, met, (alone_s + wait_s) * 1000
 
     def _at_work(self, warm: Leaves) -> tuple[Counts, Counts, int]:
@@ -141,9 +141,10 @@ class InferenceWorld(World):
         if found is None:
             if len(self._engines) > 64:
                 self._engines.clear()
-            roles = self.app.serving.roles(warm)
-            busy = round(sum(len(engine) for engine in (*roles.prefill, *roles.decode)) * (1 - self.app.serving.standing(warm).spare))
-            found = self._engines[key] = (_by_type(roles.prefill), _by_type(roles.decode), busy)
+            serving = self.app.serving
+            reads, writes = (tuple(sorted(counts.items())) for counts in serving.at_work(warm))
+            nodes = sum(count * serving.profiles[tree].gpus for tree, count in (*reads, *writes))
+            found = self._engines[key] = (reads, writes, round(nodes * (1 - serving.standing(warm).spare)))
         return found
 
     def _look(self) -> None:
@@ -172,36 +173,29 @@ class InferenceWorld(World):
 Counts = tuple[tuple[str, int], ...]
 
 
-def _by_type(engines: tuple[tuple[str, ...], ...]) -> Counts:
-    counts: dict[str, int] = {}
-    for engine in engines:
-        tree = tree_of(engine[0])
-        counts[tree] = counts.get(tree, 0) + 1
-    return tuple(sorted(counts.items()))
-
-
 def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineProfile], itl_slo_ms: float) -> tuple[float, float]:
     """Requests per second that can be answered, and the mean ITL: engines share them by what each can do within the objective."""
     context = load.isl + load.osl / 2
-    weights = [
-        (tree, count, profiles[tree].decode_tokens_per_s(context, max(itl_slo_ms, profiles[tree].itl_ms(1, context)))) for tree, count in writes
-    ]
-    total = sum(count * weight for _, count, weight in weights)
-    if total <= 0 or per_s <= 0:
+    if per_s <= 0:
+        return 0.0, 0.0
+    engines = [(profiles[tree], profiles[tree].step(context), count) for tree, count in writes]
+    weights = [profile.decode_tokens_per_s(context, max(itl_slo_ms, step.itl_ms(1))) for profile, step, _ in engines]
+    total = sum([count * weight for (_, _, count), weight in zip(engines, weights, strict=True)])
+    if total <= 0:
         return 0.0, 0.0
     answered = itl_ms = 0.0
-    for tree, count, weight in weights:
+    for (_, step, count), weight in zip(engines, weights, strict=True):
         share = count * weight / total
-        at_once = _at_once(profiles[tree], context, per_s * load.osl * weight / total)
-        one_ms = profiles[tree].itl_ms(at_once, context)
+        at_once = _at_once(step, per_s * load.osl * weight / total)
+        one_ms = step.itl_ms(at_once)
         answered += min(per_s * share, count * at_once / one_ms * 1000 / load.osl)
         itl_ms += share * one_ms
     return answered, itl_ms
 
 
-def _at_once(profile: EngineProfile, context: float, tokens_per_s: float) -> float:
+def _at_once(step: DecodeStep, tokens_per_s: float) -> float:
     """How many requests an engine has at once so that it writes that many tokens per second: the most it can, if that is not enough."""
-    low, high, itl_ms = 0.0, float(profile.batch_max(context)), profile.step(context).itl_ms
+    low, high, itl_ms = 0.0, float(step.batch_max), step.itl_ms
     if high / itl_ms(high) * 1000 <= tokens_per_s:
         return high
     for _ in range(12):

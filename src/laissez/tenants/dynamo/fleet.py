@@ -30,8 +30,6 @@ def engines(held: Sequence[str], profile: EngineProfile) -> list[tuple[str, ...]
 
 def unfinished(held: Sequence[str], profile: EngineProfile) -> tuple[str, int] | None:
     """The host of the engine under construction, and how many leaves it still needs."""
-    if profile.gpus == 1:
-        return None
     begun = [(-(len(leaves) % profile.gpus), host) for host, leaves in leaves_by_host(held, profile.gpu).items() if len(leaves) % profile.gpus]
     if not begun:
         return None

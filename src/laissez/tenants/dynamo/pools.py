@@ -8,7 +8,7 @@ be put into any such split on its own side of the cut, and makes neither pool wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -29,13 +29,12 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """How some nodes serve: the shares that are late and what that loses; the share beyond need; and how many of each type prefill."""
+    """How some nodes serve: the shares that are late and what that loses; and the share beyond need."""
 
     prefill_late: float
     decode_late: float
     lost: float
     spare: float
-    prefills: tuple[int, ...]
 
     @property
     def gap(self) -> float:
@@ -58,44 +57,64 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
         return self.lost * min(1.0, 1 / missing)
 
 
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """A node that comes or goes: how all stand without it and with it, and its share of what is lost without it."""
+
+    before: Standing
+    after: Standing
+    share: float
+
+
 def step_of(plan: Plan, tree: str, gpus: int) -> Step:
     """What one of the `gpus` GPUs of an engine covers."""
     one = plan.capacity[tree]
     return Step(_covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus, _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus)
 
 
-def stand(counts: Sequence[int], steps: Sequence[Step], wanted: tuple[bool, bool], credits: Credits) -> Standing:
-    """How `counts` nodes of each type serve; a pool that is not `wanted` is served as it is."""
-    order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
-    base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
-    best, prefills = (-1.0, 0.0, 0.0, 0.0), 0
-    for moved, (prefill, decode) in enumerate(_splits([counts[at] for at in order], [steps[at] for at in order], base)):
+class Pools:
+    """The two pools of a plan, of which one node of each type covers its step; a pool that is not `wanted` is served as it is."""
+
+    def __init__(self, steps: Sequence[Step], wanted: tuple[bool, bool], credits: Credits) -> None:
+        self._order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
+        self._steps = [(at, steps[at].prefill, steps[at].decode) for at in self._order]
+        self._base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
+        self._credits = credits
+
+    def stand(self, counts: Sequence[int]) -> Standing:
+        """How so many nodes of each type serve."""
+        (served, _, prefill, decode), _ = self._best(counts)
+        late = _late(served)
+        return Standing(_late(prefill), _late(decode), self._credits(late), 0.0 if late else max(0.0, 1 - 1 / served))
+
+    def prefills(self, counts: Sequence[int]) -> tuple[int, ...]:
+        """How many of so many nodes of each type prefill."""
+        _, left = self._best(counts)
+        taken = [0] * len(counts)
+        for at in self._order:
+            taken[at] = min(counts[at], left)
+            left -= taken[at]
+        return tuple(taken)
+
+    def _best(self, counts: Sequence[int]) -> tuple[tuple[float, float, float, float], int]:
+        """The best split: what it serves, both pools together and each of them, and how many nodes prefill."""
+        prefill, base = self._base
+        decodes = [counts[at] * write for at, _, write in self._steps]
+        decode = base + sum(decodes)
         served = prefill if prefill < decode else decode
-        if served >= best[0] and (found := (served, prefill + decode, prefill, decode)) > best:
-            best, prefills = found, moved
-    served, _, prefill, decode = best
-    late = _late(served)
-    return Standing(_late(prefill), _late(decode), credits(late), 0.0 if late else max(0.0, 1 - 1 / served), _taken(counts, order, prefills))
-
-
-def _splits(counts: Sequence[int], steps: Sequence[Step], base: tuple[float, float]) -> Iterator[tuple[float, float]]:
-    """The shares served with none, one, two and so on of the nodes in prefill."""
-    prefill, decodes = base[0], [count * step.decode for count, step in zip(counts, steps, strict=True)]
-    yield prefill, base[1] + sum(decodes)
-    for at, (count, step) in enumerate(zip(counts, steps, strict=True)):
-        rest, read, write = base[1] + sum(decodes[at + 1 :]), step.prefill, step.decode
-        for moved in range(1, count + 1):
-            yield prefill + moved * read, rest + (count - moved) * write
-        prefill += count * read
-
-
-def _taken(counts: Sequence[int], order: Sequence[int], prefills: int) -> tuple[int, ...]:
-    """The first `prefills` nodes, by type, in the types' own order."""
-    taken = [0] * len(counts)
-    for at in order:
-        taken[at] = min(counts[at], prefills)
-        prefills -= taken[at]
-    return tuple(taken)
+        best, prefills, before = (served, prefill + decode, prefill, decode), 0, 0
+        for position, (at, read, write) in enumerate(self._steps, 1):
+            count, rest = counts[at], base + sum(decodes[position:])
+            for moved in range(1, count + 1):
+                decode = rest + (count - moved) * write
+                if decode < best[0]:  # and with every further one even less
+                    break
+                reads = prefill + moved * read
+                served = reads if reads < decode else decode
+                if served >= best[0] and (found := (served, reads + decode, reads, decode)) > best:
+                    best, prefills = found, before + moved
+            prefill += count * read
+            before += count
+        return best, prefills
 
 
 def _covered(need: float, capacity: float, min_endpoint: int) -> float:

@@ -6,8 +6,6 @@ that is how two curves are joined. (Joining them by the context itself, as a pla
 between contexts of 350 and 4320 in AIConfigurator's sweeps; by its inverse, 2.6 %.) Nothing is extrapolated: outside of what was profiled the
 nearest profiled value holds, and a batch never uses more of the cache than was profiled at that context, or throughput would grow for nothing along
 the flat end of a curve.
-
-Noise only ever adds to a latency. So where a sweep falls although there is more to do, the higher point is the wrong one, and is lowered.
 """
 
 from __future__ import annotations
@@ -15,65 +13,30 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
+from laissez.tenants.dynamo.curves import Band, curve
 from laissez.tenants.dynamo.errors import ProfileError
 
 CACHED_MAX: Final = 4096  # throughputs remembered by one profile
 
 
-class Curve(msgspec.Struct, frozen=True):
-    """A latency that never falls, linear between points."""
-
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-
-    def at(self, x: float) -> float:
-        xs, ys = self.xs, self.ys
-        after = bisect_left(xs, x)
-        if after == 0:
-            return ys[0]
-        if after == len(xs):
-            return ys[-1]
-        low, low_ms = xs[after - 1], ys[after - 1]
-        return low_ms + (ys[after] - low_ms) * ((x - low) / (xs[after] - low))
-
-
-def curve(name: str, points: Sequence[tuple[float, float]]) -> Curve:
-    """The curve through `points` of x and milliseconds, in any order."""
-    if not points:
-        raise ProfileError(f"{name}: expected at least one point, found none")
-    for x, y in points:
-        if not 0 < x < math.inf or not 0 < y < math.inf:
-            raise ProfileError(f"{name}: expected finite numbers above 0, found {y} ms at {x}")
-    ordered = sorted(points)
-    xs = tuple(float(x) for x, _ in ordered)
-    if len(set(xs)) < len(xs):
-        raise ProfileError(f"{name}: expected each point once, found one twice in {xs}")
-    ys = [float(y) for _, y in ordered]
-    for at in range(len(ys) - 2, -1, -1):
-        ys[at] = min(ys[at], ys[at + 1])
-    return Curve(xs, tuple(ys))
-
-
 class DecodeStep(msgspec.Struct, frozen=True):
     """One step of decoding at one context: between two curves, and up to `used_max` of the cache. It is asked over and over for one context."""
 
-    low: Curve
-    high: Curve
+    band: Band
     share: float
     tokens: float  # that one request has in the cache
     max_kv_tokens: int
     used_max: float
+    batch_max: int  # the most requests at once that fit the cache and were profiled
 
     def itl_ms(self, concurrency: float) -> float:
         used = concurrency * self.tokens / self.max_kv_tokens
-        if used > self.used_max:
-            used = self.used_max
-        low_ms = self.low.at(used)
-        return low_ms if self.low is self.high else low_ms + (self.high.at(used) - low_ms) * self.share
+        return self.band.at(used if used < self.used_max else self.used_max, self.share)
 
 
 class EngineProfile:
@@ -97,6 +60,7 @@ class EngineProfile:
         self.decode = tuple(curve(f"{gpu}, decode at context {context:g}", decode[context]) for context in self.contexts)
         if max(each.xs[-1] for each in self.decode) > 1:
             raise ProfileError(f"{gpu}, decode: expected shares of the cache up to 1, found {max(each.xs[-1] for each in self.decode)}")
+        self._bands = [Band(low, high) for low, high in pairwise((self.decode[0], *self.decode, self.decode[-1]))]
         self._decoded: dict[tuple[float, float], float] = {}
         self._steps: dict[float, DecodeStep] = {}
 
@@ -116,15 +80,15 @@ class EngineProfile:
 
     def batch_max(self, context: float) -> int:
         """The most requests at once that fit the cache and were profiled."""
-        step = self.step(context)
-        return max(1, int(step.used_max * self.max_kv_tokens / step.tokens + 1e-9))
+        return self.step(context).batch_max
 
     def largest_batch(self, context: float, itl_slo_ms: float) -> int:
         """The most requests at once whose ITL meets the objective; 0 if not even one does."""
-        itl_ms = self.step(context).itl_ms
+        step = self.step(context)
+        itl_ms = step.itl_ms
         if not itl_ms(1) <= itl_slo_ms:
             return 0
-        meets, fails = 1, self.batch_max(context) + 1
+        meets, fails = 1, step.batch_max + 1
         while fails - meets > 1:
             middle = (meets + fails) // 2
             if itl_ms(middle) <= itl_slo_ms:
@@ -151,25 +115,21 @@ class EngineProfile:
         if found is None:
             if len(self._steps) >= CACHED_MAX:
                 self._steps.clear()
-            low, high, share = self._beside(context)
-            tokens = max(context, self.contexts[0])
-            found = self._steps[context] = DecodeStep(low, high, share, tokens, self.max_kv_tokens, between(low.xs[-1], high.xs[-1], share))
+            band, share = self._beside(context)
+            low, high, tokens = band.low.xs[-1], band.high.xs[-1], max(context, self.contexts[0])
+            used_max = low + (high - low) * share
+            batch_max = max(1, int(used_max * self.max_kv_tokens / tokens + 1e-9))
+            found = self._steps[context] = DecodeStep(band, share, tokens, self.max_kv_tokens, used_max, batch_max)
         return found
 
-    def _beside(self, context: float) -> tuple[Curve, Curve, float]:
-        """The curves on either side of `context`, and how far it is from the first to the second."""
+    def _beside(self, context: float) -> tuple[Band, float]:
+        """What lies between the curves on either side of `context`, and how far it is from the first to the second."""
         _real("context", context)
         after = bisect_left(self.contexts, context)
-        if after == 0:
-            return self.decode[0], self.decode[0], 0.0
-        if after == len(self.contexts):
-            return self.decode[-1], self.decode[-1], 0.0
+        if after in (0, len(self.contexts)):
+            return self._bands[after], 0.0
         low, high = 1 / self.contexts[after - 1], 1 / self.contexts[after]
-        return self.decode[after - 1], self.decode[after], (1 / context - low) / (high - low)
-
-
-def between(low: float, high: float, share: float) -> float:
-    return low + (high - low) * share
+        return self._bands[after], (1 / context - low) / (high - low)
 
 
 def _real(name: str, value: float) -> None:

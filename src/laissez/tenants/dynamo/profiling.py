@@ -15,7 +15,6 @@ from laissez.tenants.dynamo.planner import Observation
 from laissez.tenants.dynamo.serving import Serving
 from laissez.tenants.holding import Holding
 from laissez.tenants.hooks import HOLD_S, Application, Leaves
-from laissez.tenants.paths import without
 
 COLD_START_S: Final = 60.0  # ServerlessLLM (Fu et al., OSDI 2024) loads 30B in 34 s and 70B in 84 s
 
@@ -42,16 +41,16 @@ class DynamoProfile(Application):
         Not what is lost with it and not without it: that jumps with every split of the rest into two pools, and prices would jump along. Only a node
         that cannot do what is missing, and frees another for it, is worth just that.
         """
-        rest = without(held, node) if node in held else held
-        before, after = self.serving.standing(rest), self.serving.standing((*rest, node))
+        change = self.serving.change(node, held)
+        before, after = change.before, change.after
         if before.lost <= 0 or after.lost <= 0:
             return before.gap - after.gap
-        return before.closed_by(self.serving.step(node, rest)) or before.lost - after.lost
+        return change.share or before.lost - after.lost
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
         """Whether nothing is lost without it."""
-        rest = without(held, node) if node in held else held
-        return self.serving.standing(rest).lost <= 0 or self.marginal_utility(node, held, now) <= LATE_MIN
+        change = self.serving.change(node, held)
+        return change.before.lost <= 0 or self.marginal_utility(node, held, now) <= LATE_MIN
 
     def cold_start_s(self, node: str) -> float:
         return self._cold_start_s

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,11 +15,15 @@ from laissez.tenants.dynamo import fleet
 from laissez.tenants.dynamo.credits import LATE_MIN, Credits, service_credits
 from laissez.tenants.dynamo.errors import SettingError, above_zero, from_zero
 from laissez.tenants.dynamo.planner import Corrections, Observation, Plan, Sla, corrected, planned
-from laissez.tenants.dynamo.pools import Standing, Step, stand, step_of
+from laissez.tenants.dynamo.pools import Change, Pools, Standing, Step, step_of
 from laissez.tenants.dynamo.predictors import Kalman, Predictor
 from laissez.tenants.dynamo.profile import EngineProfile
 from laissez.tenants.hooks import Leaves
-from laissez.tenants.paths import tree_of
+from laissez.tenants.memo import Memo
+from laissez.tenants.paths import tree_of, without
+
+Counts: TypeAlias = tuple[int, ...]  # nodes of each type
+Beside: TypeAlias = tuple[Counts, Counts, str | None]  # without a node and with it; its type, unless it is of no use
 
 RATE_MIN: Final = 1e-9
 NO_STEP: Final = Step(0.0, 0.0)
@@ -39,6 +43,17 @@ class Shortage(msgspec.Struct, frozen=True):
 
     engines: int
     trees: tuple[str, ...]
+
+
+class Able(msgspec.Struct, frozen=True):
+    """The types that can serve a pool, the best first, and the share of it that a node and an engine of the best cover."""
+
+    node: float
+    engine: float
+    trees: tuple[str, ...]
+
+    def short(self, late: float) -> Shortage:
+        return Shortage(min(SHORT_MAX, math.ceil(late / self.engine - LATE_MIN)), self.trees)
 
 
 class Serving:
@@ -61,19 +76,22 @@ class Serving:
             if profile.gpu != tree:
                 raise SettingError(f"expected the profile of {tree} to be one of {tree}, found one of {profile.gpu}")
         self.profiles, self.sla = dict(profiles), sla
+        self._sizes = [profile.gpus for profile in self.profiles.values()]
         self._min_endpoint, self._headroom, self._correct = int(from_zero("min_endpoint", min_endpoint)), above_zero("headroom", headroom), correct
         self._rate, self._isl, self._osl = predictor(), predictor(), predictor()
         self.corrections = Corrections()
         self.credits = credits
         self._last = 0.0  # a trend that falls is followed only as far as it was seen to: giving up too much costs a cold start
-        self._counted: dict[Leaves, tuple[int, ...]] = {}
+        self._counts: Memo[Leaves, Counts] = Memo(REMEMBERED_MAX, self._useful)
+        self._beside: Memo[tuple[str, Leaves], Beside] = Memo(REMEMBERED_MAX, self._without_and_with)
+        self._whole: Memo[Leaves, list[list[tuple[str, ...]]]] = Memo(REMEMBERED_MAX, self._engines)
         self._adopt()
 
     def observe(self, seen: Observation, held: Leaves = ()) -> None:
         """Learn from an interval during which `held` served, and plan the next one."""
         if seen.num_req > 0:
             if self._correct:
-                self.corrections = corrected(seen, self.profiles, self.plan, self._at_work(held), self.corrections)
+                self.corrections = corrected(seen, self.profiles, self.plan, self.at_work(held), self.corrections)
             self._isl.add(seen.isl)
             self._osl.add(seen.osl)
         self._last = seen.num_req / seen.interval_s
@@ -93,36 +111,36 @@ class Serving:
             headroom=self._headroom,
         )
         self.steps = {tree: step_of(self.plan, tree, profile.gpus) for tree, profile in self.profiles.items()}
-        self._wanted = (self._min_endpoint > 0 or self.plan.prefill_need > 0, self._min_endpoint > 0 or self.plan.decode_need > 0)
-        self._standings: dict[tuple[int, ...], Standing] = {}
-        self._shortages: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[Shortage, ...]] = {}
+        wanted = (self._min_endpoint > 0 or self.plan.prefill_need > 0, self._min_endpoint > 0 or self.plan.decode_need > 0)
+        engines = [Step(step.prefill * gpus, step.decode * gpus) for step, gpus in zip(self.steps.values(), self._sizes, strict=True)]
+        self._engine_pools = Pools(engines, wanted, self.credits)
+        pools = Pools(list(self.steps.values()), wanted, self.credits) if max(self._sizes) > 1 else self._engine_pools
+        self._standings: Memo[Counts, Standing] = Memo(REMEMBERED_MAX, pools.stand)
+        self._changes: Memo[Beside, Change] = Memo(REMEMBERED_MAX, self._change)
+        self._able: Memo[tuple[str, ...], tuple[Able, Able]] = Memo(REMEMBERED_MAX, self._able_among)
+        self._shortages: Memo[tuple[Counts, tuple[str, ...]], tuple[Shortage, ...]] = Memo(REMEMBERED_MAX, self._short)
 
     def standing(self, held: Leaves) -> Standing:
         """How `held` serves the plan."""
-        counts = self._useful(held)
-        found = self._standings.get(counts)
-        if found is None:
-            if len(self._standings) >= REMEMBERED_MAX:
-                self._standings.clear()
-            found = self._standings[counts] = stand(counts, list(self.steps.values()), self._wanted, self.credits)
-        return found
+        return self._standings[self._counts[held]]
 
-    def _useful(self, held: Leaves) -> tuple[int, ...]:
-        found = self._counted.get(held)
-        if found is None:
-            if len(self._counted) >= REMEMBERED_MAX:
-                self._counted.clear()
-            found = self._counted[held] = fleet.useful(held, self.profiles)
-        return found
+    def change(self, node: str, held: Leaves) -> Change:
+        """What `node` does beside `held`, or, if it is one of them, beside the others."""
+        return self._changes[self._beside[node, held]]
 
-    def step(self, node: str, held: Leaves) -> Step:
-        """The share of each pool that `node` would cover beside `held`: nothing, if it would be of no use."""
-        tree = tree_of(node)
-        if tree not in self.steps:
-            return NO_STEP
-        if self.profiles[tree].gpus > 1 and self._useful(held) == self._useful((*held, node)):
-            return NO_STEP
-        return self.steps[tree]
+    def _useful(self, held: Leaves) -> Counts:
+        return fleet.useful(held, self.profiles)
+
+    def _without_and_with(self, asked: tuple[str, Leaves]) -> Beside:
+        """What is of no use covers nothing, whatever its type."""
+        node, held = asked
+        rest = without(held, node) if node in held else held
+        before, after = self._counts[rest], self._counts[*rest, node]
+        return before, after, None if before == after else tree_of(node)
+
+    def _change(self, beside: Beside) -> Change:
+        before, after, tree = self._standings[beside[0]], self._standings[beside[1]], beside[2]
+        return Change(before, after, before.closed_by(NO_STEP if tree is None else self.steps[tree]))
 
     def scopes(self, scopes: Sequence[str]) -> tuple[str, ...]:
         """The same scopes, if there is a profile for each."""
@@ -133,53 +151,50 @@ class Serving:
 
     def shortages(self, held: Leaves, trees: Sequence[str]) -> tuple[Shortage, ...]:
         """What each pool misses and which of `trees` would do, best first; the pool first where an engine is worth more."""
-        key = (self._useful(held), tuple(trees))
-        found = self._shortages.get(key)
-        if found is None:
-            if len(self._shortages) >= REMEMBERED_MAX:
-                self._shortages.clear()
-            found = self._shortages[key] = self._short(self.standing(held), trees)
-        return found
+        return self._shortages[self._counts[held], tuple(trees)]
 
-    def _short(self, now: Standing, trees: Sequence[str]) -> tuple[Shortage, ...]:
-        covers = ({tree: self.steps[tree].prefill for tree in trees}, {tree: self.steps[tree].decode for tree in trees})
-        prefill = (now.closed_by(Step(max(covers[0].values()), 0.0)), self._shortage(now.prefill_late, covers[0]))
-        decode = (now.closed_by(Step(0.0, max(covers[1].values()))), self._shortage(now.decode_late, covers[1]))
-        return tuple(short for worth, short in sorted((prefill, decode), key=lambda each: -each[0]) if worth > 0)
+    def _short(self, asked: tuple[Counts, tuple[str, ...]]) -> tuple[Shortage, ...]:
+        now, (reads, writes) = self._standings[asked[0]], self._able[asked[1]]
+        prefill, decode = now.closed_by(Step(reads.node, 0.0)), now.closed_by(Step(0.0, writes.node))
+        pools = [(prefill, now.prefill_late, reads), (decode, now.decode_late, writes)]
+        return tuple([able.short(late) for worth, late, able in (reversed(pools) if decode > prefill else pools) if worth > 0])
 
-    def _shortage(self, late: float, covers: Mapping[str, float]) -> Shortage:
+    def _able_among(self, trees: tuple[str, ...]) -> tuple[Able, Able]:
+        """What could prefill and what could decode."""
+        return self._able_of({tree: self.steps[tree].prefill for tree in trees}), self._able_of({tree: self.steps[tree].decode for tree in trees})
+
+    def _able_of(self, covers: Mapping[str, float]) -> Able:
         able = sorted((tree for tree in covers if covers[tree] > 0), key=lambda tree: -covers[tree])
         engine = covers[able[0]] * self.profiles[able[0]].gpus if able else math.inf
-        return Shortage(min(SHORT_MAX, math.ceil(late / engine - LATE_MIN)), tuple(able))
+        return Able(max(covers.values()), engine, tuple(able))
 
     def begun(self, held: Leaves) -> list[str]:
         """The host of each engine under construction, once for each leaf that it still needs."""
-        found = (fleet.unfinished(held, profile) for profile in self.profiles.values())
+        found = [fleet.unfinished(held, profile) for profile in self.profiles.values() if profile.gpus > 1]
         return [begun[0] for begun in found if begun is not None for _ in range(begun[1])]
 
     def roles(self, held: Leaves) -> Roles:
         """Which engines prefill and which decode. Those that a plan does not need serve too: they spread the load."""
-        whole = [fleet.engines(held, profile) for profile in self.profiles.values()]
-        sizes = [profile.gpus for profile in self.profiles.values()]
-        steps = [Step(step.prefill * gpus, step.decode * gpus) for step, gpus in zip(self.steps.values(), sizes, strict=True)]
-        able = [each if step.prefill + step.decode > 0 else [] for each, step in zip(whole, steps, strict=True)]
-        cut = stand([len(each) for each in able], steps, self._wanted, self.credits).prefills
+        able, cut = self._split(held)
         prefill = tuple(engine for each, count in zip(able, cut, strict=True) for engine in each[:count])
         return Roles(prefill, tuple(engine for each, count in zip(able, cut, strict=True) for engine in each[count:]))
 
-    def _at_work(self, held: Leaves) -> tuple[dict[str, int], dict[str, int]]:
-        roles = self.roles(held)
-        return _by_tree(roles.prefill), _by_tree(roles.decode)
+    def at_work(self, held: Leaves) -> tuple[dict[str, int], dict[str, int]]:
+        """How many engines of each type prefill, and how many decode."""
+        able, cut = self._split(held)
+        prefill = {tree: count for tree, count in zip(self.profiles, cut, strict=True) if count}
+        return prefill, {tree: len(each) - count for tree, each, count in zip(self.profiles, able, cut, strict=True) if len(each) > count}
+
+    def _split(self, held: Leaves) -> tuple[list[list[tuple[str, ...]]], tuple[int, ...]]:
+        """The engines of each type that can do anything, and how many of them prefill."""
+        whole = self._whole[held]
+        able = [each if step.prefill + step.decode > 0 else [] for each, step in zip(whole, self.steps.values(), strict=True)]
+        return able, self._engine_pools.prefills([len(each) for each in able])
+
+    def _engines(self, held: Leaves) -> list[list[tuple[str, ...]]]:
+        return [fleet.engines(held, profile) for profile in self.profiles.values()]
 
 
 def _rate(requests_per_s: float) -> float:
     """What is less than a request in ten years is none: shares of next to nothing are no numbers."""
     return requests_per_s if requests_per_s > RATE_MIN else 0.0
-
-
-def _by_tree(engines: Sequence[tuple[str, ...]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for engine in engines:
-        tree = tree_of(engine[0])
-        counts[tree] = counts.get(tree, 0) + 1
-    return counts

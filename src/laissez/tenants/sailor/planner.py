@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from laissez.tenants.memo import Memo
 from laissez.tenants.sailor.courses import STAGES, pairs, singles
 from laissez.tenants.sailor.errors import SailorError
 from laissez.tenants.sailor.iteration import Plan, iteration_time
-from laissez.tenants.sailor.memo import Memo
 from laissez.tenants.sailor.model import Profile, positive
 from laissez.tenants.sailor.placing import Hosts, Shape, place
 from laissez.tenants.sailor.search import Search

@@ -17,11 +17,11 @@ from typing import Final
 
 from laissez.market.commands import ALTERNATIVES_MAX
 from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.memo import Memo
 from laissez.tenants.paths import ancestors, is_below, tree_of, without
 from laissez.tenants.sailor.errors import SailorError
 from laissez.tenants.sailor.iteration import Plan
 from laissez.tenants.sailor.layout import Layout, resized
-from laissez.tenants.sailor.memo import Memo
 from laissez.tenants.sailor.planner import HostSizes, Planner
 from laissez.tenants.sailor.site import Site
 

@@ -1,0 +1,114 @@
+"""The whole reproduction: all cells that the chosen experiments need, each experiment's findings as soon as its cells are done, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from laissez.experiments.cell import Cell
+from laissez.experiments.experiment import Experiment
+from laissez.experiments.findings import Claim
+from laissez.experiments.plan import Plan
+from laissez.experiments.report import write_report
+from laissez.experiments.report.run import Outcome, run_of
+from laissez.experiments.store import Store
+from laissez.experiments.work import do
+from laissez.experiments.writing import write_findings, write_json
+from laissez.sim.boxplot import check_plot
+from laissez.sim.clouds.timetable import check_solver
+from laissez.sim.workers import cores
+
+CELLS: Final = "cells"  # the folder of what cells came to: its presence tells a folder of ours
+CLAIMS: Final = "claims.json"
+RUN: Final = "run.json"
+
+
+class Watch:
+    """Is told how far it is. This one looks away."""
+
+    def begins(self, missing: Sequence[Cell], wanted: int) -> None:
+        """`missing` are to be done, of as many as are `wanted`; the others are there."""
+
+    def done(self, cell: Cell) -> None:
+        """One of the missing."""
+
+    def draws(self, experiment: Experiment) -> None:
+        """All its cells are done."""
+
+    def found(self, outcome: Outcome) -> None:
+        """And its files are written; or it is not run at all."""
+
+
+class Reproduction:
+    """Given a plan, experiments and a folder: `run` it. A run that was cut off goes on where it was, with the same folder."""
+
+    def __init__(self, plan: Plan, experiments: Sequence[Experiment], folder: Path, watch: Watch, workers: int | None = None) -> None:
+        self.plan, self.experiments, self.folder, self.watch = plan, experiments, folder, watch
+        self.workers = workers or cores()
+        self.store = Store(folder / CELLS)
+        self.outcomes: dict[str, Outcome] = {}
+        self._cells: dict[str, list[Cell]] = {}
+        self._wanted: list[Cell] = []
+
+    def run(self) -> list[Claim]:
+        """All claims, in the order of the experiments."""
+        started = monotonic()
+        self.store.folder.mkdir(parents=True, exist_ok=True)
+        for one in self.experiments:
+            if missing := one.missing(self.plan):
+                self.outcomes[one.name] = Outcome(one, missing=missing)
+            else:
+                self._cells[one.name] = list(dict.fromkeys(one.cells(self.plan)))
+        self._wanted = list(dict.fromkeys(cell for cells in self._cells.values() for cell in cells))
+        todo = [cell for cell in self._wanted if not self.store.has(cell)]
+        self.watch.begins(todo, len(self._wanted))
+        for outcome in self.outcomes.values():
+            self.watch.found(outcome)
+        self._work(todo)
+        outcomes = [self.outcomes[one.name] for one in self.experiments]
+        claims = [claim for one in outcomes for claim in one.claims]
+        run = run_of(self.plan, outcomes, self.workers, len(self._wanted), len(self._wanted) - len(todo), monotonic() - started)
+        write_json(claims, self.folder / CLAIMS)
+        write_json(run, self.folder / RUN)
+        write_report(run, outcomes, self.folder)
+        return claims
+
+    def kept(self) -> tuple[int, int]:
+        """How many cells are done, and of how many."""
+        return sum(map(self.store.has, self._wanted)), len(self._wanted)
+
+    def _work(self, todo: Sequence[Cell]) -> None:
+        for cell in todo:
+            self.store.path(cell).unlink(missing_ok=True)  # a file that is not whole would look as if it were done
+        missing = set(todo)
+        left = {one: missing.intersection(self._cells[one.name]) for one in self.experiments if one.name in self._cells}
+
+        def find_what_is_complete() -> None:
+            for one in [one for one, cells in left.items() if not cells]:
+                del left[one]
+                self._find(one)
+
+        def on_done(cell: Cell) -> None:
+            self.watch.done(cell)
+            for cells in left.values():
+                cells.discard(cell)
+            find_what_is_complete()
+
+        find_what_is_complete()
+        do(todo, self.store, on_done, self.workers)
+
+    def _find(self, experiment: Experiment) -> None:
+        self.watch.draws(experiment)
+        results: dict[Cell, Any] = {cell: self.store.get(cell) for cell in self._cells[experiment.name]}
+        findings = experiment.findings(self.plan, results)
+        files = write_findings(experiment.name, findings, self.folder)
+        outcome = self.outcomes[experiment.name] = Outcome(experiment, findings, files)
+        self.watch.found(outcome)
+
+
+def check_tools() -> None:
+    """Raise if a figure could not be made here: better before all the work than after."""
+    check_plot(Path("figure.svg"))
+    check_solver()

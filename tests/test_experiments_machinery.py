@@ -1,0 +1,313 @@
+"""Cells are done once and kept, experiments share them, and what was found is written the same way every time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+import laissez
+from laissez.experiments import store as store_module
+from laissez.experiments.cell import Cell
+from laissez.experiments.experiment import Experiment, Results
+from laissez.experiments.findings import Claim, Findings, Rows, holds_at_least, interval
+from laissez.experiments.plan import Plan
+from laissez.experiments.report.run import Outcome
+from laissez.experiments.reproduce import CELLS, Reproduction, Watch
+from laissez.experiments.store import Store
+from laissez.experiments.style import LOOKS, dress, new_figure, of_cloud, with_tips
+from laissez.experiments.work import CellFailed, do, grouped
+from laissez.experiments.writing import write_findings
+from laissez.sim.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True)
+def this_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of this file are not part of the package, which the real digest is made of; and workers that are forked know of them at once."""
+    monkeypatch.setattr(store_module, "code", lambda module: b"this code")
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
+
+
+class Square(Cell, frozen=True, kw_only=True):
+    """Writes down that it was run, and where."""
+
+    result: ClassVar[Any] = tuple[int, int]
+
+    number: int
+    notes: str
+    family: str = ""
+
+    @property
+    def group(self) -> Hashable:
+        return self.family or self.number
+
+    def run(self) -> tuple[int, int]:
+        if self.number < 0:
+            raise ValueError("expected no negative number")
+        with Path(self.notes).open("a") as file:
+            file.write(f"{self.number}\n")
+        return self.number**2, os.getpid()
+
+    def __str__(self) -> str:
+        return f"the square of {self.number}"
+
+
+class Alone(Square, frozen=True, kw_only=True):
+    is_alone: ClassVar[bool] = True
+
+
+class Long(Square, frozen=True, kw_only=True):
+    seconds: ClassVar[float] = 100.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    (tmp_path / CELLS).mkdir()
+    return Store(tmp_path / CELLS)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> str:
+    (tmp_path / "notes").touch()
+    return str(tmp_path / "notes")
+
+
+def noted(notes: str) -> list[int]:
+    return [int(line) for line in Path(notes).read_text().split()]
+
+
+# -- the store
+
+
+def test_a_result_is_found_by_what_its_cell_is_made_of(store: Store, notes: str) -> None:
+    store.put(Square(number=3, notes=notes), (9, 1))
+    assert (9, 1) == store.get(Square(number=3, notes=notes))
+    assert store.has(Square(number=3, notes=notes))
+    assert not store.has(Square(number=4, notes=notes))
+    assert not store.has(Alone(number=3, notes=notes)), "another kind of cell with the same fields"
+
+
+def test_results_of_other_code_are_not_taken(store: Store, notes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(Square(number=3, notes=notes), (9, 1))
+    monkeypatch.setattr(store_module, "code", lambda module: b"other code")
+    assert not store.has(Square(number=3, notes=notes))
+
+
+@pytest.mark.parametrize("content", [b"", b"[9,", b'"nine"', b"[9]"])
+def test_a_file_that_is_not_whole_counts_as_not_there(store: Store, notes: str, content: bytes) -> None:
+    cell = Square(number=3, notes=notes)
+    store.path(cell).write_bytes(content)
+    assert not store.has(cell)
+    assert {cell: (9, os.getpid())} == do([cell], store, workers=1)
+
+
+def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the real digest, of a made-up package
+    for file in (
+        "laissez/sim/clouds/fcfs.py",
+        "laissez/market/book.py",
+        "laissez/service/api.py",
+        "laissez/experiments/one.py",
+        "laissez/experiments/two.py",
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("pass\n")
+    monkeypatch.setattr(laissez, "__file__", str(tmp_path / "laissez" / "__init__.py"))
+    digest = store_module.code.__wrapped__
+    before = digest("laissez.experiments.one")
+    assert before != digest("laissez.experiments.two")
+    for file, matters in (("service/api.py", False), ("experiments/two.py", False), ("experiments/one.py", True), ("sim/clouds/fcfs.py", True)):
+        (tmp_path / "laissez" / file).write_text("changed = True\n")
+        assert matters == (before != digest("laissez.experiments.one")), file
+
+
+# -- the work
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cell_that_several_need_is_done_once(store: Store, notes: str, workers: int) -> None:
+    cells = [Square(number=number, notes=notes) for number in (1, 2, 1, 3, 2)]
+    told: list[Cell] = []
+    found = do(cells, store, told.append, workers)
+    assert {1: 1, 2: 4, 3: 9} == {cell.number: found[cell][0] for cell in cells}
+    assert [1, 2, 3] == sorted(noted(notes))
+    assert set(cells) == set(told) and 3 == len(told)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_done_is_not_done_again(store: Store, notes: str, workers: int) -> None:
+    first, second = ([Square(number=number, notes=notes) for number in numbers] for numbers in ((1, 2), (1, 2, 3)))
+    do(first, store, workers=workers)
+    told: list[Cell] = []
+    found = do(second, store, told.append, workers)
+    assert [1, 4, 9] == [found[cell][0] for cell in second]
+    assert [3] == noted(notes)[2:]
+    assert [second[2]] == told
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cell_that_fails_names_itself_and_others_are_kept(store: Store, notes: str, workers: int) -> None:
+    """Its own group, at least, was done in order until then."""
+    good, bad = Square(number=2, notes=notes, family="one"), Square(number=-2, notes=notes, family="one")
+    other = Square(number=5, notes=notes, family="other")
+    with pytest.raises(CellFailed, match=r"^the square of -2: ValueError: expected no negative number \(test_experiments_machinery.py, line \d+\)$"):
+        do([good, bad, other], store, workers=workers)
+    assert store.has(good)
+    assert not store.has(bad)
+
+
+def test_a_group_is_done_by_one_worker_in_order(store: Store, notes: str) -> None:
+    cells = [Square(number=number, notes=notes, family="odd" if number % 2 else "even") for number in range(8)]
+    found = do(cells, store, workers=2)
+    for family in ("odd", "even"):
+        assert 1 == len({found[cell][1] for cell in cells if cell.family == family})
+    assert [0, 2, 4, 6] == [number for number in noted(notes) if number % 2 == 0]
+    assert os.getpid() not in {process for _, process in found.values()}
+
+
+def test_the_longest_group_begins(notes: str) -> None:
+    short, other = Square(number=1, notes=notes), Square(number=2, notes=notes, family="many")
+    more, long = Square(number=3, notes=notes, family="many"), Long(number=4, notes=notes)
+    assert [[long], [other, more], [short]] == grouped([short, other, more, long])
+
+
+def test_what_wants_the_machine_for_itself_comes_last_and_here(store: Store, notes: str) -> None:
+    cells = [Alone(number=0, notes=notes), *(Square(number=number, notes=notes) for number in (1, 2))]
+    found = do(cells, store, workers=2)
+    assert 0 == noted(notes)[-1]
+    assert os.getpid() == found[cells[0]][1]
+
+
+# -- findings, and files of them
+
+
+def test_an_interval_is_told_where_there_is_one() -> None:
+    assert (10.0, 30.0) == interval(Estimate(0.2, 0.1, 0.3), 100)
+    assert None is interval(Estimate(0.2)) is interval(None)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "holds"),
+    [
+        (Estimate(0.2, 0.1, 0.3), True),
+        (Estimate(0.1, 0.05, 0.17), True),  # reaches the paper's
+        (Estimate(0.1, 0.05, 0.16), False),  # an effect, and smaller
+        (Estimate(0.2, -0.01, 0.4), False),  # perhaps none
+        (Estimate(0.2), None),
+        (None, None),
+    ],
+)
+def test_a_claim_holds_if_there_is_an_effect_as_large_as_the_papers(estimate: Estimate | None, holds: bool | None) -> None:
+    assert holds is holds_at_least(estimate, 0.17)
+
+
+def a_claim(name: str, holds: bool | None = True) -> Claim:
+    return Claim(figure=name, claim=f"{name} is as it should be", paper=1, measured=1.0, holds=holds)
+
+
+def draw() -> Figure:
+    figure = new_figure(1.5)
+    axes = figure.subplots()
+    dress(axes)
+    for cloud in ("market", "fcfs"):
+        points = axes.scatter(range(4), range(4), color=LOOKS[cloud].line)
+        with_tips(cloud, points, cloud)
+        of_cloud(cloud, *axes.plot([0, 1], [1, 0]))
+    return figure
+
+
+def test_the_same_findings_are_written_as_the_same_bytes(tmp_path: Path) -> None:
+    rows: Rows = [{"seed": 0, "value": 0.1, "kind": "a, b"}, {"seed": 1, "value": None, "kind": "c"}]
+    findings = Findings(claims=[a_claim("one")], text="It is.", rows=rows, draw=draw)
+    written = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        folder.mkdir()
+        assert ["one.csv", "one.svg", "one.png"] == write_findings("one", findings, folder)
+        written.append([(folder / name).read_bytes() for name in ("one.csv", "one.svg", "one.png")])
+    assert written[0] == written[1]
+    assert b'seed,value,kind\n0,0.1,"a, b"\n1,,c\n' == written[0][0]
+
+
+def test_without_a_figure_there_are_the_rows_alone(tmp_path: Path) -> None:
+    assert ["one.csv"] == write_findings("one", Findings(claims=[], text="", rows=[{"a": 1}], draw=None), tmp_path)
+    assert ["one.csv"] == [path.name for path in tmp_path.iterdir()]
+
+
+# -- the whole
+
+
+class Sum(Experiment):
+    """Of some squares."""
+
+    def __init__(self, name: str, numbers: Sequence[int], notes: str, needs: str | None = None) -> None:
+        self.name, self.title, self.numbers, self.notes, self.needs = name, f"The sum {name}", numbers, notes, needs  # type: ignore[misc]
+
+    def cells(self, plan: Plan) -> list[Square]:
+        return [Square(number=number, notes=self.notes) for number in self.numbers]
+
+    def findings(self, plan: Plan, results: Results) -> Findings:
+        total = sum(results[cell][0] for cell in self.cells(plan))
+        return Findings(claims=[a_claim(self.name)], text=f"It is {total}.", rows=[{"total": total}], draw=None)
+
+    def missing(self, plan: Plan) -> str | None:
+        return self.needs
+
+
+class Noting(Watch):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begins(self, missing: Sequence[Cell], wanted: int) -> None:
+        self.told.append(f"{len(missing)} of {wanted}")
+
+    def done(self, cell: Cell) -> None:
+        self.told.append(str(cell).split()[-1])
+
+    def found(self, outcome: Outcome) -> None:
+        self.told.append(outcome.experiment.name)
+
+
+def reproduced(folder: Path, *experiments: Experiment) -> list[str]:
+    watch = Noting()
+    claims = Reproduction(Plan(seeds=1), experiments, folder, watch, workers=1).run()
+    assert [one.name for one in experiments if one.missing(Plan()) is None] == [claim.figure for claim in claims]
+    return watch.told
+
+
+def test_experiments_are_complete_as_soon_as_their_cells_are(tmp_path: Path, notes: str) -> None:
+    told = reproduced(tmp_path, Sum("late", (1, 2, 3), notes), Sum("early", (2, 1), notes), Sum("none", (), notes))
+    assert ["3 of 3", "none", "1", "2", "early", "3", "late"] == told
+    assert ["14", "5"] == [(tmp_path / f"{name}.csv").read_text().split()[1] for name in ("late", "early")]
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path, notes: str) -> None:
+    with pytest.raises(CellFailed):
+        reproduced(tmp_path, Sum("one", (1, 2, -3), notes))
+    assert not (tmp_path / "claims.json").exists()
+    assert ["1 of 3", "4", "one"] == reproduced(tmp_path, Sum("one", (1, 2, 4), notes))
+    assert [1, 2, 4] == noted(notes)
+
+
+def test_a_file_that_is_not_whole_does_not_look_done(tmp_path: Path, notes: str) -> None:
+    reproduced(tmp_path, Sum("one", (1, 2), notes))
+    Store(tmp_path / CELLS).path(Square(number=2, notes=notes)).write_bytes(b"[4,")
+    two = Reproduction(Plan(seeds=1), [Sum("one", (1, 2), notes), Sum("more", (7, 8), notes)], tmp_path, Watch(), workers=2)
+    assert ["one", "more"] == [claim.figure for claim in two.run()]
+    assert (4, 4) == two.kept()
+
+
+def test_what_cannot_be_run_is_told_and_is_no_error(tmp_path: Path, notes: str) -> None:
+    assert ["1 of 1", "real", "1", "one"] == reproduced(tmp_path, Sum("real", (5,), notes, needs="a trace: --trace FILE"), Sum("one", (1,), notes))
+    assert "a trace: --trace FILE" in (tmp_path / "report.html").read_text()
+    assert '"real": "a trace: --trace FILE"' in (tmp_path / "run.json").read_text()
+    assert [1] == noted(notes)

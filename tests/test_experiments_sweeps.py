@@ -1,0 +1,191 @@
+"""Experiments along a parameter: what they run, and that what they claim follows from what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from laissez.experiments.cloud_run import CloudRun
+from laissez.experiments.experiment import Experiment
+from laissez.experiments.findings import TOO_FEW, Claim, Findings
+from laissez.experiments.misconfiguration import Misconfiguration
+from laissez.experiments.misconfiguration import points as misconfigured
+from laissez.experiments.plan import Plan
+from laissez.experiments.reconfiguration import Reconfiguration
+from laissez.experiments.reconfiguration import points as reconfigured
+from laissez.experiments.regimes import SLIGHTLY
+from laissez.experiments.retention import Retention
+from laissez.experiments.volatility import Volatility
+from laissez.experiments.volatility import points as bounded
+from laissez.experiments.writing import write_findings
+from laissez.sim.results import RunResult, TenantResult
+from laissez.sim.running import varies_from
+
+pytestmark = pytest.mark.once
+
+PLAN = Plan(seeds=5)  # the fewest that give an interval
+
+
+def run_of(cell: CloudRun, retention: float, moves: int = 10) -> RunResult:
+    """A made-up run of one tenant. Seeds differ by far more than points do, as in truth: only a comparison seed by seed can tell points apart."""
+    kept = retention + cell.seed * 0.01
+    one = TenantResult(
+        tenant="batch-1",
+        kind="batch",
+        start_s=0.0,
+        end_s=3600.0,
+        performance=kept,
+        alone=1.0,
+        retention=kept,
+        cost=10.0,
+        performance_per_cost=kept / 10,
+        useful_hours=2.0,
+        reconfiguring_hours=moves / 10,
+        lost_hours=0.0,
+        surplus_hours=0.0,
+        gains=moves,
+        moves=moves,
+        revocations=0,
+        decisions=100,
+    )
+    return RunResult(
+        scenario=cell.scenario.name,
+        cloud=cell.cloud,
+        seed=cell.seed,
+        gpus=2,
+        hours=2.0,
+        demand=1.1,
+        tenants=(one,),
+        prices=(),
+        leases=(),
+        requests=1,
+        revenue=10.0,
+        idle_hours=1.0,
+    )
+
+
+def found(experiment: Experiment, makes: Callable[[CloudRun], RunResult]) -> Findings:
+    return experiment.findings(PLAN, {cell: makes(cell) for cell in experiment.cells(PLAN) if isinstance(cell, CloudRun)})
+
+
+def claim(findings: Findings, *words: str) -> Claim:
+    (only,) = [one for one in findings.claims if all(word in one.claim for word in words)]
+    return only
+
+
+def by_error(retentions: Mapping[int, float], moves: Mapping[int, int] | None = None) -> Findings:
+    def makes(cell: CloudRun) -> RunResult:
+        error = round((cell.scenario.tenants.believed_overhead - 1) * 100)
+        return run_of(cell, retentions.get(error, 0.8), (moves or {}).get(error, 10))
+
+    return found(Misconfiguration(), makes)
+
+
+def test_what_tenants_believe_varies_and_nothing_else() -> None:
+    points = misconfigured(PLAN)
+    assert [point.scenario.tenants.believed_overhead for point in points] == [0.5, 0.75, 0.95, 1.0, 1.05, 1.25, 1.5]
+    assert {varies_from(point.scenario).training.cold_seconds for point in points} == {SLIGHTLY.training.cold_seconds}
+    assert all(varies_from(point.scenario) == varies_from(SLIGHTLY) for point in points)
+    assert points[3].scenario == SLIGHTLY
+
+
+def test_bounds_vary_from_tight_to_none_and_the_last_point_is_shared_with_retention() -> None:
+    points = bounded(PLAN)
+    shares = [point.scenario.market.rise.share for point in points if point.scenario.market.rise]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert all(point.scenario.market.fall == point.scenario.market.rise for point in points)
+    assert all(varies_from(point.scenario) == varies_from(SLIGHTLY) for point in points)
+    shared = set(Volatility().cells(PLAN)) & set(Retention().cells(PLAN))
+    assert {(cell.cloud, cell.seed) for cell in shared if isinstance(cell, CloudRun)} == {
+        (cloud, seed) for cloud in ("market", "fcfs", "fcfs-p") for seed in PLAN.all_seeds
+    }
+
+
+def test_the_overheads_of_all_tenants_are_multiplied_alike() -> None:
+    points = {point.label: point.scenario for point in reconfigured(PLAN)}
+    usual, dearest = points["x 1"], points["x 10"]
+    assert dearest.inference.cold_seconds == 10 * usual.inference.cold_seconds
+    assert dearest.training.cold_seconds == tuple(10 * cold for cold in usual.training.cold_seconds)
+    assert dearest.batch.cold_seconds == tuple(10 * cold for cold in usual.batch.cold_seconds)
+    assert dearest.training.hours == usual.training.hours
+    assert {scenario.demand for scenario in points.values()} == {SLIGHTLY.demand}
+
+
+def test_under_estimating_that_hurts_more_is_seen_and_so_is_its_opposite() -> None:
+    worse = by_error({-50: 0.52, 50: 0.72}, {-50: 20})
+    assert claim(worse, "costs more performance").holds is True
+    assert claim(worse, "an error of -50 % costs performance").measured == pytest.approx(100 * (1 - 0.54 / 0.82))
+    assert claim(worse, "an error of -50 % costs performance").holds is True
+    assert claim(worse, "an error of +50 % costs performance").holds is False
+    assert claim(worse, "move more often").measured == 10
+    assert claim(worse, "move more often").holds is True
+    better = by_error({-50: 0.72, 50: 0.52, 5: 0.78}, {-50: 5})
+    assert claim(better, "costs more performance").holds is False
+    assert claim(better, "move more often").holds is False
+    assert claim(better, "an error of +5 %").holds is False  # 2 of 82
+    assert claim(better, "an error of -5 %").holds is True
+
+
+def by_bound(market: Mapping[float | None, float], fcfs: float = 0.7) -> Findings:
+    def makes(cell: CloudRun) -> RunResult:
+        rise = cell.scenario.market.rise
+        share = None if rise is None else rise.share
+        return run_of(cell, {"fcfs": fcfs, "fcfs-p": 0.6}.get(cell.cloud, market[share]), moves=5 if share == 0 else 50)
+
+    return found(Volatility(), makes)
+
+
+def test_a_middle_ground_is_best_where_it_is() -> None:
+    findings = by_bound({0.0: 0.72, 0.02: 0.78, 0.1: 0.85, 0.5: 0.82, None: 0.8})
+    assert claim(findings, "best bound between (10 % a minute)", "than no bound").measured == pytest.approx(0.05)
+    assert all(one.holds for one in findings.claims)
+    assert claim(findings, "takes most").measured == pytest.approx(100 * (1 - 0.02 / 0.15))
+
+
+def test_where_no_bound_is_best_and_the_tightest_is_below_fcfs_the_claims_fail() -> None:
+    findings = by_bound({0.0: 0.68, 0.02: 0.78, 0.1: 0.79, 0.5: 0.8, None: 0.85})
+    assert claim(findings, "than no bound").holds is False
+    assert claim(findings, "with every bound", "fcfs (least: a bound of 0 %)").holds is False
+    assert claim(findings, "even without a bound", "than fcfs-p").holds is True
+
+
+def by_overhead(market: Callable[[float], float], fcfs: float, moves: Callable[[float], int]) -> Findings:
+    def makes(cell: CloudRun) -> RunResult:
+        times = round(cell.scenario.inference.cold_seconds / 60, 1)
+        kept = {"market": market(times), "fcfs": fcfs, "ideal": 0.9}
+        return run_of(cell, kept[cell.cloud], moves(times))
+
+    return found(Reconfiguration(), makes)
+
+
+def test_dear_reconfiguration_that_makes_the_market_like_fcfs_is_seen_and_so_is_its_opposite() -> None:
+    like = by_overhead(lambda times: 0.9 - times / 50, 0.7, lambda times: 100 if times < 10 else 4)
+    assert all(one.holds for one in like.claims)
+    assert claim(like, "smaller at x 10 than at x 0.1").measured == pytest.approx(9.9 / 50)
+    assert claim(like, "changes hands").measured == pytest.approx(96)
+    unlike = by_overhead(lambda times: 0.7 + times / 100, 0.7, lambda times: 50 if times < 10 else 40)
+    assert not any(one.holds for one in unlike.claims)
+    assert claim(unlike, "changes hands").measured == pytest.approx(20)
+
+
+@pytest.mark.parametrize("experiment", [Volatility(), Misconfiguration(), Reconfiguration()], ids=lambda one: one.name)
+def test_one_seed_decides_nothing(experiment: Experiment) -> None:
+    plan = Plan(seeds=1, quick=True)
+    findings = experiment.findings(plan, {cell: run_of(cell, 0.8) for cell in experiment.cells(plan) if isinstance(cell, CloudRun)})
+    assert {(one.holds, one.note) for one in findings.claims} == {(None, TOO_FEW)}
+    assert len({one.claim for one in findings.claims}) == len(findings.claims)
+
+
+def test_the_quick_version_runs_and_is_drawn(tmp_path: Path) -> None:
+    plan, experiment = Plan(seeds=1, quick=True), Volatility()
+    cells = experiment.cells(plan)
+    results = {cell: cell.run() for cell in cells}
+    assert results[cells[0]].total("revocations") == 0  # with a bound of 0 nobody is outbid
+    findings = experiment.findings(plan, results)
+    assert len(findings.rows) == len(cells)
+    assert len(findings.tips["market"]) == len(bounded(plan))
+    write_findings(experiment.name, findings, tmp_path)
+    assert "tip:market:market:" in (tmp_path / "volatility.svg").read_text()
