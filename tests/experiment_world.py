@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import CloudRun
-from laissez.experiments.experiment import Results
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import CloudRun
+from laissez.experiments.lab.experiment import Results
 from laissez.sim.results import RunResult, TenantResult
 
 KINDS = ("inference", "training", "batch")

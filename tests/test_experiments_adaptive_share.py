@@ -8,12 +8,12 @@ import pytest
 
 from experiment_world import made_up
 from laissez.experiments.adaptive_share import CLOUDS, SHARES, AdaptiveShare, scenario
-from laissez.experiments.cloud_run import CloudRun
-from laissez.experiments.findings import TOO_FEW, Findings
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import SLIGHTLY
+from laissez.experiments.lab.cloud_run import CloudRun
+from laissez.experiments.lab.findings import TOO_FEW, Findings
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import SLIGHTLY
+from laissez.experiments.lab.writing import write_findings
 from laissez.experiments.retention import Retention
-from laissez.experiments.writing import write_findings
 from laissez.sim.running import varies_from
 from laissez.sim.workloads.population import who_adapts
 
@@ -40,7 +40,7 @@ def findings() -> Findings:
 
 def test_shares_vary_and_nothing_else() -> None:
     every = [scenario(share, FULL) for share in SHARES]
-    assert [one.tenants.adaptive for one in every] == [0.1, 0.25, 0.5, 0.75, 1.0]
+    assert [one.tenants.adaptive for one in every] == [0.1, 0.4, 0.7, 1.0]
     assert {varies_from(one) == varies_from(SLIGHTLY) for one in every} == {True}
     assert len({one.name for one in every}) == len(every)
 

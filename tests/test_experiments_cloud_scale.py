@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from laissez.bench.simulation import Kind, Row
-from laissez.experiments.cloud_scale import CloudScale, paper_asks, size_cells
-from laissez.experiments.cloud_scale_cells import SimulationSpeed
-from laissez.experiments.findings import Claim
-from laissez.experiments.plan import Plan
-from laissez.experiments.scalability_cells import this_machine
+from laissez.experiments.cloud_scale.cells import SimulationSpeed
+from laissez.experiments.cloud_scale.experiment import CloudScale, paper_asks, size_cells
+from laissez.experiments.lab.findings import Claim
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.scalability.cells import this_machine
 
 pytestmark = pytest.mark.once
 

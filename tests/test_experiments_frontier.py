@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.findings import TOO_FEW, Findings
-from laissez.experiments.frontier import BUDGETS, Frontier, cells, pareto
-from laissez.experiments.frontier_figure import FrontierPoint
-from laissez.experiments.frontier_runs import FCFS, ON_DEMAND, SPOT, Outcome, budget_name
-from laissez.experiments.plan import Plan
-from laissez.experiments.writing import write_findings
+from laissez.experiments.frontier.experiment import BUDGETS, Frontier, cells, pareto
+from laissez.experiments.frontier.figure import FrontierPoint
+from laissez.experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, Outcome, budget_name
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.findings import TOO_FEW, Findings
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.writing import write_findings
 from laissez.sim.statistics import Estimate
 
 pytestmark = pytest.mark.once

@@ -6,7 +6,7 @@ import pytest
 
 from laissez.check.integration import Count, count_all
 from laissez.experiments.integration import Integration, found
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.plan import Plan
 
 pytestmark = pytest.mark.once
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Hashable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 import laissez
-from laissez.experiments import store as store_module
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings, Rows, holds_at_least, interval
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab import store as store_module
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, Rows, holds_at_least, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
+from laissez.experiments.lab.work import CellFailed, do, grouped
+from laissez.experiments.lab.writing import write_findings
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.reproduce import CELLS, Reproduction, Watch
-from laissez.experiments.store import Store
-from laissez.experiments.style import LOOKS, dress, new_figure, of_cloud, with_tips
-from laissez.experiments.work import CellFailed, do, grouped
-from laissez.experiments.writing import write_findings
 from laissez.sim.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -117,18 +118,21 @@ def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monk
         "laissez/sim/clouds/fcfs.py",
         "laissez/market/book.py",
         "laissez/service/api.py",
-        "laissez/experiments/one.py",
-        "laissez/experiments/two.py",
+        "cells_one.py",
+        "cells_two.py",
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("pass\n")
     monkeypatch.setattr(laissez, "__file__", str(tmp_path / "laissez" / "__init__.py"))
+    monkeypatch.syspath_prepend(tmp_path)
+    one, two = (import_module(name).__name__ for name in ("cells_one", "cells_two"))
     digest = store_module.code.__wrapped__
-    before = digest("laissez.experiments.one")
-    assert before != digest("laissez.experiments.two")
-    for file, matters in (("service/api.py", False), ("experiments/two.py", False), ("experiments/one.py", True), ("sim/clouds/fcfs.py", True)):
-        (tmp_path / "laissez" / file).write_text("changed = True\n")
-        assert matters == (before != digest("laissez.experiments.one")), file
+    before = digest(one)
+    assert before != digest(two)
+    for file, matters in (("laissez/service/api.py", False), ("cells_two.py", False), ("cells_one.py", True), ("laissez/sim/clouds/fcfs.py", True)):
+        (tmp_path / file).write_text("changed = True\n")
+        assert matters == (before != digest(one)), file
+        before = digest(one)
 
 
 # -- the work

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.motivation import Motivation
-from laissez.experiments.motivation_run import HOURS, PRICES, Finished, MotivationRun, Quote, Story
-from laissez.experiments.motivation_task import Piece, Task, TaskWorld
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.motivation.experiment import Motivation
+from laissez.experiments.motivation.run import HOURS, PRICES, Finished, MotivationRun, Quote, Story
+from laissez.experiments.motivation.task import Piece, Task, TaskWorld
 from laissez.tenants.units import HOUR_US, SECOND_US
 
 pytestmark = pytest.mark.once

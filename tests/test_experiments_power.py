@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from laissez.cli.exits import is_ours
-from laissez.experiments.experiment import Results
-from laissez.experiments.findings import TOO_FEW, Claim
-from laissez.experiments.plan import Plan
-from laissez.experiments.power import Power, leased, more_paid, more_worth, price, stayed
-from laissez.experiments.power_figure import Stretch, short, stretches
-from laissez.experiments.power_run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun
-from laissez.experiments.power_series import AFTER, COMFORTABLE, QUICK_AFTER, PowerSeriesError, two_rows
-from laissez.experiments.writing import write_findings
+from laissez.experiments.lab.experiment import Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.writing import write_findings
+from laissez.experiments.power.experiment import Power, leased, more_paid, more_worth, price, stayed
+from laissez.experiments.power.figure import Stretch, short, stretches
+from laissez.experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun
+from laissez.experiments.power.series import AFTER, COMFORTABLE, QUICK_AFTER, PowerSeriesError, two_rows
 from laissez.operators import TraceError
 
 pytestmark = pytest.mark.once

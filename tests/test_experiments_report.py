@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.style import LOOKS, new_figure, of_cloud, with_tips
+from laissez.experiments.lab.writing import write_findings
 from laissez.experiments.report import render
 from laissez.experiments.report.inline import inline
 from laissez.experiments.report.run import Outcome, Run, run_of
 from laissez.experiments.report.wording import in_words, interval, measured, paper_says, tally, verdict
-from laissez.experiments.style import LOOKS, new_figure, of_cloud, with_tips
-from laissez.experiments.writing import write_findings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from experiment_world import made_up
-from laissez.experiments.cloud_run import CloudRun, cloud_run
-from laissez.experiments.experiment import Experiment
 from laissez.experiments.fairness import Fairness
-from laissez.experiments.findings import Claim, holds_at_least, interval
 from laissez.experiments.gap import Gap
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.cloud_run import CloudRun, cloud_run
+from laissez.experiments.lab.experiment import Experiment
+from laissez.experiments.lab.findings import Claim, holds_at_least, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import REGIMES, SLIGHTLY, UNDERSUBSCRIBED, sized
+from laissez.experiments.lab.tightness import quartile_range, relative_range, wider_by
 from laissez.experiments.real_traces import RealTraces
-from laissez.experiments.regimes import REGIMES, SLIGHTLY, UNDERSUBSCRIBED, sized
 from laissez.experiments.retention import PAPER, Retention
-from laissez.experiments.tightness import quartile_range, relative_range, wider_by
 from laissez.sim.statistics import Estimate
 
 pytestmark = pytest.mark.once

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from laissez.bench import market, service
-from laissez.experiments.cell import Cell
-from laissez.experiments.findings import Claim
-from laissez.experiments.plan import Plan
-from laissez.experiments.scalability import OPERATIONS, Scalability, described, market_cell, service_cells
-from laissez.experiments.scalability_cells import MarketSpeed, ServiceSpeed, this_machine
-from laissez.experiments.store import Store
-from laissez.experiments.style import styled
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.findings import Claim
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.style import styled
+from laissez.experiments.scalability.cells import MarketSpeed, ServiceSpeed, this_machine
+from laissez.experiments.scalability.experiment import OPERATIONS, Scalability, described, market_cell, service_cells
 
 pytestmark = pytest.mark.once
 

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from experiment_world import made_up
-from laissez.experiments.cloud_run import CloudRun
-from laissez.experiments.experiment import Results
-from laissez.experiments.findings import TOO_FEW, Claim
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import sized
-from laissez.experiments.topology import BATCHES, GPUS_PER_HOST, SCENARIO, Topology, gains
-from laissez.experiments.topology_run import SPREADS, Both, Bound, Side, Spreading, TopologyRun, gpus_per_host
-from laissez.experiments.writing import write_findings
+from laissez.experiments.lab.cloud_run import CloudRun
+from laissez.experiments.lab.experiment import Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import sized
+from laissez.experiments.lab.writing import write_findings
+from laissez.experiments.topology.experiment import BATCHES, GPUS_PER_HOST, SCENARIO, Topology, gains
+from laissez.experiments.topology.run import SPREADS, Both, Bound, Side, Spreading, TopologyRun, gpus_per_host
 from laissez.sim import ScenarioError
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.running import Setting, varies_from

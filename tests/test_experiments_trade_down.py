@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.plan import Plan
-from laissez.experiments.trade_down import TradeDown
-from laissez.experiments.trade_down_run import Course, Sample, TradeDownRun, spans, spent
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.trade_down.experiment import TradeDown
+from laissez.experiments.trade_down.run import Course, Sample, TradeDownRun, spans, spent
 from laissez.sim.clouds.cloud import Lease
 from laissez.tenants.units import HOUR_US, MICRO
 

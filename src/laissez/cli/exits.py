@@ -17,6 +17,7 @@ EXIT_NOT_ALLOWED = 3
 EXIT_NOT_FOUND = 4
 EXIT_UNREACHABLE = 5
 EXIT_UNKNOWN = 6
+EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
 

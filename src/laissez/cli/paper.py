@@ -9,22 +9,23 @@ from typing import Annotated, Final
 
 import typer
 
+from laissez.cli.exits import EXIT_INTERRUPTED
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.paper_tables import outcome_line, show_claims, show_experiments
 from laissez.cli.progress import Forecast, Weighed
-from laissez.cli.sim import EXIT_INTERRUPTED, SEEDS_MAX
+from laissez.cli.sim import SEEDS_MAX
 from laissez.cli.sim_paths import own_folder
 from laissez.cli.tables import show_json
 from laissez.experiments.catalogue import EXPERIMENTS
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment
-from laissez.experiments.findings import Claim
-from laissez.experiments.plan import QUICK_SEEDS, SEEDS, Plan
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment
+from laissez.experiments.lab.findings import Claim
+from laissez.experiments.lab.plan import QUICK_SEEDS, SEEDS, Plan
+from laissez.experiments.lab.store import StoreError
+from laissez.experiments.lab.work import CellFailed
 from laissez.experiments.report.page import REPORT
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.reproduce import CELLS, Reproduction, Watch, check_tools
-from laissez.experiments.store import StoreError
-from laissez.experiments.work import CellFailed
 from laissez.operators.errors import TraceError as PowerError
 from laissez.operators.sources.csv_trace import CsvTrace
 from laissez.sim.workers import cores
@@ -155,4 +156,4 @@ class Shown(Watch):
 
     def _weight(self, cell: Cell) -> float:
         """What has the machine for itself keeps all workers from working."""
-        return cell.seconds * (self.workers if cell.is_alone else 1)
+        return cell.weight * (self.workers if cell.is_alone else 1)

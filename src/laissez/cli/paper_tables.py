@@ -12,8 +12,8 @@ from rich.text import Text
 
 from laissez.cli.output import Format
 from laissez.cli.tables import GAP, Column, show, show_json
-from laissez.experiments.experiment import Experiment
-from laissez.experiments.findings import Claim
+from laissez.experiments.lab.experiment import Experiment
+from laissez.experiments.lab.findings import Claim
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.report.wording import (
     FAILS,

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from laissez.cli.exits import EXIT_INTERRUPTED
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import progress
 from laissez.cli.sim_journal import from_journal
@@ -28,7 +29,6 @@ from laissez.sim.summary import summarise
 from laissez.sim.timeline import write_timeline
 from laissez.tenants.units import SECOND_US
 
-EXIT_INTERRUPTED = 130
 SEEDS_MAX = 10_000
 MINUTE_US = 60 * SECOND_US
 

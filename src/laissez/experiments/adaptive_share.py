@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import came_to, retentions, runs_of
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import TOO_FEW, Claim, Findings, Rows, interval
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import SLIGHTLY, sized, with_tenants
-from laissez.experiments.style import LOOKS, dress, new_figure, of_cloud, with_tips
-from laissez.experiments.sweeps import shown
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import came_to, retentions, runs_of
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, Rows, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import SLIGHTLY, sized, with_tenants
+from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
+from laissez.experiments.lab.sweeps import shown
 from laissez.sim.boxplot import SOFT
 from laissez.sim.results import RunResult, TenantResult
 from laissez.sim.scenario import Scenario
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHARES: Final = (0.1, 0.25, 0.5, 0.75, 1.0)
+SHARES: Final = (0.1, 0.4, 0.7, 1.0)
 QUICK_SHARES: Final = (0.25, 1.0)
 CLOUDS: Final = ("market", "fcfs")
 ALL: Final = "all"
@@ -45,6 +45,7 @@ class AdaptiveShare(Experiment):
     name = "adaptive-share"
     title = "When only some tenants adapt"
     is_beyond = True
+    takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         return [cell for share in shares(plan) for cell in runs_of(scenario(share, plan), CLOUDS, plan.all_seeds)]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from laissez.experiments.boxes import Panel, boxes
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import runs_of
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import TOO_FEW, Claim, Findings, interval
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import CONTRACTS, OTHERS, REGIMES, sized
-from laissez.experiments.retained import tenant_rows, tenants_of
-from laissez.experiments.tightness import relative_range, wider_by
+from laissez.experiments.lab.boxes import Panel, boxes
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import runs_of
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import CONTRACTS, OTHERS, REGIMES, sized
+from laissez.experiments.lab.retained import tenant_rows, tenants_of
+from laissez.experiments.lab.tightness import relative_range, wider_by
 from laissez.sim.results import TenantResult
 from laissez.sim.scenario import Scenario
 

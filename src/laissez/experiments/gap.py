@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import retentions, runs_of
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import TOO_FEW, Claim, Findings, interval
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import REGIMES, sized
-from laissez.experiments.style import EDGE, LOOKS, dress, new_figure, of_cloud
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import retentions, runs_of
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import REGIMES, sized
+from laissez.experiments.lab.style import EDGE, LOOKS, dress, new_figure, of_cloud
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.scenario import Scenario
 from laissez.sim.statistics import Bootstrap, Estimate
@@ -29,6 +29,7 @@ class Gap(Experiment):
     name = "gap-to-ideal"
     title = "How much of the possible gain is gained"
     is_beyond = True
+    takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         return [cell for regime in _regimes(plan) for cell in runs_of(regime, SHOWN, plan.all_seeds)]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from laissez.check.integration import Count, count_all
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings, Number
-from laissez.experiments.plan import Plan
-from laissez.experiments.style import ACCENT, dress, new_figure
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, Number
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.style import ACCENT, dress, new_figure
 from laissez.sim.boxplot import INK
 
 if TYPE_CHECKING:

@@ -8,16 +8,15 @@ from typing import Final
 
 import msgspec
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings, holds_at_least
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import SLIGHTLY, sized, with_tenants
-from laissez.experiments.sweeps import PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, holds_at_least
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import SLIGHTLY, sized, with_tenants
+from laissez.experiments.lab.sweeps import PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.statistics import Estimate
 
-ERRORS: Final = (-50, -25, -5, 0, 5, 25, 50)  # percent of the true overhead
-QUICK_ERRORS: Final = (-50, -5, 0, 5, 50)
+ERRORS: Final = (-50, -5, 0, 5, 50)  # percent of the true overhead
 LOST_AT_MOST: Final = 0.30  # of the performance, says the paper, at large errors
 HARMLESS: Final = 0.01  # of the performance
 
@@ -25,6 +24,7 @@ HARMLESS: Final = 0.01  # of the performance
 class Misconfiguration(Experiment):
     name = "misconfiguration"
     title = "Tenants that misjudge what it costs to reconfigure"
+    takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         return cells_of(points(plan), plan)
@@ -59,7 +59,7 @@ class Misconfiguration(Experiment):
 
 
 def points(plan: Plan) -> list[Point]:
-    return [_point(error, plan) for error in (QUICK_ERRORS if plan.quick else ERRORS)]
+    return [_point(error, plan) for error in ERRORS]
 
 
 def _point(error: int, plan: Plan) -> Point:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.experiments.boxes import boxes
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import runs_of
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Findings
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import CONTRACTS, OTHERS, REGIMES, sized
-from laissez.experiments.retained import degrades_less, panel, shown_means, tenant_rows
+from laissez.experiments.lab.boxes import boxes
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import runs_of
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Findings
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import CONTRACTS, OTHERS, REGIMES, sized
+from laissez.experiments.lab.retained import RETENTION_LABEL, degrades_less, panel, shown_means, tenant_rows
 from laissez.sim.scenario import Scenario
 
 
@@ -22,6 +22,7 @@ class RealTraces(Experiment):
     name = "real-traces"
     title = "Retention with the load of real services"
     is_beyond = True
+    takes_half = True
 
     def missing(self, plan: Plan) -> str | None:
         return None if plan.traces else "a recorded trace of requests (--trace FILE, once for each): Azure's CSV files of 2023, Mooncake's JSON lines"
@@ -31,7 +32,7 @@ class RealTraces(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         scenarios = _scenarios(plan)
-        drawn = boxes([panel(one, plan, results) for one in scenarios], "retention: a tenant's performance over what it achieves alone")
+        drawn = boxes([panel(one, plan, results) for one in scenarios], RETENTION_LABEL)
         text = (
             "The retention experiment with recorded load: each inference service has a stretch of a trace, from a random instant on, as many times "
             f"over as keep its engines busy. Training jobs and batches are as before. {shown_means(scenarios, plan, results)}"

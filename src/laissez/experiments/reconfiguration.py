@@ -10,33 +10,33 @@ from typing import Final
 
 import msgspec
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings, holds_at_least
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import SLIGHTLY, sized
-from laissez.experiments.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, holds_at_least
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import SLIGHTLY, sized
+from laissez.experiments.lab.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.scenario import BatchTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 
 MULTIPLIERS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 QUICK_MULTIPLIERS: Final = (1.0, 3.0)
 ALMOST_ALL: Final = 0.9  # of the exchanges
 
-HOURS: Final = (2.5, 3.0)  # ten times their overhead, twice, leaves jobs time to work
+HOURS: Final = (4.5, 5.5)  # ten times their overhead, twice, leaves jobs time to work
 BASE: Final = Scenario(
     name=SLIGHTLY.name,
     demand=SLIGHTLY.demand,
     tenants=TenantsTable(decide_seconds=120.0),  # runs are longer: a slower pace pays for it
     inference=InferenceTable(hours=HOURS, plan_seconds=60.0, hold_plan_seconds=1200.0),  # twice ten times the cold start
     training=TrainingTable(hours=HOURS),
-    # Jobs reckon to keep a GPU for an hour until they know better: ten times as long as this must be less, or they would never take one.
-    batch=BatchTable(hours=HOURS, cold_seconds=(240.0, 300.0)),
+    batch=BatchTable(hours=HOURS),
 )
 
 
 class Reconfiguration(Experiment):
     name = "reconfiguration"
     title = "What it costs to reconfigure"
+    takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         return cells_of(points(plan), plan)
@@ -51,7 +51,6 @@ class Reconfiguration(Experiment):
                 *(_falls(sweep, cheaper, dearer) for cheaper, dearer in pairwise(sweep.points)),
                 *(_nearer_to_fcfs(sweep, point, dearest) for point in sweep.points[:-1]),
                 _suppressed(sweep, cheapest, dearest),
-                _nearer_to_ideal(sweep, cheapest, dearest),
             ],
             text=f"{_set_up(sweep)} {_shown(sweep)}",
             rows=sweep.rows("multiplier"),
@@ -62,26 +61,21 @@ class Reconfiguration(Experiment):
 
 def _set_up(sweep: Sweep) -> str:
     usual, dearest = sweep.usual.scenario, sweep.points[-1]
-    hours, cold_min = usual.batch.hours, [cold_s / 60 for cold_s in usual.batch.cold_seconds]
+    hours = usual.batch.hours
     return (
         "What it takes to start, move or restart is multiplied for all tenants of a slightly oversubscribed cluster alike, and retention is relative "
         f"to what each achieves alone with the same overhead. Tenants stay for {hours[0]:g} to {hours[1]:g} hours, and services keep a plan for "
-        f"{usual.inference.hold_plan_seconds / 60:g} minutes, so that objectives can be met at every point. Batches need {cold_min[0]:g} to "
-        f"{cold_min[1]:g} minutes at x 1: jobs reckon to keep a GPU for an hour until they know better, and take none that needs longer to start. To "
-        f"save computing time, jobs decide every {usual.tenants.decide_seconds:g} and services every {usual.inference.plan_seconds:g} seconds. Who "
-        "could not meet its objectives alone is drawn again, on the same cluster: the demand is "
-        f"{fmean(run.demand for run in sweep.runs(dearest)):.2f} at {dearest.label} and {fmean(run.demand for run in sweep.runs(sweep.usual)):.2f} "
-        "at x 1."
+        f"{usual.inference.hold_plan_seconds / 60:g} minutes, so that objectives can be met at every point. To save computing time, jobs decide "
+        f"every {usual.tenants.decide_seconds:g} and services every {usual.inference.plan_seconds:g} seconds. Who could not meet its objectives "
+        f"alone is drawn again, on the same cluster: the demand is {fmean(run.demand for run in sweep.runs(dearest)):.2f} at {dearest.label} and "
+        f"{fmean(run.demand for run in sweep.runs(sweep.usual)):.2f} at {sweep.usual.label}."
     )
 
 
 def _shown(sweep: Sweep) -> str:
-    ends = (sweep.points[0], sweep.points[-1])
     return (
         "On the market and on fcfs tenants keep "
         + ", ".join(f"{shown(sweep.retention(point))} and {shown(sweep.retention(point, 'fcfs'))} at {point.label}" for point in sweep.points)
-        + "; on ideal "
-        + " and ".join(f"{shown(sweep.retention(point, 'ideal'))} at {point.label}" for point in ends)
         + ". GPUs change hands "
         + ", ".join(f"{fmean(sweep.totals(point, *EXCHANGES)):.0f}" for point in sweep.points)
         + " times a run on the market, in the same order."
@@ -89,7 +83,6 @@ def _shown(sweep: Sweep) -> str:
 
 
 def points(plan: Plan) -> list[Point]:
-    """The ideal is computed at both ends alone: it is costly."""
     multipliers = QUICK_MULTIPLIERS if plan.quick else MULTIPLIERS
     base = sized(BASE, plan)
     return [
@@ -98,7 +91,7 @@ def points(plan: Plan) -> list[Point]:
             tick=f"{times:g}",
             label=f"x {times:g}",
             scenario=_with_overheads(base, times),
-            clouds=("market", "fcfs", "ideal") if times in (multipliers[0], multipliers[-1]) else ("market", "fcfs"),
+            clouds=("market", "fcfs"),
         )
         for times in multipliers
     ]
@@ -132,9 +125,3 @@ def _suppressed(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
     found = sweep.less(sweep.totals(dearest, *EXCHANGES), sweep.totals(cheapest, *EXCHANGES))
     claim = f"hardly any GPU changes hands on the market at {dearest.label}: fewer than at {cheapest.label} by"
     return judged(Reconfiguration.name, claim, "almost all", found, lambda one: holds_at_least(one, ALMOST_ALL), unit="%")
-
-
-def _nearer_to_ideal(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
-    found = sweep.bootstrap.difference(sweep.gains(cheapest, cheapest, "ideal"), sweep.gains(dearest, dearest, "ideal"))
-    claim = f"the market falls less short of the ideal at {cheapest.label} than at {dearest.label}"
-    return judged(Reconfiguration.name, claim, "closer to the ideal", found)

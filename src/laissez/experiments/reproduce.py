@@ -7,15 +7,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment
-from laissez.experiments.findings import Claim
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment
+from laissez.experiments.lab.findings import Claim
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.work import do
+from laissez.experiments.lab.writing import write_findings, write_json
 from laissez.experiments.report import write_report
 from laissez.experiments.report.run import Outcome, run_of
-from laissez.experiments.store import Store
-from laissez.experiments.work import do
-from laissez.experiments.writing import write_findings, write_json
 from laissez.sim.boxplot import check_plot
 from laissez.sim.clouds.timetable import check_solver
 from laissez.sim.workers import cores
@@ -60,7 +60,7 @@ class Reproduction:
             if missing := one.missing(self.plan):
                 self.outcomes[one.name] = Outcome(one, missing=missing)
             else:
-                self._cells[one.name] = list(dict.fromkeys(one.cells(self.plan)))
+                self._cells[one.name] = list(dict.fromkeys(one.cells(one.own(self.plan))))
         self._wanted = list(dict.fromkeys(cell for cells in self._cells.values() for cell in cells))
         todo = [cell for cell in self._wanted if not self.store.has(cell)]
         self.watch.begins(todo, len(self._wanted))
@@ -80,8 +80,6 @@ class Reproduction:
         return sum(map(self.store.has, self._wanted)), len(self._wanted)
 
     def _work(self, todo: Sequence[Cell]) -> None:
-        for cell in todo:
-            self.store.path(cell).unlink(missing_ok=True)  # a file that is not whole would look as if it were done
         missing = set(todo)
         left = {one: missing.intersection(self._cells[one.name]) for one in self.experiments if one.name in self._cells}
 
@@ -102,7 +100,7 @@ class Reproduction:
     def _find(self, experiment: Experiment) -> None:
         self.watch.draws(experiment)
         results: dict[Cell, Any] = {cell: self.store.get(cell) for cell in self._cells[experiment.name]}
-        findings = experiment.findings(self.plan, results)
+        findings = experiment.findings(experiment.own(self.plan), results)
         files = write_findings(experiment.name, findings, self.folder)
         outcome = self.outcomes[experiment.name] = Outcome(experiment, findings, files)
         self.watch.found(outcome)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from laissez.experiments.boxes import boxes
-from laissez.experiments.cell import Cell
-from laissez.experiments.cloud_run import retentions, runs_of
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import TOO_FEW, Claim, Findings, interval
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import CONTRACTS, OTHERS, REGIMES, UNDERSUBSCRIBED, sized
-from laissez.experiments.retained import degrades_less, panel, shown_kinds, shown_means, tenant_rows, tenants_of
-from laissez.experiments.tightness import quartile_range, wider_by
+from laissez.experiments.lab.boxes import boxes
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import retentions, runs_of
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import CONTRACTS, OTHERS, REGIMES, UNDERSUBSCRIBED, sized
+from laissez.experiments.lab.retained import RETENTION_LABEL, degrades_less, means, panel, shown_kinds, shown_means, tenant_rows, tenants_of
+from laissez.experiments.lab.tightness import quartile_range, wider_by
 from laissez.sim.scenario import Scenario
 from laissez.sim.statistics import Bootstrap
 
@@ -27,32 +27,35 @@ class Retention(Experiment):
     title = "Performance retained under contention"
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [cell for scenario in scenarios(plan) for cell in runs_of(scenario, CONTRACTS, plan.all_seeds)]
+        return [cell for scenario, own in parts(plan) for cell in runs_of(scenario, CONTRACTS, own.all_seeds)]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
-        *regimes, under = scenarios(plan)
-        drawn = boxes([panel(regime, plan, results) for regime in scenarios(plan)], "retention: a tenant's performance over what it achieves alone")
+        regimes = [scenario for scenario, _ in parts(plan)[:-1]]
+        under, fewer = parts(plan)[-1]
+        drawn = boxes([panel(scenario, own, results) for scenario, own in parts(plan)], RETENTION_LABEL)
         text = (
             f"{regimes[0].tenants.count} tenants, a third each of inference services, training jobs and batches, come to clusters of H100 and A100 "
             f"GPUs under each of {plan.seeds} seeds, the same tenants to every cloud. Retention is what a tenant achieves there over what it "
-            f"achieves with the cluster to itself; degradation is what is missing to 1. {shown_means(scenarios(plan), plan, results)} "
+            f"achieves with the cluster to itself; degradation is what is missing to 1. {shown_means(regimes, plan, results)} "
+            f"With room to spare ({under.name}, demand {under.demand:g}, {fewer.seeds} seeds): {means(under, fewer, results)}. "
             + shown_kinds(regimes, plan, results)
         )
         return Findings(
             claims=[
                 *(degrades_less(self.name, cloud, regime, PAPER[cloud][at], plan, results) for cloud in OTHERS for at, regime in enumerate(regimes)),
                 *(_tighter(cloud, regime, plan, results) for cloud in OTHERS for regime in regimes),
-                *(_converged(cloud, under, plan, results) for cloud in OTHERS),
+                *(_converged(cloud, under, fewer, results) for cloud in OTHERS),
             ],
             text=text,
-            rows=[row for scenario in scenarios(plan) for row in tenant_rows(scenario, plan, results)],
+            rows=[row for scenario, own in parts(plan) for row in tenant_rows(scenario, own, results)],
             draw=drawn.draw,
             tips=drawn.tips,
         )
 
 
-def scenarios(plan: Plan) -> list[Scenario]:
-    return [sized(scenario, plan) for scenario in (*REGIMES, UNDERSUBSCRIBED)]
+def parts(plan: Plan) -> list[tuple[Scenario, Plan]]:
+    """The regimes under all seeds; where there is no contention, half of them show it."""
+    return [*((sized(regime, plan), plan) for regime in REGIMES), (sized(UNDERSUBSCRIBED, plan), plan.halved())]
 
 
 def _tighter(cloud: str, regime: Scenario, plan: Plan, results: Results) -> Claim:

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
-from laissez.experiments.cell import Cell
-from laissez.experiments.experiment import Experiment, Results
-from laissez.experiments.findings import Claim, Findings, holds_at_least
-from laissez.experiments.plan import Plan
-from laissez.experiments.regimes import CONTRACTS, OTHERS, SLIGHTLY, sized
-from laissez.experiments.sweeps import EXCHANGES, PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, holds_at_least
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import CONTRACTS, OTHERS, SLIGHTLY, sized
+from laissez.experiments.lab.sweeps import EXCHANGES, PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.scenario import Band, MarketTable
 from laissez.sim.statistics import Estimate
 
@@ -26,6 +26,7 @@ MOST_OF_IT: Final = 0.5  # of the gain over fcfs is gone where the market has co
 class Volatility(Experiment):
     name = "volatility"
     title = "Bounds on how fast prices move"
+    takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         return cells_of(points(plan), plan)

@@ -21,6 +21,7 @@ Leaves: TypeAlias = tuple[str, ...]
 Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
 
 HOLD_S: Final = 3600.0  # how long a node is kept, before an application knows better
+STARTS: Final = 5.0  # and progress is worth a start to begin with, if it takes no more than one part in so many of the time
 
 
 class HookError(ValueError):
@@ -69,7 +70,7 @@ class Application(ABC):
         return False
 
     def cold_start_s(self, node: str) -> float:
-        """From getting `node` until it is of use."""
+        """From getting `node` until it is of use; `node` is empty where none in particular is meant."""
         return 0.0
 
     def since_checkpoint_s(self, now: int) -> float:
@@ -89,3 +90,8 @@ class ProgressApplication(Application):
     """An application whose utility is progress: what is done today need not be done tomorrow."""
 
     is_storable = True
+
+    @cached_property
+    def holding(self) -> Holding:
+        """Who needs long to start means to stay for longer than others."""
+        return Holding(max(HOLD_S, STARTS * self.cold_start_s("")))

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 import msgspec
 
-from laissez.experiments.style import CLOUD_MARK, LOOKS, TIP_MARK
+from laissez.experiments.lab.style import CLOUD_MARK, LOOKS, TIP_MARK
 
 SPACE: Final = re.compile(r"\s+")
 LONG: Final = re.compile(r"-?\d+\.\d{3,}")

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
+from laissez.experiments.lab.style import LOOKS, THIRD
 from laissez.experiments.report.inline import Inline, inline
 from laissez.experiments.report.run import InputFile, Outcome, Run
 from laissez.experiments.report.tables import claim_tables, compact_claims, signs
 from laissez.experiments.report.wording import VERDICTS, in_words, tally
-from laissez.experiments.style import LOOKS, THIRD
 from laissez.sim.timeline.page import HOLE, RISKY
 
 REPORT: Final = "report.html"

@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 
 import laissez
-from laissez.experiments.experiment import Experiment
-from laissez.experiments.findings import Claim, Findings
-from laissez.experiments.plan import Plan
+from laissez.experiments.lab.experiment import Experiment
+from laissez.experiments.lab.findings import Claim, Findings
+from laissez.experiments.lab.plan import Plan
 from laissez.sim.workers import cores
 
 CPUS: Final = Path("/proc/cpuinfo")

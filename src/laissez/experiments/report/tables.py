@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
-from laissez.experiments.findings import Claim
+from laissez.experiments.lab.findings import Claim
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.report.wording import in_words, interval, measured, paper_says, tally, unit_in_words, verdict
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.experiments.findings import Claim, Number
+from laissez.experiments.lab.findings import Claim, Number
 
 DIGITS: Final = 3  # that say something
 DECIMALS_MAX: Final = 4

@@ -1,0 +1,1 @@
+"""Ten thousand nodes and a thousand tenants, end to end."""

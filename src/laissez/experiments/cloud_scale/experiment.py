@@ -1,0 +1,166 @@
+"""A cloud of 10,000 nodes and more than 1,000 tenants, end to end: what they ask of the market, and whether it is what holds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from laissez.bench import simulation
+from laissez.experiments.cloud_scale.cells import SimulationSpeed
+from laissez.experiments.cloud_scale.figure import cloud_scale_figure
+from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.experiment import Experiment, Results
+from laissez.experiments.lab.findings import Claim, Findings, Number
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.scalability.cells import Machine, this_machine
+from laissez.sim.scenario import InferenceTable, TenantsTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZES: Final = ((100, 10), (1_000, 100), (10_000, 1_010))  # nodes and tenants
+QUICK_SIZES: Final = SIZES[:1]
+MEASURED_S: Final = 60  # of virtual time: every tenant decides at least twice
+PAPER_NODES: Final = 10_000
+PAPER_TENANTS: Final = 1_000
+PAPER_ASKS: Final[Mapping[str, float]] = {"training": 3.0, "inference": 10.0}  # requests/s of one tenant; of batches it says nothing
+BATCH_ASKS: Final = PAPER_ASKS["training"]  # both are jobs with a deadline
+ABOUT: Final = 2.0  # within this factor, a rate is about another
+FAR_FROM_LIMIT: Final = 0.25  # of the time: half of one half
+PERCENT: Final = 100.0
+SMALL: Final = f"decided at {PAPER_NODES:,} nodes, which the quick version does not have"
+
+
+class CloudScale(Experiment):
+    name = "cloud-scale"
+    title = "A cloud of 10,000 nodes and 1,000 tenants"
+
+    def cells(self, plan: Plan) -> Sequence[Cell]:
+        return size_cells(plan, this_machine())
+
+    def findings(self, plan: Plan, results: Results) -> Findings:
+        machine = this_machine()
+        rows: list[simulation.Row] = [results[cell] for cell in size_cells(plan, machine)]
+        largest = rows[-1]
+
+        def draw() -> Figure:
+            return cloud_scale_figure(rows, [paper_asks(row) for row in rows])
+
+        return Findings(
+            claims=[_runs(largest), _is_not_the_limit(largest), _serves_more(largest), *(_asks(kind, largest) for kind in PAPER_ASKS)],
+            text=_text(machine, largest),
+            rows=[_flat(row) for row in rows],
+            draw=draw,
+        )
+
+
+def size_cells(plan: Plan, machine: Machine) -> list[SimulationSpeed]:
+    sizes = QUICK_SIZES if plan.quick else SIZES
+    return [SimulationSpeed(machine=machine, nodes=nodes, tenants=tenants, minutes=MEASURED_S / 60) for nodes, tenants in sizes]
+
+
+def paper_asks(row: simulation.Row) -> float:
+    """Requests/s if every tenant asked as often as the paper's."""
+    return sum(of.tenants * PAPER_ASKS.get(kind, BATCH_ASKS) for kind, of in row.kinds.items())
+
+
+def _decided(row: simulation.Row, holds: bool) -> bool | None:
+    return holds if row.nodes >= PAPER_NODES else None
+
+
+def _note(row: simulation.Row, otherwise: str = "") -> str:
+    return otherwise if row.nodes >= PAPER_NODES else SMALL
+
+
+def _runs(row: simulation.Row) -> Claim:
+    taking_part = row.served + row.waiting
+    return Claim(
+        figure=CloudScale.name,
+        claim=f"{row.nodes:,} nodes run end to end with this many tenants, each of which has had GPUs or waits with its orders",
+        paper=f"about {PAPER_NODES:,} nodes, more than {PAPER_TENANTS:,} tenants",
+        measured=taking_part,
+        holds=_decided(row, taking_part == row.tenants > PAPER_TENANTS),
+        unit="tenants",
+        note=_note(row, f"have had GPUs: {row.served:,} of {row.tenants:,}; wait for their first: {row.waiting:,}"),
+    )
+
+
+def _is_not_the_limit(row: simulation.Row) -> Claim:
+    return Claim(
+        figure=CloudScale.name,
+        claim="simulating the tenants takes the time, not the market: its share is far below one half",
+        paper="the limit was simulation capacity rather than the matching engine",
+        measured=row.market_share * PERCENT,
+        holds=_decided(row, row.market_share < FAR_FROM_LIMIT),
+        unit="%",
+        note=_note(row),
+    )
+
+
+def _serves_more(row: simulation.Row) -> Claim:
+    """Compared with the paper's tenants, who ask more often than ours."""
+    asked = max(paper_asks(row), row.asked_per_second)
+    return Claim(
+        figure=CloudScale.name,
+        claim="the market serves more requests/s than these tenants ask of it, even if they asked as often as the paper's",
+        paper="sufficient",
+        measured=row.market_per_second / asked,
+        holds=_decided(row, row.market_per_second > asked),
+        unit="x",
+        note=_note(row, f"{row.market_per_second:,.0f}/s of its own time; asked are {row.asked_per_second:,.0f}/s, or {paper_asks(row):,.0f}/s"),
+    )
+
+
+def _asks(kind: str, row: simulation.Row) -> Claim:
+    of, paper = row.kinds[kind], PAPER_ASKS[kind]
+    each = of.asked_per_second / of.tenants
+    pace_s = InferenceTable().plan_seconds if kind == "inference" else TenantsTable().decide_seconds
+    return Claim(
+        figure=CloudScale.name,
+        claim=f"requests/s that one {kind} tenant submits",
+        paper=paper,
+        measured=each,
+        holds=_decided(row, paper / ABOUT <= each <= paper * ABOUT),
+        unit="requests/s",
+        note=_note(row, f"here it decides every {pace_s:g} s, and when it gains or loses a GPU"),
+    )
+
+
+def _text(machine: Machine, row: simulation.Row) -> str:
+    return (
+        f"{row.nodes:,} GPUs, half H100 and half A100, and {row.tenants:,} tenants, a third each of inference services, training jobs and batches, "
+        f"that together need {row.demand:.2f} times what there is. All come within {simulation.ARRIVALS_S // 60} minutes; time is taken over "
+        f"{MEASURED_S} virtual seconds from minute {simulation.SETTLED_S // 60} on. Measured here and now, on one core ({machine}), in one "
+        f"run: there are no intervals. In the end {row.served:,} tenants have had GPUs (waiting for their first: {row.waiting:,}). They "
+        f"ask {row.asked_per_second:,.0f} requests per virtual second of the market ("
+        + ", ".join(f"{of.asked_per_second / of.tenants:.2f} by each {kind} tenant" for kind, of in row.kinds.items())
+        + f"); at the paper's rates it would be {paper_asks(row):,.0f}. At {row.speed:,.1f} times real time, the market serves "
+        f"{row.requests_per_second:,.0f} per real second in {_percent(row.market_share)} of the time, so it could serve "
+        f"{row.market_per_second:,.0f}. The adapters take {_percent(row.adapter_share)}, the models of the applications "
+        f"{_percent(row.world_share)}, the simulator itself {_percent(row.simulator_share)}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * PERCENT:.1f} %"
+
+
+def _flat(row: simulation.Row) -> dict[str, Number | str | None]:
+    by_kind = {f"{kind}_asks_per_second": of.asked_per_second / of.tenants for kind, of in sorted(row.kinds.items())}
+    return {
+        "nodes": row.nodes,
+        "tenants": row.tenants,
+        "demand": row.demand,
+        "served": row.served,
+        "waiting": row.waiting,
+        "speed": row.speed,
+        "asked_per_virtual_second": row.asked_per_second,
+        "at_the_papers_rates": paper_asks(row),
+        "served_per_real_second": row.requests_per_second,
+        "served_per_market_second": row.market_per_second,
+        "market_share": row.market_share,
+        "adapter_share": row.adapter_share,
+        "world_share": row.world_share,
+        "simulator_share": row.simulator_share,
+        **by_kind,
+    }

@@ -1,0 +1,101 @@
+"""Retention by regime and cloud, as every experiment about it shows and judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Final
+
+from laissez.experiments.lab.boxes import Panel
+from laissez.experiments.lab.cloud_run import came_to, retentions
+from laissez.experiments.lab.experiment import Results
+from laissez.experiments.lab.findings import TOO_FEW, Claim, Rows, holds_at_least, interval
+from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.regimes import CONTRACTS
+from laissez.sim.results import TenantResult
+from laissez.sim.scenario import Scenario
+from laissez.sim.statistics import Bootstrap
+
+RETENTION_LABEL: Final = "retention: a tenant's performance over what it achieves alone"
+
+
+def tenants_of(scenario: Scenario, cloud: str, plan: Plan, results: Results) -> list[tuple[TenantResult, ...]]:
+    """Seed by seed."""
+    return [run.tenants for run in came_to(scenario, cloud, plan.all_seeds, results)]
+
+
+def panel(scenario: Scenario, plan: Plan, results: Results) -> Panel:
+    seeds = plan.all_seeds
+    shown = {
+        cloud: [(seed, one, one.retention) for seed, each in zip(seeds, tenants_of(scenario, cloud, plan, results), strict=True) for one in each]
+        for cloud in CONTRACTS
+    }
+    return Panel(f"{scenario.name} (demand {scenario.demand:g})", shown)
+
+
+def shown_means(scenarios: Sequence[Scenario], plan: Plan, results: Results) -> str:
+    """A sentence: what tenants keep in the mean."""
+    parts = [f"{means(scenario, plan, results)} ({scenario.name})" for scenario in scenarios]
+    return f"In the mean tenants keep, on {' / '.join(CONTRACTS)}: {'; '.join(parts)}."
+
+
+def means(scenario: Scenario, plan: Plan, results: Results) -> str:
+    return " / ".join(f"{fmean(retentions(scenario, cloud, plan.all_seeds, results)):.3f}" for cloud in CONTRACTS)
+
+
+def shown_kinds(scenarios: Sequence[Scenario], plan: Plan, results: Results) -> str:
+    """A sentence: the same by kind of tenant."""
+    kinds = list(scenarios[0].tenants.mix)
+    parts = [
+        f"{' / '.join(f'{_mean_of(kind, scenario, cloud, plan, results):.2f}' for kind in kinds)} on {cloud} ({scenario.name})"
+        for scenario in scenarios
+        for cloud in CONTRACTS
+    ]
+    return f"By kind, {' / '.join(kinds)}: {'; '.join(parts)}."
+
+
+def _mean_of(kind: str, scenario: Scenario, cloud: str, plan: Plan, results: Results) -> float:
+    return fmean(one.retention for each in tenants_of(scenario, cloud, plan, results) for one in each if one.kind == kind)
+
+
+def degrades_less(figure: str, cloud: str, regime: Scenario, paper: float | None, plan: Plan, results: Results) -> Claim:
+    """That the market's mean degradation is below the other cloud's, by as much as the paper says if it says anything."""
+    ours, theirs = (retentions(regime, one, plan.all_seeds, results) for one in ("market", cloud))
+    found = Bootstrap(plan.seeds).reduction(ours, theirs)
+    holds = holds_at_least(found, paper or 0.0)
+    return Claim(
+        figure=figure,
+        claim=f"{regime.name}: the market's degradation is below that of {cloud}",
+        paper=None if paper is None else paper * 100,
+        measured=None if found is None else found.value * 100,
+        interval=interval(found, 100),
+        holds=None if paper is None else holds,
+        unit="%",
+        note=TOO_FEW if holds is None else "",
+    )
+
+
+def tenant_rows(scenario: Scenario, plan: Plan, results: Results) -> Rows:
+    return [
+        {
+            "scenario": scenario.name,
+            "cloud": cloud,
+            "seed": seed,
+            "tenant": one.tenant,
+            "kind": one.kind,
+            "performance": one.performance,
+            "alone": one.alone,
+            "retention": one.retention,
+            "cost": one.cost,
+            "performance_per_cost": one.performance_per_cost,
+            "useful_hours": one.useful_hours,
+            "reconfiguring_hours": one.reconfiguring_hours,
+            "lost_hours": one.lost_hours,
+            "surplus_hours": one.surplus_hours,
+            "moves": one.moves,
+            "revocations": one.revocations,
+        }
+        for cloud in CONTRACTS
+        for seed, each in zip(plan.all_seeds, tenants_of(scenario, cloud, plan, results), strict=True)
+        for one in each
+    ]

@@ -1,0 +1,1 @@
+"""Two applications and three machines: what each contract makes of them."""

@@ -1,0 +1,1 @@
+"""A row short of power, priced so that tenants leave it."""

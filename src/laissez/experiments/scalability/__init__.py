@@ -1,0 +1,1 @@
+"""How many requests the market and the service take, and how fast."""

@@ -1,0 +1,101 @@
+"""Cells that measure how fast the market and the service are: each has the machine for itself, and is of this machine and this code alone."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+import laissez
+from laissez.bench import market, service
+from laissez.bench.crowd import PLACES
+from laissez.experiments.lab.cell import Cell
+from laissez.sim.workers import cores
+
+MEASURED: Final = ("bench", "journal", "service", "wire")  # packages that decide how fast things are, beside those that are simulated
+PROCESSORS: Final = Path("/proc/cpuinfo")
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a speed was measured: one of another machine, Python or form of the market is another speed. `code` is a digest of what was measured."""
+
+    processor: str
+    cores: int
+    python: str
+    market_form: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.cores} cores ({self.processor}), Python {self.python}, the market {self.market_form}"
+
+
+@cache
+def this_machine() -> Machine:
+    return Machine(
+        processor=_processor(),
+        cores=cores(),
+        python=platform.python_version(),
+        market_form=laissez.market_form(),
+        code=_code(),
+    )
+
+
+class MarketSpeed(Cell, frozen=True, kw_only=True):
+    """Every operation of the market, in process, on trees of these sizes; turn by turn, so that noise hits all alike."""
+
+    result: ClassVar[Any] = list[market.Row]
+    seconds: ClassVar[float] = 45.0
+    is_alone: ClassVar[bool] = True
+
+    machine: Machine
+    leaves: tuple[int, ...]
+    resting: int
+    calls: int
+
+    def run(self) -> list[market.Row]:
+        return market.measure([(leaves, self.resting) for leaves in self.leaves], PLACES, self.calls, lambda what: None)
+
+    def __str__(self) -> str:
+        return f"speed of the market at {', '.join(f'{leaves:,}' for leaves in self.leaves)} leaves"
+
+
+class ServiceSpeed(Cell, frozen=True, kw_only=True):
+    """Durable requests to a real server; as many as it answers, or `asked_per_second`."""
+
+    result: ClassVar[Any] = service.Row
+    seconds: ClassVar[float] = 9.0
+    is_alone: ClassVar[bool] = True
+
+    machine: Machine
+    load: str
+    asked_per_second: float | None
+    measured_s: float
+    leaves: int
+    tenants: int
+
+    def run(self) -> service.Row:
+        (row,) = service.measure([self.load], self.measured_s, lambda what: None, self.leaves, self.tenants, self.asked_per_second)
+        return row
+
+    def __str__(self) -> str:
+        asked = "" if self.asked_per_second is None else f" of {self.asked_per_second:,.0f} requests/s"
+        return f"speed of the service under a load{asked} ({self.load})"
+
+
+def _processor() -> str:
+    """Its name; where the system does not tell it, its kind."""
+    lines = PROCESSORS.read_text().splitlines() if PROCESSORS.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _code() -> str:
+    root = Path(laissez.__file__).parent
+    digest = sha256()
+    for path in (path for package in MEASURED for path in sorted((root / package).rglob("*.py"))):
+        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

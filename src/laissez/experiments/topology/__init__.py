@@ -1,0 +1,1 @@
+"""Training jobs that bid for places, and jobs that do not."""
