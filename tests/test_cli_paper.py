@@ -18,7 +18,6 @@ from laissez.cli import app, paper, progress
 from laissez.cli.exits import is_ours
 from laissez.cli.progress import Forecast, Weighed
 from laissez.experiments.catalogue import EXPERIMENTS
-from laissez.experiments.lab import store
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
 from laissez.experiments.lab.findings import Claim, Findings
@@ -82,7 +81,6 @@ class Real(Halves):
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two experiments that take no time, in a folder of their own."""
     monkeypatch.setattr(paper, "EXPERIMENTS", {one.name: one for one in (Halves(), Real())})
-    monkeypatch.setattr(store, "code", lambda module: b"this code")  # the real one is of what is in the package
     monkeypatch.setattr(Halves, "fault", "")
     monkeypatch.setenv("COLUMNS", "250")  # so that no message is broken into lines
     monkeypatch.chdir(tmp_path)

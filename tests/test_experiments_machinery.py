@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Hashable, Sequence
 from importlib import import_module
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture(autouse=True)
-def this_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells of this file are not part of the package, which the real digest is made of; and workers that are forked know of them at once."""
-    monkeypatch.setattr(store_module, "code", lambda module: b"this code")
-    context = multiprocessing.get_context("fork")
-    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
 
 
 class Square(Cell, frozen=True, kw_only=True):

@@ -128,13 +128,6 @@ def test_what_cannot_be_compared_is_refused(clouds: tuple[str, ...], seeds: tupl
 # -- workers that fail
 
 
-@pytest.fixture
-def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the parent does about its workers is the same however they begin, and so they begin at once."""
-    context = multiprocessing.get_context("fork")
-    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
-
-
 def _fails(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
     if seed == 3:
         raise RunFailed(f"seed {seed}, cloud {clouds[0]}: no")
@@ -146,7 +139,6 @@ def _dies(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: b
     os._exit(1)
 
 
-@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(("job", "why"), [(_fails, "^seed 3, cloud fcfs: no$"), (_dies, r"a worker process died with seeds 3, 4 not done")])
 def test_an_error_in_a_worker_ends_all_of_them(monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str) -> None:
     monkeypatch.setattr(comparing, "_job", job)
@@ -162,7 +154,6 @@ def _first_only(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_cou
     return [seed]
 
 
-@pytest.mark.usefixtures("forked")
 def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "_job", _first_only)
     before = multiprocessing.active_children()
