@@ -21,7 +21,8 @@ def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulato
     assert (20, 3) == (row.nodes, row.tenants)
     assert row.speed > 0
     assert row.requests_per_second > 0
-    assert (3, 0) == (row.served, row.waiting)
+    assert (3, 0) == (row.holding, row.waiting)
+    assert 3 <= row.leased <= 20
     shares = (row.market_share, row.adapter_share, row.world_share, row.simulator_share)
     assert all(0 < share < 1 for share in shares), shares
     assert 1 == pytest.approx(sum(shares))
@@ -30,6 +31,11 @@ def test_time_is_split_among_the_market_the_adapters_the_worlds_and_the_simulato
 def test_the_tenants_need_about_what_there_is() -> None:
     (row,) = measure([(40, 6)], minutes=0.1)
     assert 0.7 < row.demand < 1.4, "six tenants are few"
+
+
+def test_only_the_kinds_that_are_asked_for_come() -> None:
+    (row,) = measure([(20, 4)], minutes=0.1, kinds=("inference", "training"))
+    assert {"inference": 2, "training": 2} == {kind: of.tenants for kind, of in row.kinds.items()}
 
 
 def test_requests_are_counted_by_kind_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +66,7 @@ def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.Mo
 
 def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = {"market_share": 0.1, "adapter_share": 0.5, "world_share": 0.25}
-    row = Row(nodes=100, tenants=10, demand=1.0, served=9, waiting=1, kinds={}, speed=250.0, requests_per_second=1234.0, **shares)
+    row = Row(nodes=100, tenants=10, demand=1.0, leased=95, holding=9, waiting=1, kinds={}, speed=250.0, requests_per_second=1234.0, **shares)
     monkeypatch.setattr(cli, "measure_simulation", lambda minutes, step: [row])
     found = CliRunner().invoke(cli.app, ["sim", "--json"])
     assert 0 == found.exit_code, found.output

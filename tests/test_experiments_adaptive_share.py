@@ -15,7 +15,7 @@ from laissez.experiments.lab.regimes import SLIGHTLY
 from laissez.experiments.lab.writing import write_findings
 from laissez.experiments.retention import Retention
 from laissez.sim.running import varies_from
-from laissez.sim.workloads.population import who_adapts
+from laissez.sim.workloads.population import ON_DEMAND_TIMES, who_adapts
 
 pytestmark = pytest.mark.once
 
@@ -64,6 +64,8 @@ def test_groups_are_told_apart(findings: Findings) -> None:
     text = findings.text
     assert "adaptive tenants keep 0.904 against 0.804; fixed tenants keep 0.704 against 0.604" in text
     assert "Where 25 % adapt" in text
+    assert f"at a limit of {ON_DEMAND_TIMES:g} times the highest list price" in text
+    assert "Where it is 25 %, fixed tenants pay 20 dollars a run on the market and 20 on fcfs; adaptive ones hold 0.0 GPU-hours" in text
     rows = [row for row in findings.rows if row["adaptive_share"] == 0.25 and row["seed"] == 0]
     assert sorted((str(row["cloud"]), str(row["trades"]), row["retention"]) for row in rows) == [
         ("fcfs", "adaptive", 0.8),
@@ -81,6 +83,8 @@ def test_a_market_that_loses_more_is_told_so() -> None:
     found = experiment.findings(PLAN, swapped)
     assert found.claims[0].measured == pytest.approx(-100)
     assert "a degradation that is 100 % larger" in found.text
+    same = experiment.findings(PLAN, made_up(experiment.cells(PLAN), lambda run, at: 0.8))
+    assert "a degradation that is about the same" in same.text
 
 
 def test_too_few_seeds_have_no_interval() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Hashable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -16,9 +17,9 @@ from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
 from laissez.experiments.lab.findings import Claim, Findings, Rows, holds_at_least, interval
 from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.store import Store, StoreError
 from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
-from laissez.experiments.lab.work import CellFailed, do, grouped
+from laissez.experiments.lab.work import do, grouped
 from laissez.experiments.lab.writing import write_findings
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.reproduce import CELLS, Reproduction, Watch
@@ -54,6 +55,18 @@ class Square(Cell, frozen=True, kw_only=True):
         return f"the square of {self.number}"
 
 
+class Dies(Square, frozen=True, kw_only=True):
+    def run(self) -> tuple[int, int]:
+        os._exit(1)
+
+
+class NoNumber(Square, frozen=True, kw_only=True):
+    result: ClassVar[Any] = float
+
+    def run(self) -> Any:
+        return float("nan")
+
+
 class Alone(Square, frozen=True, kw_only=True):
     is_alone: ClassVar[bool] = True
 
@@ -74,6 +87,11 @@ def notes(tmp_path: Path) -> str:
     return str(tmp_path / "notes")
 
 
+def got(store: Store, cell: Cell) -> tuple[int, int]:
+    found: tuple[int, int] = store.get(cell)  # type: ignore[assignment]
+    return found
+
+
 def noted(notes: str) -> list[int]:
     return [int(line) for line in Path(notes).read_text().split()]
 
@@ -91,7 +109,7 @@ def test_a_result_is_found_by_what_its_cell_is_made_of(store: Store, notes: str)
 
 def test_results_of_other_code_are_not_taken(store: Store, notes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(Square(number=3, notes=notes), (9, 1))
-    monkeypatch.setattr(store_module, "code", lambda module: b"other code")
+    monkeypatch.setattr(store_module, "code", lambda module, packages: b"other code")
     assert not store.has(Square(number=3, notes=notes))
 
 
@@ -100,11 +118,11 @@ def test_a_file_that_is_not_whole_counts_as_not_there(store: Store, notes: str, 
     cell = Square(number=3, notes=notes)
     store.path(cell).write_bytes(content)
     assert not store.has(cell)
-    assert {cell: (9, os.getpid())} == do([cell], store, workers=1)
+    do([cell], store, workers=1)
+    assert (9, os.getpid()) == store.get(cell)
 
 
 def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # the real digest, of a made-up package
     for file in (
         "laissez/sim/clouds/fcfs.py",
         "laissez/market/book.py",
@@ -124,6 +142,9 @@ def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monk
         (tmp_path / file).write_text("changed = True\n")
         assert matters == (before != digest(one)), file
         before = digest(one)
+    with_service = digest(one, ("service",))
+    (tmp_path / "laissez/service/api.py").write_text("changed = 2\n")
+    assert (before, True) == (digest(one), with_service != digest(one, ("service",))), "it matters to those who name it"
 
 
 # -- the work
@@ -133,8 +154,8 @@ def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monk
 def test_a_cell_that_several_need_is_done_once(store: Store, notes: str, workers: int) -> None:
     cells = [Square(number=number, notes=notes) for number in (1, 2, 1, 3, 2)]
     told: list[Cell] = []
-    found = do(cells, store, told.append, workers)
-    assert {1: 1, 2: 4, 3: 9} == {cell.number: found[cell][0] for cell in cells}
+    do(cells, store, lambda cell, why: told.append(cell), workers)
+    assert {1: 1, 2: 4, 3: 9} == {cell.number: got(store, cell)[0] for cell in cells}
     assert [1, 2, 3] == sorted(noted(notes))
     assert set(cells) == set(told) and 3 == len(told)
 
@@ -144,30 +165,31 @@ def test_what_is_done_is_not_done_again(store: Store, notes: str, workers: int) 
     first, second = ([Square(number=number, notes=notes) for number in numbers] for numbers in ((1, 2), (1, 2, 3)))
     do(first, store, workers=workers)
     told: list[Cell] = []
-    found = do(second, store, told.append, workers)
-    assert [1, 4, 9] == [found[cell][0] for cell in second]
+    do(second, store, lambda cell, why: told.append(cell), workers)
+    assert [1, 4, 9] == [got(store, cell)[0] for cell in second]
     assert [3] == noted(notes)[2:]
     assert [second[2]] == told
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_cell_that_fails_names_itself_and_others_are_kept(store: Store, notes: str, workers: int) -> None:
-    """Its own group, at least, was done in order until then."""
     good, bad = Square(number=2, notes=notes, family="one"), Square(number=-2, notes=notes, family="one")
     other = Square(number=5, notes=notes, family="other")
-    with pytest.raises(CellFailed, match=r"^the square of -2: ValueError: expected no negative number \(test_experiments_machinery.py, line \d+\)$"):
-        do([good, bad, other], store, workers=workers)
-    assert store.has(good)
-    assert not store.has(bad)
+    after = Square(number=7, notes=notes, family="one")
+    told: dict[Cell, str] = {}
+    do([good, bad, after, other], store, lambda cell, why: told.update({cell: why}), workers)
+    assert {good: "", after: "", other: ""} == {cell: why for cell, why in told.items() if cell != bad}
+    assert re.match(r"^the square of -2: ValueError: expected no negative number \(test_experiments_machinery.py, line \d+\)$", told[bad])
+    assert [True, False, True, True] == [store.has(cell) for cell in (good, bad, after, other)]
 
 
 def test_a_group_is_done_by_one_worker_in_order(store: Store, notes: str) -> None:
     cells = [Square(number=number, notes=notes, family="odd" if number % 2 else "even") for number in range(8)]
-    found = do(cells, store, workers=2)
+    do(cells, store, workers=2)
     for family in ("odd", "even"):
-        assert 1 == len({found[cell][1] for cell in cells if cell.family == family})
+        assert 1 == len({got(store, cell)[1] for cell in cells if cell.family == family})
     assert [0, 2, 4, 6] == [number for number in noted(notes) if number % 2 == 0]
-    assert os.getpid() not in {process for _, process in found.values()}
+    assert os.getpid() not in {got(store, cell)[1] for cell in cells}
 
 
 def test_the_longest_group_begins(notes: str) -> None:
@@ -178,9 +200,23 @@ def test_the_longest_group_begins(notes: str) -> None:
 
 def test_what_wants_the_machine_for_itself_comes_last_and_here(store: Store, notes: str) -> None:
     cells = [Alone(number=0, notes=notes), *(Square(number=number, notes=notes) for number in (1, 2))]
-    found = do(cells, store, workers=2)
+    do(cells, store, workers=2)
     assert 0 == noted(notes)[-1]
-    assert os.getpid() == found[cells[0]][1]
+    assert os.getpid() == got(store, cells[0])[1]
+
+
+def test_a_worker_that_dies_ends_it_and_says_so(store: Store, notes: str) -> None:
+    with pytest.raises(StoreError, match=r"^a worker process died"):
+        do([Dies(number=number, notes=notes) for number in (1, 2)], store, workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_result_that_would_not_be_read_back_is_a_failure(store: Store, notes: str, workers: int) -> None:
+    cells = [NoNumber(number=number, notes=notes) for number in (1, 2)]
+    told: dict[Cell, str] = {}
+    do(cells, store, lambda cell, why: told.update({cell: why}), workers)
+    assert all("expected a result that can be read back" in told[cell] for cell in cells)
+    assert not any(map(store.has, cells))
 
 
 # -- findings, and files of them
@@ -286,9 +322,10 @@ def test_experiments_are_complete_as_soon_as_their_cells_are(tmp_path: Path, not
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path, notes: str) -> None:
-    with pytest.raises(CellFailed):
-        reproduced(tmp_path, Sum("one", (1, 2, -3), notes))
-    assert not (tmp_path / "claims.json").exists()
+    stopped = Reproduction(Plan(seeds=1), [Sum("one", (1, 2, -3), notes), Sum("two", (1, 2), notes)], tmp_path, Watch(), workers=1)
+    assert ["two"] == [claim.figure for claim in stopped.run()], "what failed keeps no other from being found"
+    (why,) = stopped.failures
+    assert why.startswith("one: the square of -3: ValueError") and why in (tmp_path / "report.html").read_text().replace("failed: ", "one: ")
     assert ["1 of 3", "4", "one"] == reproduced(tmp_path, Sum("one", (1, 2, 4), notes))
     assert [1, 2, 4] == noted(notes)
 
@@ -304,5 +341,5 @@ def test_a_file_that_is_not_whole_does_not_look_done(tmp_path: Path, notes: str)
 def test_what_cannot_be_run_is_told_and_is_no_error(tmp_path: Path, notes: str) -> None:
     assert ["1 of 1", "real", "1", "one"] == reproduced(tmp_path, Sum("real", (5,), notes, needs="a trace: --trace FILE"), Sum("one", (1,), notes))
     assert "a trace: --trace FILE" in (tmp_path / "report.html").read_text()
-    assert '"real": "a trace: --trace FILE"' in (tmp_path / "run.json").read_text()
+    assert '"real": "not run, needs a trace: --trace FILE"' in (tmp_path / "run.json").read_text()
     assert [1] == noted(notes)

@@ -27,6 +27,10 @@ def verdicts(results: dict[Cell, Story]) -> dict[str, bool | None]:
     return {claim.claim: claim.holds for claim in Motivation().findings(PLAN, results).claims}
 
 
+def notes(results: dict[Cell, Story]) -> dict[str, str]:
+    return {claim.claim: claim.note for claim in Motivation().findings(PLAN, results).claims}
+
+
 def world(checkpoint_s: float = SAVED_S) -> TaskWorld:
     """An hour of work on `slow`, half an hour on `fast`; a restart takes ten seconds."""
     return TaskWorld(Task({"slow": 1.0, "fast": 0.5}, ("slow", "fast"), 1.0, checkpoint_s=checkpoint_s, restart_s=10.0), 0)
@@ -109,6 +113,33 @@ def test_claims_about_the_other_clouds_can_fail_too(results: dict[Cell, Story]) 
         "fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted",
         "market: B is done sooner than on fcfs",
     } == {claim for claim, holds in found.items() if not holds}
+
+
+def test_on_fcfs_p_lost_work_is_not_enough_if_b_does_not_take_over(results: dict[Cell, Story]) -> None:
+    preempted = results[MotivationRun(cloud="fcfs-p")]
+    later = tuple(
+        (task, machine, start + HOUR_US * (task == "B"), end + HOUR_US * (task == "B"), why) for task, machine, start, end, why in preempted.leases
+    )
+    found = verdicts({**results, MotivationRun(cloud="fcfs-p"): msgspec.structs.replace(preempted, leases=later)})
+    assert not found["fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted"]
+
+
+def test_why_b_does_not_pay_less_is_told_only_where_it_is_so(results: dict[Cell, Story]) -> None:
+    """B has HW1, its cheapest, throughout on fcfs-p; if it had been on HW2 first, another reason would have to be found."""
+    claim = "market: B pays less than on fcfs-p"
+    assert "cheapest machine" in notes(results)[claim]
+    preempted = results[MotivationRun(cloud="fcfs-p")]
+    moved = msgspec.structs.replace(preempted, leases=(("B", "hw2", 0, 1, "relinquished"), *preempted.leases))
+    assert "" == notes({**results, MotivationRun(cloud="fcfs-p"): moved})[claim]
+
+
+def test_the_text_counts_the_variations_in_which_b_has_hw1_at_once(results: dict[Cell, Story]) -> None:
+    """Every variation becomes the market's own course, or that of fcfs-p."""
+    ours, preempted = results[MotivationRun(cloud="market")], results[MotivationRun(cloud="fcfs-p")]
+    varied = [cell for cell in results if cell not in [MotivationRun(cloud=cloud) for cloud in ("fcfs", "fcfs-p", "market")]]
+    assert "in 0 B begins on HW1." in Motivation().findings(PLAN, {**results, **dict.fromkeys(varied, ours)}).text
+    all_at_once = Motivation().findings(PLAN, {**results, **dict.fromkeys(varied, preempted)}).text
+    assert f"in {len(varied)} B begins on HW1, and 0.10 hours of work are wasted" in all_at_once
 
 
 def test_the_figure_and_its_rows_are_drawn_from_the_stories(results: dict[Cell, Story]) -> None:

@@ -12,9 +12,9 @@ from laissez.experiments.lab.experiment import Results
 from laissez.experiments.lab.findings import TOO_FEW, Claim
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.power.experiment import Power, leased, more_paid, more_worth, price, stayed
+from laissez.experiments.power.experiment import Power, Seed, exchanged, leased, left, migrated, more_paid, more_worth, price, stayed
 from laissez.experiments.power.figure import Stretch, short, stretches
-from laissez.experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun
+from laissez.experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun, Tenancy
 from laissez.experiments.power.series import AFTER, COMFORTABLE, QUICK_AFTER, PowerSeriesError, two_rows
 from laissez.operators import TraceError
 
@@ -32,11 +32,18 @@ def power_file(path: Path, values: Sequence[float]) -> Path:
     return path
 
 
-def course(begin: Sequence[Change], later: Sequence[Change] = (), floor_rose_s: float | None = 1503.0) -> Course:
-    """All nodes are free at first, for 5 dollars."""
+def course(begin: Sequence[Change], later: Sequence[Change] = (), floor_rose_s: float | None = 1503.0, reason: str = "relinquished") -> Course:
+    """All nodes are free at first, for 5 dollars. The limits of leases are 10 dollars, 11 and so on; `reason` is why they end, if they do."""
     free = [Change(0, node, "", 5.0) for node in (*FIRST, *OTHER)]
-    limits = {change.node: 10.0 + at for at, change in enumerate(begin) if change.node in FIRST}
-    return Course(jump_s=JUMP_S, floor_rose_s=floor_rose_s, end_s=END_S, changes=(*free, *begin, *later), limits=limits)
+    ends = {change.node: change.at_s for change in later if change.node in FIRST and not change.tenant}
+    held = {
+        change.node: Tenancy(
+            tenant=change.tenant, limit=10.0 + at, end_s=ends.get(change.node, END_S), reason=reason if change.node in ends else "lasting"
+        )
+        for at, change in enumerate(begin)
+        if change.node in FIRST
+    }
+    return Course(jump_s=JUMP_S, floor_rose_s=floor_rose_s, end_s=END_S, changes=(*free, *begin, *later), held=held)
 
 
 FULL = [Change(60, node, f"batch-{at}", 5.0) for at, node in enumerate(FIRST)]
@@ -109,28 +116,55 @@ def test_a_course_is_measured_around_the_jump() -> None:
     assert (leased(STEERED, ROWS[0], (600, 1800)), leased(STEERED, ROWS[1], (600, 1800))) == (0.5, 0.5)
     assert (price(STEERED, ROWS[0], 0), price(STEERED, ROWS[0], 11), price(STEERED, ROWS[1], 11)) == (5.0, 8.0, 5.0)
     assert list(stayed(STEERED).values()) == [False, False, True, True]
+    assert (left(STEERED, of_own_will=True), left(STEERED, of_own_will=False)) == (FIRST[:2], [])
     assert (more_worth(STEERED), more_paid(STEERED)) == (2.0, 2.0)
     assert (more_worth(CALM), more_paid(CALM)) == (None, None)  # nobody left, and nobody is in the other row
 
 
+def test_who_comes_to_the_row_after_the_jump_has_not_stayed() -> None:
+    newcomers = [Change(JUMP_S + 120, node, "batch-9", 20.0) for node in FIRST[:2]]
+    assert more_paid(course(FULL, [*DEAR, *GONE, *newcomers, *CAME])) == 2.0
+
+
+def test_a_lease_that_is_taken_away_proves_nothing_about_urgency() -> None:
+    evicted = course(FULL, [*DEAR, *GONE, *CAME], reason="floor_raised")
+    assert (left(evicted, of_own_will=True), left(evicted, of_own_will=False)) == ([], FIRST[:2])
+    assert (more_worth(evicted), more_worth(evicted, of_own_will=False)) == (None, 2.0)
+    urgent = claims(evicted)[5]
+    assert (urgent.measured, urgent.holds) == (None, None)
+    assert "0 of 5 seeds" in urgent.note
+    assert "10 more were ended by a floor or a bid above their limit" in urgent.note
+
+
+def test_migration_is_what_leavers_gain_in_the_other_row_beyond_what_they_would_have_there() -> None:
+    assert (migrated(Seed(jumped=STEERED, calm=CALM)), exchanged(STEERED)) == (2, 2)
+    others = [Change(JUMP_S + 60, node, "batch-3", 6.0) for node in OTHER[:2]]  # of one who stays
+    assert (migrated(Seed(jumped=course(FULL, [*DEAR, *GONE, *others]), calm=CALM)), exchanged(course(FULL, [*GONE, *others]))) == (0, 0)
+    anyhow = course(FULL, CAME, floor_rose_s=None)
+    assert migrated(Seed(jumped=STEERED, calm=anyhow)) == 0
+
+
 def test_claims_hold_where_tenants_are_steered() -> None:
     found = claims(STEERED)
-    assert [claim.measured for claim in found] == [3.0, pytest.approx(60.0), -50.0, 50.0, 2.0, 2.0]
-    assert [claim.holds for claim in found] == [True] * 6
+    assert [claim.measured for claim in found] == [3.0, pytest.approx(60.0), -50.0, 2.0, 50.0, 2.0, 2.0]
+    assert [claim.holds for claim in found] == [True] * 7
+    assert "without the jump 0 % of it is leased, so there is room for 100 % points" in found[4].note
 
 
 def test_claims_fail_where_nothing_happens() -> None:
     found = claims(CALM)
-    assert [claim.holds for claim in found] == [False, False, False, False, None, None]
-    assert found[0].note == "it did not rise under 5 of 5 seeds"
+    assert [claim.holds for claim in found] == [False, False, False, False, False, None, None]
+    assert "it did not rise under 5 of 5 seeds" in found[0].note
+    assert "0 of 5 seeds" in found[6].note
     assert claims(course(FULL, DEAR, floor_rose_s=JUMP_S + 12.0))[0].holds is False  # a decision too late
 
 
 def test_two_seeds_decide_little_and_can_be_drawn(tmp_path: Path) -> None:
     plan = Plan(seeds=2, quick=True)
     findings = Power().findings(plan, results(STEERED, plan))
-    assert {(claim.holds, claim.note) for claim in findings.claims[1:]} == {(None, TOO_FEW)}
+    assert all(claim.holds is None and claim.note.startswith(TOO_FEW) for claim in findings.claims[1:])
     assert "4 of the 8 nodes leased in row 1 at the jump" in findings.text
+    assert "worth 1 times the price on demand, where other experiments have 4 times" in findings.text
     write_findings(Power.name, findings, tmp_path)
     assert (tmp_path / "power.svg").stat().st_size > 0
     assert len((tmp_path / "power.csv").read_text().splitlines()) == 1 + 2 * 2 * len(ROWS)
@@ -151,3 +185,7 @@ def test_a_run_writes_down_eight_nodes_and_a_floor_that_rises_with_the_next_deci
     floor = SCENARIO.prices.h100 * SCENARIO.prices.floor
     assert all(one.price > floor for one in found.at(found.end_s - 1).values() if one.node.startswith(ROWS[0]))
     assert min(one.price for one in found.at(0).values()) == pytest.approx(floor)
+    at_jump, at_end = found.at(found.jump_s), found.at(found.end_s)
+    assert {node: one.tenant for node, one in found.held.items()} == {node: at_jump[node].tenant for node in at_jump if node in found.held}
+    assert all(found.jump_s < one.end_s <= found.end_s + 1 and one.limit > 0 for one in found.held.values())
+    assert all(at_end[node].tenant == one.tenant for node, one in found.held.items() if one.reason == "lasting")

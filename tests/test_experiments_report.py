@@ -43,6 +43,7 @@ CLAIMS = (
     a_claim("one", "prices fall", holds=False, note="they do not, because of the floors"),
     a_claim("one", "prices stand still", paper="hardly", holds=None, measured=None, note="too few seeds to decide"),
     a_claim("one", "tenants do not care", paper=None, measured="some do"),
+    a_claim("one", "tenants come", paper=None, holds=None, measured=24, unit="tenants"),
     a_claim("two", "it is fast", paper=25000, measured=31421.7, unit="requests/s"),
 )
 
@@ -136,10 +137,27 @@ def test_the_papers_claims_come_first_and_ours_have_a_table_of_their_own(page: s
 
 
 def test_the_top_says_what_holds_and_where_it_was_measured(page: str) -> None:
-    lead = "Of 4 claims of the paper, 2 hold, 1 does not and 1 is undecided; of 1 more that go beyond it, 1 holds."
-    for told in (lead, "16 November 2026, 09:05 UTC, in 43 min", "20: 0 to 19"):
+    lead = "Of 4 checks of the paper's claims, 2 hold, 1 does not and 1 is undecided; of 2 more that go beyond it, 1 holds and 1 was measured."
+    for told in (lead, "16 November 2026, 09:05 UTC, in 43 min", "20 (0 to 19)"):
         assert told in page
     assert "quick run" not in page
+
+
+def test_experiments_with_fewer_seeds_are_named(folder: Path, outcomes: list[Outcome]) -> None:
+    class Halved(Drawn):
+        takes_half = True
+
+    some = [*outcomes, *(Outcome(Halved(name), findings(name)) for name in ("sweep", "share")), Outcome(Halved("left"), missing="a trace")]
+    run = run_of(Plan(seeds=20), some, workers=2, cells=10, kept_cells=0, seconds=1.0)
+    assert {"sweep": 10, "share": 10} == run.fewer_seeds
+    assert "20 (0 to 19); 10 for sweep, share" in render(run, outcomes, folder)
+
+
+def test_what_was_only_measured_is_neither_held_nor_undecided() -> None:
+    plain = a_claim("x", paper=None, holds=None)
+    others = (a_claim("x", holds=None), a_claim("x", paper=None, holds=None, note="too few"), a_claim("x", paper=None, holds=None, measured=None))
+    assert ["measured", *["undecided"] * 3] == [verdict(claim).words for claim in (plain, *others)]
+    assert "1 holds and 2 were measured" == in_words(tally([a_claim("x"), plain, plain]))
 
 
 def test_a_quick_run_says_so(outcomes: list[Outcome], folder: Path) -> None:

@@ -36,16 +36,25 @@ class B:
 class C:
     x = """text
     of two lines"""
+    y: int = 1
+
+    def g(self) -> int:
+        """A docstring."""
+        return self.y
 '''
 
 
 def test_blank_lines_comments_docstrings_and_imports_are_not_counted() -> None:
-    assert 1 + 6 + 3 == count_lines(SOURCE)
+    assert 1 + 6 + 6 == count_lines(SOURCE)
 
 
 def test_one_class_is_counted_by_itself() -> None:
     assert 6 == count_lines(SOURCE, "B")
-    assert 3 == count_lines(SOURCE, "C")
+    assert 6 == count_lines(SOURCE, "C")
+
+
+def test_one_function_or_field_of_a_class_is_counted_by_itself() -> None:
+    assert (2, 1) == (count_lines(SOURCE, "C.g"), count_lines(SOURCE, "C.y"))
 
 
 @pytest.mark.parametrize("count", count_all(), ids=lambda count: count.system)

@@ -1,8 +1,9 @@
 """How fast the simulator is, by the size of the cluster, and where its time goes: the market, the adapters, the worlds of the tenants, or itself.
 
-Tenants are those of the default scenario, a little larger, so that together they need about as many GPUs as there are. All come within the first
-minutes, and a few more pass until each has what it gets. Only then is time taken, over a fixed span of virtual time; drawing the tenants, their
-arrival and the planners' first searches are not in it. Calls are timed from outside: the simulator is the one that runs everywhere else.
+Tenants are those of the default scenario, or only some kinds of them, a little larger, so that together they need about as many GPUs as there are.
+All come within the first minutes, and a few more pass until each has what it gets. Only then is time taken, over a fixed span of virtual time:
+drawing the tenants, their arrival and the planners' first searches are not in it. Calls are timed from outside: the simulator is the one that runs
+everywhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 from laissez.market.commands import TenantCommand
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import KINDS, BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
@@ -46,13 +47,14 @@ class Kind(msgspec.Struct):
 class Row(msgspec.Struct):
     """`speed` is simulated over real seconds; requests (commands and questions) to the market are per real second; shares are of real time.
 
-    By the end, `served` tenants have had a GPU, and `waiting` others have orders that wait for one.
+    In the end, `holding` tenants hold the `leased` GPUs, and `waiting` others have orders that wait for one.
     """
 
     nodes: int
     tenants: int
     demand: float
-    served: int
+    leased: int
+    holding: int
     waiting: int
     kinds: dict[str, Kind]
     speed: float
@@ -76,22 +78,27 @@ class Row(msgspec.Struct):
         return 1 - self.market_share - self.adapter_share - self.world_share
 
 
-def measure(sizes: Sequence[tuple[int, int]] = SIZES, minutes: float = MINUTES, step: Callable[[str], None] = lambda what: None) -> list[Row]:
-    """One row for each number of nodes and of tenants."""
+def measure(
+    sizes: Sequence[tuple[int, int]] = SIZES,
+    minutes: float = MINUTES,
+    step: Callable[[str], None] = lambda what: None,
+    kinds: Sequence[str] = KINDS,
+) -> list[Row]:
+    """One row for each number of nodes and of tenants, who are of these kinds in equal parts."""
     rows = []
     for nodes, tenants in sizes:
         step(f"{nodes:,} nodes, {tenants:,} tenants")
-        rows.append(_row(nodes, tenants, minutes))
+        rows.append(_row(scenario(nodes, tenants, kinds), minutes))
     return rows
 
 
-def scenario(nodes: int, tenants: int) -> Scenario:
+def scenario(nodes: int, tenants: int, kinds: Sequence[str]) -> Scenario:
     """Half H100, half A100."""
     inference, training, batch = InferenceTable(), TrainingTable(), BatchTable()
     return Scenario(
         name=f"{nodes} nodes",
         cluster=ClusterTable(gpus={"h100": nodes // 2, "a100": nodes - nodes // 2}),
-        tenants=TenantsTable(count=tenants, arrivals_hours=ARRIVALS_S / HOUR_S),
+        tenants=TenantsTable(count=tenants, mix=dict.fromkeys(kinds, 1.0), arrivals_hours=ARRIVALS_S / HOUR_S),
         inference=msgspec.structs.replace(inference, engines=_larger(inference.engines)),
         training=msgspec.structs.replace(training, gpus=_larger(training.gpus)),
         batch=msgspec.structs.replace(batch, gpus=_larger(batch.gpus)),
@@ -103,10 +110,10 @@ def _larger(sizes: tuple[float, float]) -> tuple[float, float]:
     return low * TIMES, high * TIMES
 
 
-def _row(nodes: int, tenants: int, minutes: float) -> Row:
+def _row(given: Scenario, minutes: float) -> Row:
     planners = Planners()
-    drawn = draw(scenario(nodes, tenants), SEED, planners)
-    simulation = Simulation(scenario(nodes, tenants), drawn, "market", SEED, planners)
+    drawn = draw(given, SEED, planners)
+    simulation = Simulation(given, drawn, "market", SEED, planners)
     simulation.until = SETTLED_S * SECOND_US
     simulation.run()
     watch = Stopwatch()
@@ -121,14 +128,16 @@ def _row(nodes: int, tenants: int, minutes: float) -> Row:
     simulation.kernel.run(simulation.until + round(virtual_s * SECOND_US))
     spent = watch.stop()
     total = sum(spent.values())
-    served = {lease.tenant for lease in cloud.leases()}
+    leases = cloud.market.leases()
+    holding = {lease.tenant for lease in leases}
     members = Counter(spec.kind for spec in drawn.specs)
     return Row(
-        nodes=nodes,
-        tenants=tenants,
+        nodes=drawn.cluster.gpus,
+        tenants=len(drawn.specs),
         demand=drawn.demand,
-        served=len(served),
-        waiting=len({order.tenant for order in cloud.market.orders()} - served),
+        leased=len(leases),
+        holding=len(holding),
+        waiting=len({order.tenant for order in cloud.market.orders()} - holding),
         kinds={kind: Kind(number, counted.asked[kind] / virtual_s) for kind, number in members.items()},
         speed=virtual_s / total,
         requests_per_second=counted.asked.total() / total,

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from laissez.cli.exits import EXIT_INTERRUPTED
+from laissez.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.paper_tables import outcome_line, show_claims, show_experiments
 from laissez.cli.progress import Forecast, Weighed
@@ -22,7 +22,6 @@ from laissez.experiments.lab.experiment import Experiment
 from laissez.experiments.lab.findings import Claim
 from laissez.experiments.lab.plan import QUICK_SEEDS, SEEDS, Plan
 from laissez.experiments.lab.store import StoreError
-from laissez.experiments.lab.work import CellFailed
 from laissez.experiments.report.page import REPORT
 from laissez.experiments.report.run import Outcome
 from laissez.experiments.reproduce import CELLS, Reproduction, Watch, check_tools
@@ -33,6 +32,7 @@ from laissez.sim.workloads.recorded import read_bins
 from laissez.tenants.traces import TraceError
 
 OUT: Final = Path("laissez-paper")
+QUICK_OUT: Final = Path("laissez-paper-quick")  # what is not true must not take the place of what is
 
 
 def paper(
@@ -45,7 +45,10 @@ def paper(
         list[Path] | None, typer.Option("--trace", metavar="FILE", help="A trace of requests: Azure's .csv or Mooncake's .jsonl. Again for more.")
     ] = None,
     power: Annotated[list[Path] | None, typer.Option("--power", metavar="FILE", help="A trace of power, Google's .csv. Again for more.")] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where everything goes. What is done is kept there, too.")] = OUT,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help=f"Where everything goes and is kept; {OUT} or {QUICK_OUT} unless given."),
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0 means one per core. The results do not depend on it.")] = 0,
     only_list: Annotated[bool, typer.Option("--list", help="List the experiments, and do nothing.")] = False,
     output: FormatOption = Format.TABLE,
@@ -67,13 +70,16 @@ def paper(
         power=tuple(map(readable_power, power or [])),
     )
     check_tools()
-    folder = own_folder(out, CELLS)
-    claims = watched(plan, chosen, folder, workers or cores())
+    folder = own_folder(out or (QUICK_OUT if quick else OUT), CELLS)
+    reproduction = Reproduction(plan, chosen, folder, Shown(workers or cores()), workers or cores())
+    claims = watched(reproduction)
     if form is Format.JSON:
         show_json(claims)
-        return
-    show_claims(claims)
-    typer.echo(f"\nreport: {folder / REPORT}")
+    else:
+        show_claims(claims)
+        typer.echo(f"\nreport: {folder / REPORT}")
+    if reproduction.failures:
+        raise typer.Exit(EXIT_FAILED)
 
 
 def known(names: Sequence[str]) -> list[Experiment]:
@@ -103,22 +109,20 @@ def readable_power(path: Path) -> Path:
     return path.resolve()
 
 
-def watched(plan: Plan, chosen: Sequence[Experiment], folder: Path, workers: int) -> list[Claim]:
+def watched(reproduction: Reproduction) -> list[Claim]:
     """A run with a bar. Whatever stops it, what is done is kept."""
-    watch = Shown(workers)
-    reproduction = Reproduction(plan, chosen, folder, watch, workers)
     try:
         return reproduction.run()
-    except (CellFailed, StoreError):
-        watch.close()
+    except StoreError:
+        reproduction.watch.close()
         say_stopped(reproduction)
         raise
     except KeyboardInterrupt:
-        watch.close()
+        reproduction.watch.close()
         say_stopped(reproduction)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
-        watch.close()
+        reproduction.watch.close()
 
 
 def say_stopped(reproduction: Reproduction) -> None:

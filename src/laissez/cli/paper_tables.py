@@ -18,6 +18,7 @@ from laissez.experiments.report.run import Outcome
 from laissez.experiments.report.wording import (
     FAILS,
     HOLDS,
+    MEASURED,
     UNDECIDED,
     VERDICTS,
     in_words,
@@ -29,7 +30,7 @@ from laissez.experiments.report.wording import (
     verdict,
 )
 
-COLOURS: Final = {HOLDS: "green", FAILS: "red", UNDECIDED: "yellow"}
+COLOURS: Final = {HOLDS: "green", FAILS: "red", UNDECIDED: "yellow", MEASURED: "dim"}
 NAME_WIDTH: Final = 16
 WIDE: Final = 200  # where there is no terminal
 PAPER_WIDTH: Final = 17
@@ -38,7 +39,7 @@ MEASURED_WIDTH: Final = 24
 
 def outcome_line(outcome: Outcome) -> str:
     """Of an experiment that is complete, or left out."""
-    came_to = f"not run, needs {outcome.missing}" if outcome.findings is None else f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
+    came_to = outcome.why_not if outcome.findings is None else f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
     return f"{outcome.experiment.name:<{NAME_WIDTH}}  {came_to}"
 
 
@@ -60,7 +61,7 @@ def show_claims(claims: Sequence[Claim]) -> None:
     if not console.is_terminal:
         console.width = WIDE
     for title, some in (
-        ("claims of the paper", [claim for claim in claims if claim.paper is not None]),
+        ("checks of the paper's claims", [claim for claim in claims if claim.paper is not None]),
         ("beyond the paper", [claim for claim in claims if claim.paper is None]),
     ):
         if some:

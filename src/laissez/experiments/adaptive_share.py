@@ -24,7 +24,7 @@ from laissez.sim.boxplot import SOFT
 from laissez.sim.results import RunResult, TenantResult
 from laissez.sim.scenario import Scenario
 from laissez.sim.statistics import Bootstrap, Estimate
-from laissez.sim.workloads.population import who_adapts
+from laissez.sim.workloads.population import ON_DEMAND_TIMES, who_adapts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,6 +110,11 @@ class Point:
         """In the mean over the tenants of that group, seed by seed."""
         return [fmean(tenant.retention for tenant, one in self._grouped(run) if group in (one, ALL)) for run in self.runs(cloud)]
 
+    def a_run(self, field: str, group: str, cloud: str) -> float:
+        """The sum over the tenants of that group, in the mean of runs."""
+        total: float = sum(getattr(tenant, field) for run in self.runs(cloud) for tenant, one in self._grouped(run) if one == group)
+        return total / self.plan.seeds
+
     def _grouped(self, run: RunResult) -> list[tuple[TenantResult, str]]:
         adaptive = who_adapts(self.scenario, run.seed)
         return [(tenant, ADAPTIVE if number in adaptive else FIXED) for number, tenant in enumerate(run.tenants)]
@@ -150,19 +155,34 @@ def _text(points: Sequence[Point]) -> str:
     tenants, seeds = len(points[0].runs("market")[0].tenants), points[0].plan.seeds
     return (
         f"{tenants} tenants on the slightly oversubscribed cluster, under {seeds} seed{'s' if seeds > 1 else ''}. Some trade through adapters; the "
-        "others hold as many GPUs as they need in the mean, for up to their part of what all of it is worth, whatever the cloud. "
+        f"others hold as many GPUs as they need in the mean, at a limit of {ON_DEMAND_TIMES:g} times the highest list price, whatever the cloud. "
         + " ".join(f"Where {point.label} adapt, {_told(point)}." for point in points)
+        + f" {_bought(points[0])}"
+    )
+
+
+def _bought(fewest: Point) -> str:
+    """Where hardly anyone gives way: who gets GPUs, and for how much."""
+    paid = [fewest.a_run("cost", FIXED, cloud) for cloud in CLOUDS]
+    held = [fewest.a_run("held_hours", ADAPTIVE, cloud) for cloud in CLOUDS]
+    return (
+        f"Where it is {fewest.label}, fixed tenants pay {paid[0]:.0f} dollars a run on the market and {paid[1]:.0f} on fcfs; adaptive ones hold "
+        f"{held[0]:.1f} GPU-hours against {held[1]:.1f}, and have a GPU taken away {fewest.a_run('revocations', ADAPTIVE, 'market'):.0f} times a run."
     )
 
 
 def _told(point: Point) -> str:
     less = None if point.reduction is None else point.reduction.value * PERCENT
-    reduction = "" if less is None else f", a degradation that is {abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}"
+    reduction = "" if less is None else f", a degradation that is {_compared(less)}"
     groups = "; ".join(
         f"{group} tenants keep {point.mean('market', group).value:.3f} against {point.mean('fcfs', group).value:.3f}" for group in point.groups
     )
     told = f"tenants keep {point.mean('market').value:.3f} on the market and {point.mean('fcfs').value:.3f} on fcfs{reduction}"
     return told if len(point.groups) == 1 else f"{told}; {groups}"
+
+
+def _compared(less: float) -> str:
+    return f"{abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}" if round(less) else "about the same"
 
 
 def _tips(points: Sequence[Point]) -> dict[str, list[str]]:
@@ -229,7 +249,8 @@ def _reduction(axes: Axes, point: Point) -> None:
     if point.reduction is None:
         return
     top = max(mean.high or mean.value for mean in map(point.mean, CLOUDS))
-    text = f"\N{MINUS SIGN}{point.reduction.value:.0%}" if point.reduction.value >= 0 else f"+{-point.reduction.value:.0%}"
+    sign = "\N{PLUS-MINUS SIGN}" if round(point.reduction.value, 2) == 0 else "\N{MINUS SIGN}" if point.reduction.value > 0 else "+"
+    text = f"{sign}{abs(point.reduction.value):.0%}"
     place = (point.share * PERCENT, top)
     name = axes.annotate(text, place, (0, 6), textcoords="offset points", ha="center", va="bottom", color=LOOKS["market"].line, fontsize=8.5)
     of_cloud("market", name)

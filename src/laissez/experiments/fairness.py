@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Final
 
 from laissez.experiments.lab.boxes import Panel, boxes
@@ -17,6 +19,7 @@ from laissez.experiments.lab.tightness import relative_range, wider_by
 from laissez.sim.results import TenantResult
 from laissez.sim.scenario import Scenario
 
+HALF_GOT_NOTHING: Final = "half of the tenants got nothing, so there is no range over the median"
 PER_DOLLARS: Final = 100  # performance per dollar is too small a number to read
 
 
@@ -29,20 +32,21 @@ class Fairness(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         regimes = _regimes(plan)
-        drawn = boxes([_panel(regime, plan, results) for regime in regimes], f"performance per {PER_DOLLARS} $: 1 is all of the objective", digits=2)
-        widths = "; ".join(
-            " / ".join(f"{relative_range(_values(_tenants(regime, cloud, plan, results))):.2f}" for cloud in CONTRACTS) + f" ({regime.name})"
-            for regime in regimes
-        )
-        free = {
-            cloud: sum(one.performance_per_cost is None for regime in regimes for one in _tenants(regime, cloud, plan, results))
-            for cloud in CONTRACTS
-        }
+        drawn = boxes([_panel(regime, plan, results) for regime in regimes], f"share of the objective achieved, per {PER_DOLLARS} $ paid", digits=2)
+        everybody = {(regime.name, cloud): _everybody(regime, cloud, plan, results) for regime in regimes for cloud in CONTRACTS}
+        free = [sum(one.cost == 0 for regime in regimes for one in everybody[regime.name, cloud]) for cloud in CONTRACTS]
+
+        def by_regime(figure: Callable[[Sequence[float]], float]) -> str:
+            parts = [" / ".join(f"{figure(_values(everybody[regime.name, cloud])):.2f}" for cloud in CONTRACTS) for regime in regimes]
+            return "; ".join(f"{part} ({regime.name})" for part, regime in zip(parts, regimes, strict=True))
+
         text = (
-            "The runs of the retention figure, seen by cost: each tenant's performance, normalised by its own objective, over what it paid in all. "
-            "On the market that is the rate charged, on the others the list price. What counts is how alike tenants fare, whatever the level: the "
-            f"inter-quartile range over the median is, on {' / '.join(CONTRACTS)}, {widths}. Tenants that paid nothing, because they got nothing, "
-            f"have no such figure: {' / '.join(str(free[cloud]) for cloud in CONTRACTS)} of all."
+            "The runs of the retention figure, seen by cost: each tenant's performance, normalised by its own objective, over what it paid in all: "
+            "the rates charged on the market, the list price on the others. What counts is how alike tenants fare: the inter-quartile range over the "
+            f"median is, on {' / '.join(CONTRACTS)}, {by_regime(_shown_range)}. The level is another matter: the median per {PER_DOLLARS} $ is "
+            f"{by_regime(lambda values: median(values) * PER_DOLLARS)}. All objectives are worth the same here and prices rise towards what is bid, "
+            "so on the market costs follow performance; at list prices they follow size. Tenants that got nothing and paid nothing count as 0: "
+            f"{' / '.join(map(str, free))} of {sum(len(everybody[regime.name, 'market']) for regime in regimes)}."
         )
         return Findings(
             claims=[_tighter(cloud, regime, plan, results) for cloud in OTHERS for regime in regimes],
@@ -57,21 +61,25 @@ def _regimes(plan: Plan) -> list[Scenario]:
     return [sized(regime, plan) for regime in REGIMES]
 
 
-def _tenants(regime: Scenario, cloud: str, plan: Plan, results: Results) -> list[TenantResult]:
+def _everybody(regime: Scenario, cloud: str, plan: Plan, results: Results) -> list[TenantResult]:
     return [one for each in tenants_of(regime, cloud, plan, results) for one in each]
 
 
 def _values(tenants: Sequence[TenantResult]) -> list[float]:
-    return [one.performance_per_cost for one in tenants if one.performance_per_cost is not None]
+    """Nobody is left out: who got nothing for nothing has nothing."""
+    return [one.performance_per_cost or 0.0 for one in tenants]
+
+
+def _shown_range(values: Sequence[float]) -> float:
+    return relative_range(values) if median(values) else math.inf
 
 
 def _panel(regime: Scenario, plan: Plan, results: Results) -> Panel:
     shown = {
         cloud: [
-            (seed, one, one.performance_per_cost * PER_DOLLARS)
+            (seed, one, value * PER_DOLLARS)
             for seed, each in zip(plan.all_seeds, tenants_of(regime, cloud, plan, results), strict=True)
-            for one in each
-            if one.performance_per_cost is not None
+            for one, value in zip(each, _values(each), strict=True)
         ]
         for cloud in CONTRACTS
     }
@@ -81,13 +89,13 @@ def _panel(regime: Scenario, plan: Plan, results: Results) -> Panel:
 def _tighter(cloud: str, regime: Scenario, plan: Plan, results: Results) -> Claim:
     ours, theirs = ([_values(each) for each in tenants_of(regime, one, plan, results)] for one in ("market", cloud))
     found = wider_by(ours, theirs, relative_range)
+    decided = found is not None and found.low is not None
     return Claim(
         figure=Fairness.name,
-        claim=f"{regime.name}: performance per cost is spread less on the market than on {cloud} (inter-quartile range over median)",
+        claim=f"{regime.name}: performance per cost is spread less on the market than on {cloud}: its range over the median is smaller by",
         paper="tighter",
-        measured=found.value,
+        measured=None if found is None else found.value,
         interval=interval(found),
-        holds=None if found.low is None else found.low > 0,
-        unit="narrower",
-        note=TOO_FEW if found.low is None else "",
+        holds=found.low > 0 if found is not None and found.low is not None else None,
+        note="" if decided else HALF_GOT_NOTHING if found is None else TOO_FEW,
     )

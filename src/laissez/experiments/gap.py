@@ -14,7 +14,7 @@ from laissez.experiments.lab.regimes import REGIMES, sized
 from laissez.experiments.lab.style import EDGE, LOOKS, dress, new_figure, of_cloud
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.scenario import Scenario
-from laissez.sim.statistics import Bootstrap, Estimate
+from laissez.sim.statistics import SEEDS_MIN, Bootstrap, Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def _claim(regime: Scenario, way: Estimate | None) -> Claim:
         interval=interval(way, 100),
         holds=None,
         unit="%",
-        note="" if interval(way) else TOO_FEW,
+        note="" if interval(way) else TOO_FEW if way else "there is no way to go",
     )
 
 
@@ -86,7 +86,7 @@ def _drawn(regimes: Sequence[Scenario], ways: Sequence[Estimate | None], plan: P
         _row(axes, row, {cloud: Bootstrap(plan.seeds).mean(retentions(regime, cloud, plan.all_seeds, results)) for cloud in SHOWN}, way)
     axes.set_yticks(range(len(regimes)), [f"{regime.name}\n(demand {regime.demand:g})" for regime in regimes])
     axes.set_ylim(len(regimes) - 0.45, -0.7)
-    axes.set_xlabel("mean retention, with 95 % intervals over seeds")
+    axes.set_xlabel(f"mean retention{', with 95 % intervals over seeds' if plan.seeds >= SEEDS_MIN else ''}")
     return figure
 
 
@@ -98,7 +98,8 @@ def _row(axes: Axes, row: int, means: dict[str, Estimate], way: Estimate | None)
         if mean.low is not None and mean.high is not None:
             of_cloud(cloud, *axes.plot([mean.low, mean.high], [row, row], color=INK, linewidth=1.2, zorder=2))
         of_cloud(cloud, *axes.plot([mean.value], [row], marker=look.marker, markersize=8, color=look.fill, markeredgecolor=INK, zorder=3))
-        of_cloud(cloud, axes.annotate(cloud, (mean.value, row), (0, 8), textcoords="offset points", ha="center", color=INK, fontsize=8.5))
+        below = cloud != "market"  # between the two others, which are never so near to each other that their names would meet
+        of_cloud(cloud, axes.annotate(cloud, (mean.value, row), (0, -17 if below else 9), textcoords="offset points", ha="center", fontsize=8.5))
     if way is not None:
         axes.annotate(f"{way.value:.0%}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontweight="bold")
     if row == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from laissez.check.integration import Count, count_all
+from laissez.check.integration import PAPER_HEADROOM_TO_PRICE, Count, count_all, headroom_to_price
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
 from laissez.experiments.lab.findings import Claim, Findings, Number
@@ -33,13 +33,13 @@ class Integration(Experiment):
         return []
 
     def findings(self, plan: Plan, results: Results) -> Findings:
-        return found(count_all())
+        return found(count_all(), headroom_to_price())
 
 
-def found(counts: Sequence[Count]) -> Findings:
+def found(counts: Sequence[Count], headroom_lines: int) -> Findings:
     return Findings(
-        claims=[_claim(count, part) for count in counts for part in PARTS],
-        text=_text(counts),
+        claims=[*(_claim(count, part) for count in counts for part in PARTS), _from_headroom(headroom_lines)],
+        text=_text(counts, headroom_lines),
         rows=[_row(count) for count in counts],
         draw=lambda: _draw(counts),
     )
@@ -62,13 +62,27 @@ def _claim(count: Count, part: str) -> Claim:
     )
 
 
-def _text(counts: Sequence[Count]) -> str:
+def _from_headroom(lines: int) -> Claim:
+    return Claim(
+        figure=Integration.name,
+        claim="the lines that map power headroom to a proportional price adjustment",
+        paper=PAPER_HEADROOM_TO_PRICE,
+        measured=lines,
+        holds=lines <= PAPER_HEADROOM_TO_PRICE,
+        unit="lines",
+        note="one function with its parameter; all maps share what makes a price of it, which is not counted",
+    )
+
+
+def _text(counts: Sequence[Count], headroom_lines: int) -> str:
     each = ", ".join(f"{count.system} {count.pricing} + {count.profiling} ({count.paper_pricing} + {count.paper_profiling})" for count in counts)
     here, paper = (sum(_lines(count, part)[whose] for count in counts for part in PARTS) for whose in (0, 1))
     return (
-        "Lines of code that are particular to one application or signal, counted from the sources without blank lines, comments, docstrings and "
-        "imports: profiling says what hardware does for it, pricing what that is worth. What all share is not counted, nor is what an autoscaler has "
-        f"anyway. Pricing + profiling, in parentheses the paper's: {each}; in all {here} ({paper})."
+        "Lines of code that are particular to one application or signal: profiling says what hardware does for it, pricing what that is worth. They "
+        "are counted from the sources without blank lines, comments, docstrings and imports, and have up to 150 columns; what all share is not "
+        "counted, nor is what an autoscaler has anyway (planner, performance model, progress). The paper does not say how it counts, so the figures "
+        f"can be compared only roughly. Pricing + profiling, in parentheses the paper's: {each}; in all {here} ({paper}). Of these, {headroom_lines} "
+        f"map power headroom to a price ({PAPER_HEADROOM_TO_PRICE})."
     )
 
 

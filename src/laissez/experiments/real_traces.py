@@ -35,7 +35,8 @@ class RealTraces(Experiment):
         drawn = boxes([panel(one, plan, results) for one in scenarios], RETENTION_LABEL)
         text = (
             "The retention experiment with recorded load: each inference service has a stretch of a trace, from a random instant on, as many times "
-            f"over as keep its engines busy. Training jobs and batches are as before. {shown_means(scenarios, plan, results)}"
+            f"over as keep its engines busy; one that is shorter begins again, and bursts of less than a minute are "
+            f"evened out. Training jobs and batches are as before. {shown_means(scenarios, plan, results)}"
         )
         return Findings(
             claims=[degrades_less(self.name, cloud, scenario, None, plan, results) for cloud in OTHERS for scenario in scenarios],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
@@ -11,7 +12,7 @@ from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment
 from laissez.experiments.lab.findings import Claim
 from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.store import Store, StoreError
 from laissez.experiments.lab.work import do
 from laissez.experiments.lab.writing import write_findings, write_json
 from laissez.experiments.report import write_report
@@ -38,7 +39,10 @@ class Watch:
         """All its cells are done."""
 
     def found(self, outcome: Outcome) -> None:
-        """And its files are written; or it is not run at all."""
+        """And its files are written; or it is not run at all, or failed."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
 
 
 class Reproduction:
@@ -70,10 +74,18 @@ class Reproduction:
         outcomes = [self.outcomes[one.name] for one in self.experiments]
         claims = [claim for one in outcomes for claim in one.claims]
         run = run_of(self.plan, outcomes, self.workers, len(self._wanted), len(self._wanted) - len(todo), monotonic() - started)
-        write_json(claims, self.folder / CLAIMS)
-        write_json(run, self.folder / RUN)
-        write_report(run, outcomes, self.folder)
+        try:
+            write_json(claims, self.folder / CLAIMS)
+            write_json(run, self.folder / RUN)
+            write_report(run, outcomes, self.folder)
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot write there: {error.strerror}") from error
         return claims
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong, experiment by experiment."""
+        return [f"{name}: {one.failed}" for name, one in self.outcomes.items() if one.failed]
 
     def kept(self) -> tuple[int, int]:
         """How many cells are done, and of how many."""
@@ -82,13 +94,16 @@ class Reproduction:
     def _work(self, todo: Sequence[Cell]) -> None:
         missing = set(todo)
         left = {one: missing.intersection(self._cells[one.name]) for one in self.experiments if one.name in self._cells}
+        failed: dict[Cell, str] = {}
 
         def find_what_is_complete() -> None:
             for one in [one for one, cells in left.items() if not cells]:
                 del left[one]
-                self._find(one)
+                self._conclude(one, [failed[cell] for cell in self._cells[one.name] if cell in failed])
 
-        def on_done(cell: Cell) -> None:
+        def on_done(cell: Cell, why: str) -> None:
+            if why:
+                failed[cell] = why
             self.watch.done(cell)
             for cells in left.values():
                 cells.discard(cell)
@@ -97,13 +112,27 @@ class Reproduction:
         find_what_is_complete()
         do(todo, self.store, on_done, self.workers)
 
-    def _find(self, experiment: Experiment) -> None:
-        self.watch.draws(experiment)
-        results: dict[Cell, Any] = {cell: self.store.get(cell) for cell in self._cells[experiment.name]}
-        findings = experiment.findings(experiment.own(self.plan), results)
-        files = write_findings(experiment.name, findings, self.folder)
-        outcome = self.outcomes[experiment.name] = Outcome(experiment, findings, files)
+    def _conclude(self, experiment: Experiment, failures: Sequence[str]) -> None:
+        """What it found; or why it could find nothing, which keeps no other from it."""
+        if failures:
+            more = f"; and {len(failures) - 1} more of its {len(self._cells[experiment.name])} cells" if failures[1:] else ""
+            outcome = Outcome(experiment, failed=f"{failures[0]}{more}")
+        else:
+            self.watch.draws(experiment)
+            outcome = self._found(experiment)
+        self.outcomes[experiment.name] = outcome
         self.watch.found(outcome)
+
+    def _found(self, experiment: Experiment) -> Outcome:
+        results: dict[Cell, Any] = {cell: self.store.get(cell) for cell in self._cells[experiment.name]}
+        try:
+            findings = experiment.findings(experiment.own(self.plan), results)
+            return Outcome(experiment, findings, write_findings(experiment.name, findings, self.folder))
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot write there: {error.strerror}") from error
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return Outcome(experiment, failed=f"its findings: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})")
 
 
 def check_tools() -> None:

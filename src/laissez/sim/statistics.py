@@ -7,7 +7,7 @@ Two clouds that ran under the same seeds had the same tenants, so they are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from statistics import fmean
 from typing import Final, TypeVar
 
@@ -112,7 +112,7 @@ class Bootstrap:
         return Estimate(value, quantile(found, beyond), quantile(found, 1 - beyond))
 
 
-@cache
+@lru_cache(maxsize=4)
 def _drawn(seeds: int, resamples: int) -> list[list[int]]:
     chance, places = stream(0, "bootstrap", seeds), range(seeds)
     return [chance.choices(places, k=seeds) for _ in range(resamples)]

@@ -12,6 +12,7 @@ from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import TenantView
 
 EXPECTED_S_MIN: Final = 60.0
+STARTS: Final = 5.0  # a start may take one part in so many of the time, before anything is known
 
 
 class Holding:
@@ -34,6 +35,7 @@ class Holding:
         self._since, self._at = held, view.now
         self._lasting_us = sum([view.now - since for since in held.values() if since < view.now])  # clocks may disagree a little
 
-    def expected_s(self) -> float:
-        """Never less than a minute: what is spread over next to nothing has no bound."""
-        return max(EXPECTED_S_MIN, (self._expected_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended))
+    def expected_s(self, cold_s: float = 0.0) -> float:
+        """Never less than a minute: what is spread over next to nothing has no bound. Who needs `cold_s` to start means to stay for longer."""
+        first_s = max(self._expected_s, STARTS * cold_s)
+        return max(EXPECTED_S_MIN, (first_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended))

@@ -21,7 +21,6 @@ Leaves: TypeAlias = tuple[str, ...]
 Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
 
 HOLD_S: Final = 3600.0  # how long a node is kept, before an application knows better
-STARTS: Final = 5.0  # and progress is worth a start to begin with, if it takes no more than one part in so many of the time
 
 
 class HookError(ValueError):
@@ -29,7 +28,8 @@ class HookError(ValueError):
 
 
 class Application(ABC):
-    """An application as its adapter sees it. It must answer the same for the same `held` and `now` until it is told something new.
+    """An application as its adapter sees it. It must answer the same for the same `held` and `now` until it is told something new: what it has
+    answered once in a decision it may not be asked again.
 
     `is_storable` says that utility beyond the objective counts later: progress does, requests served in time do not.
     """
@@ -70,7 +70,7 @@ class Application(ABC):
         return False
 
     def cold_start_s(self, node: str) -> float:
-        """From getting `node` until it is of use; `node` is empty where none in particular is meant."""
+        """From getting `node` until it is of use."""
         return 0.0
 
     def since_checkpoint_s(self, now: int) -> float:
@@ -90,8 +90,3 @@ class ProgressApplication(Application):
     """An application whose utility is progress: what is done today need not be done tomorrow."""
 
     is_storable = True
-
-    @cached_property
-    def holding(self) -> Holding:
-        """Who needs long to start means to stay for longer than others."""
-        return Holding(max(HOLD_S, STARTS * self.cold_start_s("")))

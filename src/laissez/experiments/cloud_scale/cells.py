@@ -10,19 +10,21 @@ from laissez.experiments.scalability.cells import Machine
 
 
 class SimulationSpeed(Cell, frozen=True, kw_only=True):
-    """`seconds` are those of the largest by far; it alone matters for how long it takes in all."""
+    """Tenants of these `kinds`, in equal parts. `seconds` are a third of those of all sizes: the largest takes by far the most."""
 
     result: ClassVar[Any] = simulation.Row
     seconds: ClassVar[float] = 30.0
     is_alone: ClassVar[bool] = True
+    packages: ClassVar[tuple[str, ...]] = ("bench",)
 
     machine: Machine
     nodes: int
     tenants: int
+    kinds: tuple[str, ...]
     minutes: float
 
     def run(self) -> simulation.Row:
-        (row,) = simulation.measure([(self.nodes, self.tenants)], self.minutes)
+        (row,) = simulation.measure([(self.nodes, self.tenants)], self.minutes, kinds=self.kinds)
         return row
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A cloud of 10,000 nodes and more than 1,000 tenants, end to end: what they ask of the market, and whether it is what holds them up."""
+"""A cloud of 10,000 nodes and more than 1,000 training and inference tenants: what they ask of the market, and whether it is what holds them up."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ QUICK_SIZES: Final = SIZES[:1]
 MEASURED_S: Final = 60  # of virtual time: every tenant decides at least twice
 PAPER_NODES: Final = 10_000
 PAPER_TENANTS: Final = 1_000
-PAPER_ASKS: Final[Mapping[str, float]] = {"training": 3.0, "inference": 10.0}  # requests/s of one tenant; of batches it says nothing
-BATCH_ASKS: Final = PAPER_ASKS["training"]  # both are jobs with a deadline
+PAPER_ASKS: Final[Mapping[str, float]] = {"inference": 10.0, "training": 3.0}  # requests/s of one tenant; it has no others
 ABOUT: Final = 2.0  # within this factor, a rate is about another
 FAR_FROM_LIMIT: Final = 0.25  # of the time: half of one half
+HOLDING_MIN: Final = 0.9  # of the tenants: our own bar for a cloud that serves them
+SPAN: Final = f"{(simulation.SETTLED_S + MEASURED_S) / 60:g} virtual minutes"
+LIMIT: Final = "the limit was simulation capacity rather than the matching engine"
 PERCENT: Final = 100.0
 SMALL: Final = f"decided at {PAPER_NODES:,} nodes, which the quick version does not have"
 
@@ -47,7 +49,13 @@ class CloudScale(Experiment):
             return cloud_scale_figure(rows, [paper_asks(row) for row in rows])
 
         return Findings(
-            claims=[_runs(largest), _is_not_the_limit(largest), _serves_more(largest), *(_asks(kind, largest) for kind in PAPER_ASKS)],
+            claims=[
+                _runs(largest),
+                _is_not_the_limit(largest),
+                _nor_at_the_papers_rates(largest),
+                _serves_more(largest),
+                *(_asks(kind, largest) for kind in PAPER_ASKS),
+            ],
             text=_text(machine, largest),
             rows=[_flat(row) for row in rows],
             draw=draw,
@@ -56,12 +64,19 @@ class CloudScale(Experiment):
 
 def size_cells(plan: Plan, machine: Machine) -> list[SimulationSpeed]:
     sizes = QUICK_SIZES if plan.quick else SIZES
-    return [SimulationSpeed(machine=machine, nodes=nodes, tenants=tenants, minutes=MEASURED_S / 60) for nodes, tenants in sizes]
+    kinds = tuple(PAPER_ASKS)
+    return [SimulationSpeed(machine=machine, nodes=nodes, tenants=tenants, kinds=kinds, minutes=MEASURED_S / 60) for nodes, tenants in sizes]
 
 
 def paper_asks(row: simulation.Row) -> float:
     """Requests/s if every tenant asked as often as the paper's."""
-    return sum(of.tenants * PAPER_ASKS.get(kind, BATCH_ASKS) for kind, of in row.kinds.items())
+    return sum(of.tenants * PAPER_ASKS[kind] for kind, of in row.kinds.items())
+
+
+def share_at_the_papers_rates(row: simulation.Row) -> float:
+    """The market's share of the time, if it had as much more to do and nothing else took longer: tenants would also have to decide more often."""
+    market = row.market_share * paper_asks(row) / row.asked_per_second
+    return market / (market + 1 - row.market_share)
 
 
 def _decided(row: simulation.Row, holds: bool) -> bool | None:
@@ -73,15 +88,20 @@ def _note(row: simulation.Row, otherwise: str = "") -> str:
 
 
 def _runs(row: simulation.Row) -> Claim:
-    taking_part = row.served + row.waiting
+    """The paper does not say for how long, nor what it takes to support a tenant."""
     return Claim(
         figure=CloudScale.name,
-        claim=f"{row.nodes:,} nodes run end to end with this many tenants, each of which has had GPUs or waits with its orders",
+        claim=f"{row.nodes:,} nodes and {row.tenants:,} training and inference tenants are run for {SPAN}; in the end "
+        f"{HOLDING_MIN * PERCENT:.0f} % of them or more hold GPUs",
         paper=f"about {PAPER_NODES:,} nodes, more than {PAPER_TENANTS:,} tenants",
-        measured=taking_part,
-        holds=_decided(row, taking_part == row.tenants > PAPER_TENANTS),
-        unit="tenants",
-        note=_note(row, f"have had GPUs: {row.served:,} of {row.tenants:,}; wait for their first: {row.waiting:,}"),
+        measured=row.holding / row.tenants * PERCENT,
+        holds=_decided(row, row.tenants > PAPER_TENANTS and row.holding >= HOLDING_MIN * row.tenants),
+        unit="%",
+        note=_note(
+            row,
+            f"{row.holding:,} hold GPUs, {row.waiting:,} wait with their orders; {row.leased:,} GPUs are leased, and all tenants together need "
+            f"{row.demand:.2f} times what there is. The span and the {HOLDING_MIN * PERCENT:.0f} % are our choice",
+        ),
     )
 
 
@@ -89,11 +109,28 @@ def _is_not_the_limit(row: simulation.Row) -> Claim:
     return Claim(
         figure=CloudScale.name,
         claim="simulating the tenants takes the time, not the market: its share is far below one half",
-        paper="the limit was simulation capacity rather than the matching engine",
+        paper=LIMIT,
         measured=row.market_share * PERCENT,
         holds=_decided(row, row.market_share < FAR_FROM_LIMIT),
         unit="%",
         note=_note(row),
+    )
+
+
+def _nor_at_the_papers_rates(row: simulation.Row) -> Claim:
+    share, more = share_at_the_papers_rates(row), paper_asks(row) / row.asked_per_second
+    return Claim(
+        figure=CloudScale.name,
+        claim="nor would the market take the time if these tenants asked as often as the paper's: its share is far below one half",
+        paper=LIMIT,
+        measured=share * PERCENT,
+        holds=_decided(row, share < FAR_FROM_LIMIT),
+        unit="%",
+        note=_note(
+            row,
+            f"reckoned: {more:.1f} times the market's own time, everything else as measured, though asking more often takes the tenants' time too; "
+            f"far below is under {FAR_FROM_LIMIT * PERCENT:.0f} %",
+        ),
     )
 
 
@@ -128,16 +165,17 @@ def _asks(kind: str, row: simulation.Row) -> Claim:
 
 def _text(machine: Machine, row: simulation.Row) -> str:
     return (
-        f"{row.nodes:,} GPUs, half H100 and half A100, and {row.tenants:,} tenants, a third each of inference services, training jobs and batches, "
-        f"that together need {row.demand:.2f} times what there is. All come within {simulation.ARRIVALS_S // 60} minutes; time is taken over "
-        f"{MEASURED_S} virtual seconds from minute {simulation.SETTLED_S // 60} on. Measured here and now, on one core ({machine}), in one "
-        f"run: there are no intervals. In the end {row.served:,} tenants have had GPUs (waiting for their first: {row.waiting:,}). They "
-        f"ask {row.asked_per_second:,.0f} requests per virtual second of the market ("
+        f"{row.nodes:,} GPUs, half H100 and half A100, and {row.tenants:,} tenants, half inference services and half training jobs, "
+        f"that together need {row.demand:.2f} times what there is. All come within {simulation.ARRIVALS_S // 60} minutes; {SPAN} are run in all, and "
+        f"time is taken over the last {MEASURED_S} seconds of them. Measured here and now, on one core ({machine}), in one run: there are no "
+        f"intervals. In the end {row.holding:,} tenants hold {row.leased:,} GPUs and {row.waiting:,} others wait with their orders. They ask "
+        f"{row.asked_per_second:,.0f} requests per virtual second of the market ("
         + ", ".join(f"{of.asked_per_second / of.tenants:.2f} by each {kind} tenant" for kind, of in row.kinds.items())
         + f"); at the paper's rates it would be {paper_asks(row):,.0f}. At {row.speed:,.1f} times real time, the market serves "
         f"{row.requests_per_second:,.0f} per real second in {_percent(row.market_share)} of the time, so it could serve "
-        f"{row.market_per_second:,.0f}. The adapters take {_percent(row.adapter_share)}, the models of the applications "
-        f"{_percent(row.world_share)}, the simulator itself {_percent(row.simulator_share)}."
+        f"{row.market_per_second:,.0f}; at the paper's rates it would take {_percent(share_at_the_papers_rates(row))}. The adapters take "
+        f"{_percent(row.adapter_share)}, the models of the applications {_percent(row.world_share)}, the simulator itself "
+        f"{_percent(row.simulator_share)}."
     )
 
 
@@ -151,7 +189,8 @@ def _flat(row: simulation.Row) -> dict[str, Number | str | None]:
         "nodes": row.nodes,
         "tenants": row.tenants,
         "demand": row.demand,
-        "served": row.served,
+        "leased": row.leased,
+        "holding": row.holding,
         "waiting": row.waiting,
         "speed": row.speed,
         "asked_per_virtual_second": row.asked_per_second,
@@ -159,6 +198,7 @@ def _flat(row: simulation.Row) -> dict[str, Number | str | None]:
         "served_per_real_second": row.requests_per_second,
         "served_per_market_second": row.market_per_second,
         "market_share": row.market_share,
+        "market_share_at_the_papers_rates": share_at_the_papers_rates(row),
         "adapter_share": row.adapter_share,
         "world_share": row.world_share,
         "simulator_share": row.simulator_share,

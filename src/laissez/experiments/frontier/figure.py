@@ -56,7 +56,7 @@ def tips(points: Sequence[FrontierPoint]) -> dict[str, list[str]]:
 
 def _caption(points: Sequence[FrontierPoint], seeds: int) -> str:
     whiskers = " Whiskers: 95 % intervals." if points[0].cost.has_interval else ""
-    lines = "Thick line: Pareto set of the market's points; dotted: mixes of spot and on demand."
+    lines = "Thick line: Pareto set of the market's means; dotted: mixes of spot and on demand."
     return f"Means over {seeds} seed{'s' if seeds > 1 else ''}. Filled: budgets, in the unit of the costs.{whiskers}\n{lines}"
 
 

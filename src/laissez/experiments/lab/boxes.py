@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -32,8 +32,11 @@ Values = Sequence[tuple[int, TenantResult, float]]  # seed, tenant and the value
 
 
 class Panel(msgspec.Struct, frozen=True):
+    """`notes` are beside the box of a cloud, below its mean."""
+
     title: str
     clouds: Mapping[str, Values]
+    notes: Mapping[str, str] = {}
 
 
 class Drawing(msgspec.Struct, frozen=True):
@@ -71,8 +74,10 @@ def _panel(axes: Axes, at: int, panel: Panel, digits: int) -> None:
         dots = axes.scatter(numbers, heights, s=5, color=look.line, alpha=0.35, linewidths=0, zorder=2)
         with_tips(_key(at, cloud), dots, cloud)
         of_cloud(cloud, *draw_box(axes, row - BOX_ABOVE, spread(numbers), look.fill, look.hatch, BOX_HEIGHT))
-        mean = axes.annotate(f"{fmean(numbers):.{digits}f}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontweight="bold")
-        of_cloud(cloud, mean)
+        note = panel.notes.get(cloud, "")
+        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+        mean = axes.annotate(f"{fmean(numbers):.{digits}f}", (1.02, row - (BOX_ABOVE if note else 0)), fontweight="bold", **beside)
+        of_cloud(cloud, mean, axes.annotate(note, (1.02, row + DOTS_BELOW), fontsize=7.5, color=SOFT, **beside))
     axes.set_yticks(range(len(panel.clouds)), list(panel.clouds))
     axes.set_ylim(len(panel.clouds) - 0.45, -0.55)
 

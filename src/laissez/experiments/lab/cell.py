@@ -13,12 +13,14 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Its fields are plain data: they are what the stored result is found by.
 
     `result` is the type of what `run` gives, which can be written as JSON; `seconds` about how long that takes on one core: the time left is told
-    from it. A cell that measures how fast something is wants the machine for itself (`is_alone`).
+    from it. A cell that measures how fast something is wants the machine for itself (`is_alone`). `packages` are those whose code decides what comes
+    of it, beside everything that is simulated.
     """
 
     result: ClassVar[Any]
     seconds: ClassVar[float] = 1.0
     is_alone: ClassVar[bool] = False
+    packages: ClassVar[tuple[str, ...]] = ()
 
     def __hash__(self) -> int:
         return hash(self.written())

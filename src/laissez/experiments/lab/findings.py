@@ -53,6 +53,7 @@ def interval(estimate: Estimate | None, times: float = 1.0) -> tuple[float, floa
 
 
 TOO_FEW = "too few seeds to decide"
+TOO_WIDE = "the interval is too wide to decide"
 
 
 def holds_at_least(estimate: Estimate | None, paper: float) -> bool | None:
@@ -60,3 +61,12 @@ def holds_at_least(estimate: Estimate | None, paper: float) -> bool | None:
     if estimate is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low > 0 and estimate.high >= paper
+
+
+def reaches(estimate: Estimate, part: float) -> bool | None:
+    """Whether it is that part or more: all of the interval is, or none of it; nothing is decided where it is on both sides."""
+    if estimate.low is None or estimate.high is None:
+        return None
+    if estimate.low < part <= estimate.high:
+        return None
+    return estimate.low >= part

@@ -11,11 +11,12 @@ from laissez.experiments.lab.cloud_run import came_to, retentions
 from laissez.experiments.lab.experiment import Results
 from laissez.experiments.lab.findings import TOO_FEW, Claim, Rows, holds_at_least, interval
 from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.regimes import CONTRACTS
+from laissez.experiments.lab.regimes import CONTRACTS, OTHERS
 from laissez.sim.results import TenantResult
 from laissez.sim.scenario import Scenario
-from laissez.sim.statistics import Bootstrap
+from laissez.sim.statistics import Bootstrap, Estimate
 
+NOTHING_LOST: Final = "there is hardly any degradation to reduce"
 RETENTION_LABEL: Final = "retention: a tenant's performance over what it achieves alone"
 
 
@@ -30,7 +31,20 @@ def panel(scenario: Scenario, plan: Plan, results: Results) -> Panel:
         cloud: [(seed, one, one.retention) for seed, each in zip(seeds, tenants_of(scenario, cloud, plan, results), strict=True) for one in each]
         for cloud in CONTRACTS
     }
-    return Panel(f"{scenario.name} (demand {scenario.demand:g})", shown)
+    notes = {cloud: _less_by(found) for cloud in OTHERS if (found := reduction(cloud, scenario, plan, results)) is not None}
+    return Panel(f"{scenario.name} (demand {scenario.demand:g})", shown, notes)
+
+
+def _less_by(found: Estimate) -> str:
+    """By how much the market degrades less."""
+    width = "" if found.low is None or found.high is None else f" [{found.low * 100:.0f}, {found.high * 100:.0f}]"
+    return f"market \N{MINUS SIGN}{found.value * 100:.0f} %{width}"
+
+
+def reduction(cloud: str, scenario: Scenario, plan: Plan, results: Results) -> Estimate | None:
+    """Of the market's mean degradation against that of the cloud."""
+    ours, theirs = (retentions(scenario, one, plan.all_seeds, results) for one in ("market", cloud))
+    return Bootstrap(plan.seeds).reduction(ours, theirs)
 
 
 def shown_means(scenarios: Sequence[Scenario], plan: Plan, results: Results) -> str:
@@ -43,25 +57,9 @@ def means(scenario: Scenario, plan: Plan, results: Results) -> str:
     return " / ".join(f"{fmean(retentions(scenario, cloud, plan.all_seeds, results)):.3f}" for cloud in CONTRACTS)
 
 
-def shown_kinds(scenarios: Sequence[Scenario], plan: Plan, results: Results) -> str:
-    """A sentence: the same by kind of tenant."""
-    kinds = list(scenarios[0].tenants.mix)
-    parts = [
-        f"{' / '.join(f'{_mean_of(kind, scenario, cloud, plan, results):.2f}' for kind in kinds)} on {cloud} ({scenario.name})"
-        for scenario in scenarios
-        for cloud in CONTRACTS
-    ]
-    return f"By kind, {' / '.join(kinds)}: {'; '.join(parts)}."
-
-
-def _mean_of(kind: str, scenario: Scenario, cloud: str, plan: Plan, results: Results) -> float:
-    return fmean(one.retention for each in tenants_of(scenario, cloud, plan, results) for one in each if one.kind == kind)
-
-
 def degrades_less(figure: str, cloud: str, regime: Scenario, paper: float | None, plan: Plan, results: Results) -> Claim:
     """That the market's mean degradation is below the other cloud's, by as much as the paper says if it says anything."""
-    ours, theirs = (retentions(regime, one, plan.all_seeds, results) for one in ("market", cloud))
-    found = Bootstrap(plan.seeds).reduction(ours, theirs)
+    found = reduction(cloud, regime, plan, results)
     holds = holds_at_least(found, paper or 0.0)
     return Claim(
         figure=figure,
@@ -71,7 +69,7 @@ def degrades_less(figure: str, cloud: str, regime: Scenario, paper: float | None
         interval=interval(found, 100),
         holds=None if paper is None else holds,
         unit="%",
-        note=TOO_FEW if holds is None else "",
+        note=NOTHING_LOST if found is None else TOO_FEW if holds is None else "",
     )
 
 

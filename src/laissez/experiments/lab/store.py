@@ -33,7 +33,7 @@ class Store:
         self.folder = folder
 
     def path(self, cell: Cell) -> Path:
-        name = sha256(code(type(cell).__module__) + cell.written()).hexdigest()[:32]
+        name = sha256(code(type(cell).__module__, cell.packages) + cell.written()).hexdigest()[:32]
         return self.folder / f"{type(cell).__name__.lower()}-{name}{SUFFIX}"
 
     def has(self, cell: Cell) -> bool:
@@ -58,10 +58,10 @@ class Store:
 
 
 @cache
-def code(module: str) -> bytes:
-    """A digest of everything that is simulated, and of the module that says what a cell does."""
+def code(module: str, packages: tuple[str, ...] = ()) -> bytes:
+    """A digest of everything that is simulated, of these packages too, and of the module that says what a cell does."""
     root = Path(laissez.__file__).parent
     digest = sha256(f"{module}\0".encode() + Path(str(sys.modules[module].__file__)).read_bytes())
-    for path in (path for package in SIMULATED for path in sorted((root / package).rglob("*.py"))):
+    for path in (path for package in (*SIMULATED, *packages) for path in sorted((root / package).rglob("*.py"))):
         digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.digest()

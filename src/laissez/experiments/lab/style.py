@@ -59,7 +59,7 @@ class Look(msgspec.Struct, frozen=True):
 LOOKS: Final[Mapping[str, Look]] = {
     "market": Look(FILLS["market"], "", "#0072b2", "-", "o"),
     "fcfs": Look(FILLS["fcfs"], "", "#d08700", "--", "s"),
-    "fcfs-p": Look(FILLS["fcfs-p"], "", "#8c8c8c", ":", "^"),
+    "fcfs-p": Look(FILLS["fcfs-p"], "", "#8f7122", ":", "^"),
     "ideal": Look(FILLS["ideal"], "////", "#222222", "-.", "D"),
 }
 

@@ -1,6 +1,7 @@
 """Sweeps: what tenants keep, and how much they change over, along a parameter of the scenario.
 
-Every point has the same seeds, so two points are compared seed by seed, as two clouds are.
+Every point has the same seeds, and two points are compared seed by seed. Where the parameter changes nothing that tenants are drawn by (see
+`Setting.varied`), they are the same tenants, as on two clouds; elsewhere only the streams of chance are the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.cloud_run import came_to, runs_of
 from laissez.experiments.lab.experiment import Results
-from laissez.experiments.lab.findings import TOO_FEW, Claim, Number, Rows, holds_at_least, interval
+from laissez.experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Number, Rows, holds_at_least, interval
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
 from laissez.sim.boxplot import SOFT
@@ -89,6 +90,11 @@ class Sweep:
         """Of the market's tenants together."""
         return [sum(run.total(field) for field in fields) for run in self.runs(point)]
 
+    def dollars_per_hour(self, point: Point, cloud: str = "market") -> float:
+        """What a leased GPU costs an hour, over all runs."""
+        runs = self.runs(point, cloud)
+        return sum(run.revenue for run in runs) / sum(map(_leased, runs))
+
     def less(self, ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
         """By which part the sum of ours is below that of theirs; of nothing, no part is."""
         return self.bootstrap.of(list(zip(ours, theirs, strict=True)), _part_missing)
@@ -108,7 +114,7 @@ def _part_missing(seeds: Sequence[tuple[float, float]]) -> float:
 
 
 def _row(run: RunResult) -> dict[str, Number | str | None]:
-    leased = run.gpus * run.hours - run.idle_hours
+    leased = _leased(run)
     return {
         "gpus": run.gpus,
         "demand": run.demand,
@@ -121,6 +127,10 @@ def _row(run: RunResult) -> dict[str, Number | str | None]:
         "idle_hours": run.idle_hours,
         "dollars_per_gpu_hour": run.revenue / leased if leased else None,
     }
+
+
+def _leased(run: RunResult) -> float:
+    return run.gpus * run.hours - run.idle_hours
 
 
 def _mean_of(kind: str, run: RunResult) -> float | None:
@@ -139,9 +149,10 @@ def judged(
     found: Estimate,
     holds: Callable[[Estimate], bool | None] = is_above_zero,
     unit: str = "retention",
+    reason: str = "",
     note: str = "",
 ) -> Claim:
-    """A claim about one estimate: by default that it is above zero. In percent where the unit says so; the note is for one that does not hold."""
+    """A claim about one estimate: by default that it is above zero. In percent where the unit says so. The reason is for one that does not hold."""
     times, verdict = (PERCENT if unit == "%" else 1.0), holds(found)
     return Claim(
         figure=figure,
@@ -151,8 +162,17 @@ def judged(
         interval=interval(found, times),
         holds=verdict,
         unit=unit,
-        note=TOO_FEW if verdict is None else "" if verdict else note,
+        note="; ".join(filter(None, (_why(found, verdict, reason), note))),
     )
+
+
+def _why(found: Estimate, verdict: bool | None, reason: str) -> str:
+    """Why a claim is not said to hold."""
+    if not found.has_interval:
+        return TOO_FEW
+    if verdict is None:
+        return TOO_WIDE
+    return "" if verdict else "; ".join(filter(None, ("" if found.excludes_zero else "the interval includes 0", reason)))
 
 
 def shown(estimate: Estimate, digits: int = 3) -> str:
@@ -266,7 +286,10 @@ def _churn(axes: Axes, sweep: Sweep, field: str, title: str) -> None:
     means = [sweep.bootstrap.mean(sweep.totals(point, field)) for point in sweep.points]
     look, places = LOOKS["market"], [point.at for point in sweep.points]
     of_cloud(
-        "market", *axes.plot(places, [mean.value for mean in means], color=look.line, linewidth=1.4, marker=look.marker, markersize=3.5, zorder=3)
+        "market",
+        *axes.plot(
+            places, [mean.value for mean in means], color=look.line, linewidth=1.4, marker=look.marker, markersize=3.5, zorder=3, clip_on=False
+        ),
     )
     _whiskers(axes, "market", places, means)
     axes.set_ylim(0, max(mean.value if mean.high is None else mean.high for mean in means) * 1.12 or 1.0)

@@ -23,13 +23,16 @@ def relative_range(tenants: Sequence[float]) -> float:
     return (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / quantile(ordered, 0.5)
 
 
-def wider_by(ours: Sequence[Tenants], theirs: Sequence[Tenants], width: Callable[[Sequence[float]], float]) -> Estimate:
-    """Their width less ours: above zero, ours are the tighter. One entry for each seed in both."""
+def wider_by(ours: Sequence[Tenants], theirs: Sequence[Tenants], width: Callable[[Sequence[float]], float]) -> Estimate | None:
+    """Their width less ours: above zero, ours are the tighter. One entry for each seed in both. None if a width cannot be told, in whatever draw."""
 
     def difference(seeds: Sequence[tuple[Tenants, Tenants]]) -> float:
         return width(_all(their for _, their in seeds)) - width(_all(our for our, _ in seeds))
 
-    return Bootstrap(len(ours), RESAMPLES).of(list(zip(ours, theirs, strict=True)), difference)
+    try:
+        return Bootstrap(len(ours), RESAMPLES).of(list(zip(ours, theirs, strict=True)), difference)
+    except ZeroDivisionError:  # half of the tenants have nothing
+        return None
 
 
 def _all(seeds: Iterable[Tenants]) -> list[float]:

@@ -1,30 +1,31 @@
-"""Doing cells: on all cores, each once, and kept as soon as it is done."""
+"""Doing cells: on all cores, each once, and kept as soon as it is done. One that fails keeps no other from being done."""
 
 from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Final
+from typing import Final
 
 from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.store import Store
+from laissez.experiments.lab.store import Store, StoreError
 from laissez.sim.workers import cores, deaf_to_interrupts, worker_pool
 
 LOOK_S: Final = 0.5  # between two looks at what is done
+DIED: Final = "a worker process died: out of memory, perhaps, and fewer workers would do"
+LOST: Final = "it was done and is not there: has somebody changed the folder?"
+
+OnDone = Callable[[Cell, str], None]
 
 
-class CellFailed(Exception):
-    """A cell ended with an error; the message names it. What others came to is kept."""
+def do(cells: Iterable[Cell], store: Store, on_done: OnDone = lambda cell, why: None, workers: int | None = None) -> None:
+    """Do those that the store does not have. `on_done` is told of each as soon as it is done, or, with the reason, that it failed.
 
-
-def do(cells: Iterable[Cell], store: Store, on_done: Callable[[Cell], None] = lambda cell: None, workers: int | None = None) -> Mapping[Cell, Any]:
-    """What every cell came to: taken from the store, or done now. `on_done` is told of each that is done now, as soon as it is."""
-    wanted = list(dict.fromkeys(cells))
-    found = {cell: result for cell in wanted if (result := store.get(cell)) is not None}
-    missing = [cell for cell in wanted if cell not in found]
+    Only what concerns all of them ends it early: results that cannot be kept, or a worker that died.
+    """
+    missing = [cell for cell in dict.fromkeys(cells) if not store.has(cell)]
     for cell in missing:
         store.path(cell).unlink(missing_ok=True)  # a file that is not whole would look as if it were done
     together = grouped(cell for cell in missing if not cell.is_alone)
@@ -32,11 +33,7 @@ def do(cells: Iterable[Cell], store: Store, on_done: Callable[[Cell], None] = la
         _do_together(together, store, on_done, min(workers or cores(), len(together)))
     for cell in missing:
         if cell.is_alone:
-            store.put(cell, _done(cell))
-            on_done(cell)
-    for cell in missing:
-        found[cell] = store.get(cell)
-    return found
+            on_done(cell, _done(cell, store))
 
 
 def grouped(cells: Iterable[Cell]) -> list[list[Cell]]:
@@ -47,42 +44,52 @@ def grouped(cells: Iterable[Cell]) -> list[list[Cell]]:
     return sorted(groups.values(), key=lambda group: -sum(cell.weight for cell in group))
 
 
-def _do_together(groups: Sequence[list[Cell]], store: Store, on_done: Callable[[Cell], None], workers: int) -> None:
+def _do_together(groups: Sequence[list[Cell]], store: Store, on_done: OnDone, workers: int) -> None:
     if workers == 1:
         for group in groups:
             for cell in group:
-                store.put(cell, _done(cell))
-                on_done(cell)
+                on_done(cell, _done(cell, store))
         return
     with worker_pool(workers) as pool:
         with deaf_to_interrupts():
             jobs = {pool.submit(_do_group, group, store) for group in groups}
         waiting = [cell for group in groups for cell in group]
+
+        def ends(cell: Cell, why: str = "") -> None:
+            waiting.remove(cell)
+            on_done(cell, why)
+
         while jobs:
             ended, jobs = wait(jobs, timeout=LOOK_S, return_when=FIRST_EXCEPTION)
-            for job in ended:
-                _check(job, waiting)
+            failed = [one for job in ended for one in _failures(job)]
             for cell in [cell for cell in waiting if store.path(cell).exists()]:
-                waiting.remove(cell)
-                on_done(cell)
+                ends(cell)
+            for cell, why in failed:
+                ends(cell, why)
+        for cell in tuple(waiting):
+            ends(cell, LOST)
 
 
-def _do_group(group: Sequence[Cell], store: Store) -> None:
-    for cell in group:
-        store.put(cell, _done(cell))
+def _do_group(group: Sequence[Cell], store: Store) -> list[tuple[Cell, str]]:
+    """Those that failed, and why."""
+    return [(cell, why) for cell in group if (why := _done(cell, store))]
 
 
-def _done(cell: Cell) -> Any:
+def _done(cell: Cell, store: Store) -> str:
+    """Nothing if all went well; else what went wrong, and where."""
     try:
-        return cell.run()
+        store.put(cell, cell.run())
+    except StoreError:
+        raise
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise CellFailed(f"{cell}: {why} ({os.path.basename(place.filename)}, line {place.lineno})") from error
+        return f"{cell}: {why} ({os.path.basename(place.filename)}, line {place.lineno})"
+    return ""
 
 
-def _check(job: Future[None], waiting: Sequence[Cell]) -> None:
+def _failures(job: Future[list[tuple[Cell, str]]]) -> list[tuple[Cell, str]]:
     try:
-        job.result()
+        return job.result()
     except BrokenProcessPool:
-        raise CellFailed(f"a worker process died with {len(waiting)} cells not done: out of memory, perhaps, and fewer workers would do") from None
+        raise StoreError(DIED) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from statistics import fmean
 from typing import Final
 
 from laissez.experiments.lab.cell import Cell
@@ -17,6 +18,8 @@ from laissez.experiments.motivation.run import (
     CONTESTED,
     DISPATCHED_H,
     DUE_H,
+    HOURS,
+    PRICES,
     RESTART_H,
     WORTH_A,
     WORTH_B,
@@ -57,7 +60,8 @@ class Motivation(Experiment):
         text = (
             "The paper's two tasks, with its times and costs, on the simulator's clouds: A trains, B is a batch that comes at "
             f"{DISPATCHED_H['B']:g} hours and is due at {DUE_H:g}. Chosen here: checkpoints of A every {CHECKPOINT_H:g} hours of work, restarts of "
-            f"{RESTART_H:g} hours, and work worth ${WORTH_A:.2f} to A and ${WORTH_B:.2f} to B. "
+            f"{RESTART_H:g} hours, and work worth ${WORTH_A:.2f} to A and ${WORTH_B:.2f} to B, so that the example shows well. The clouds "
+            f"differ in one more thing: on fcfs-p, where a batch may preempt training, B asks for {CONTESTED.upper()} alone, elsewhere for HW2 too. "
             + " ".join(_told(cloud, story) for cloud, story in stories.items())
             + f" {_varied(results)}"
         )
@@ -90,11 +94,17 @@ def wasted(story: Story) -> float:
 
 def kept_until_checkpoint(story: Story) -> bool:
     """Whether A had HW1 until a checkpoint, and B has it from then on."""
-    ours, theirs = had(story, "A", CONTESTED), had(story, "B", CONTESTED)
+    ours = had(story, "A", CONTESTED)
     saved = [at / HOUR_US for machine, at in story.tasks["A"].checkpoints if machine == CONTESTED]
-    if ours is None or theirs is None or not saved or done_at(story, "A") <= ours[1]:
+    if ours is None or not saved or done_at(story, "A") <= ours[1]:
         return False
-    return saved[-1] <= ours[1] <= saved[-1] + SOON_H and abs(ours[1] - theirs[0]) <= SOON_H
+    return saved[-1] <= ours[1] <= saved[-1] + SOON_H and takes_over(story)
+
+
+def takes_over(story: Story) -> bool:
+    """Whether B has HW1 from the instant on at which A no longer has it."""
+    ours, theirs = had(story, "A", CONTESTED), had(story, "B", CONTESTED)
+    return ours is not None and theirs is not None and abs(ours[1] - theirs[0]) <= SOON_H
 
 
 def _claim(claim: str, paper: str, measured: float | str | None, holds: bool, unit: str = "", note: str = "") -> Claim:
@@ -106,12 +116,15 @@ def _forced(stories: Stories) -> Claim:
     later = had(story, "B", CONTESTED)
     forced = held(story, "A") == [CONTESTED] and held(story, "B")[:1] == ["hw2"] and (later is None or later[0] >= done_at(story, "A"))
     measured = "; ".join(f"{task}: {', '.join(held(story, task))}" for task in story.tasks)
-    return _claim("fcfs: A has HW1 until it is done, and B has to begin on HW2, its second choice", "A: hw1; B: hw2", measured, forced)
+    paper = "forcing App B to take its second-ranked hardware"
+    return _claim("fcfs: A has HW1 until it is done, and B has to begin on HW2, its second choice", paper, measured, forced)
 
 
 def _preempted(stories: Stories) -> Claim:
-    lost = wasted(stories["fcfs-p"])
-    return _claim("fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted", "wasted work", lost, lost > NOTHING_H, "h")
+    story, paper = stories["fcfs-p"], "App B preempts App A, interrupting an epoch between checkpoints"
+    lost = wasted(story)
+    claim = "fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted"
+    return _claim(claim, paper, lost, lost > NOTHING_H and takes_over(story), "h")
 
 
 def _kept(stories: Stories) -> Claim:
@@ -119,7 +132,8 @@ def _kept(stories: Stories) -> Claim:
     ours, theirs = had(story, "A", CONTESTED), had(story, "B", CONTESTED)
     saved = ", ".join(f"{at / HOUR_US:.3f}" for machine, at in story.tasks["A"].checkpoints if machine == CONTESTED)
     measured = f"A until {_shown(ours, 1)} (checkpoints: {saved or 'none'}), B from {_shown(theirs, 0)}"
-    return _claim("market: A keeps HW1 until its checkpoint, then B gets it", "at the checkpoint", measured, kept_until_checkpoint(story), "h")
+    paper = "lets App A retain HW1 until a checkpoint makes migration cheap"
+    return _claim("market: A keeps HW1 until its checkpoint, then B gets it", paper, measured, kept_until_checkpoint(story), "h")
 
 
 def _shown(span: tuple[float, float] | None, end: int) -> str:
@@ -128,18 +142,19 @@ def _shown(span: tuple[float, float] | None, end: int) -> str:
 
 def _nothing_wasted(stories: Stories) -> Claim:
     lost = wasted(stories["market"])
-    return _claim("market: no work is wasted", "none", lost, lost < NOTHING_H, "h")
+    return _claim("market: no work is wasted", "avoiding wasted work", lost, lost < NOTHING_H, "h")
 
 
 def _raised(stories: Stories) -> Claim:
     bids = [quote.bid for quote in stories["market"].quotes if quote.bid is not None and quote.limit is not None]
     rise = (bids[-1] / bids[0] - 1) * PERCENT if bids else None
-    return _claim("market: B raises its bid for HW1 while it waits on HW2", "raises over time", rise, rise is not None and rise > 0, "%")
+    paper = "B raises its willingness to pay for HW1 over time"
+    return _claim("market: B raises its bid for HW1 while it waits on HW2", paper, rise, rise is not None and rise > 0, "%")
 
 
 def _costs(stories: Stories) -> list[Claim]:
-    """What each pays on the market, and both together, against fcfs-p."""
-    best = "at the same prices nobody can pay less than B on fcfs-p: it has its cheapest machine from the start"
+    """What each pays on the market, and both together, against fcfs-p; the paper speaks of both together."""
+    paper = "FCFS-P: wasting work and raising overall cost"
     cost = {cloud: {task: one.cost for task, one in story.tasks.items()} for cloud, story in stories.items()}
     total = {cloud: sum(costs.values()) for cloud, costs in cost.items()}
     found = []
@@ -148,14 +163,21 @@ def _costs(stories: Stories) -> list[Claim]:
         ("B pays", cost["market"]["B"], cost["fcfs-p"]["B"]),
         ("both together pay", total["market"], total["fcfs-p"]),
     ):
-        note = best if who == "B pays" and ours >= theirs else ""
-        found.append(_claim(f"market: {who} less than on fcfs-p", "cheaper", (1 - ours / theirs) * PERCENT, ours < theirs, "%", note))
+        note = _why_not_less(stories["fcfs-p"]) if who == "B pays" and ours >= theirs else ""
+        found.append(_claim(f"market: {who} less than on fcfs-p", paper, (1 - ours / theirs) * PERCENT, ours < theirs, "%", note))
     return found
+
+
+def _why_not_less(preemptive: Story) -> str:
+    cheapest = min(HOURS["B"], key=lambda machine: PRICES[machine] * HOURS["B"][machine])
+    if held(preemptive, "B") != [cheapest]:
+        return ""
+    return "at the same prices nobody can pay less than B on fcfs-p: it has its cheapest machine from the start"
 
 
 def _sooner(stories: Stories) -> Claim:
     sooner = done_at(stories["fcfs"], "B") - done_at(stories["market"], "B")
-    return _claim("market: B is done sooner than on fcfs", "sooner", sooner, sooner > 0, "h")
+    return _claim("market: B is done sooner than on fcfs", "FCFS: B is left with HW2 at higher cost and lower performance", sooner, sooner > 0, "h")
 
 
 def _told(cloud: str, story: Story) -> str:
@@ -173,11 +195,12 @@ def _varied(results: Results) -> str:
     """How much of this hangs on what the paper leaves open."""
     stories = [results[cell] for cell in _variations()]
     spared = sum(wasted(story) < DECISION_H for story in stories)
-    at_once = sum(held(story, "B")[:1] == [CONTESTED] for story in stories)
+    at_once = [wasted(story) for story in stories if held(story, "B")[:1] == [CONTESTED]]
+    lost = f", and {fmean(at_once):.2f} hours of work are wasted in the mean of these" if at_once else ""
     return (
         f"With B's work worth ${WORTHS[0]:.2f} to ${WORTHS[-1]:.2f} and checkpoints every {CHECKPOINTS_H[0]:g} to {CHECKPOINTS_H[-1]:g} hours, "
-        f"{spared} of {len(stories)} runs on the market waste no more than what A does between two decisions, and in {at_once} B's bid is above "
-        "A's limit from the start, so that it gets HW1 at once and A's unsaved work is lost."
+        f"{spared} of {len(stories)} runs on the market waste no more than what A does between two decisions, and in {len(at_once)} B begins on "
+        f"{CONTESTED.upper()}{lost}."
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = tuple(PRICES)
 BAR: Final = 0.72
-TITLES: Final = {"fcfs": "fcfs: first come, first served", "fcfs-p": "fcfs-p: B may preempt A", "market": "market: HW1 goes to whom it is worth more"}
+TITLES: Final = {"fcfs": "fcfs: first come, first served", "fcfs-p": "fcfs-p: B may preempt A", "market": "market: bids and limits decide"}
 SHORT_H: Final = 0.02  # shorter bars are not named
 LATE_H: Final = 0.01  # of free space after the last bar
 CAPTION: Final = (

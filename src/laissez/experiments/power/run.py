@@ -47,14 +47,23 @@ class Change(msgspec.Struct, frozen=True):
     price: float
 
 
+class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease at the jump: up to what its tenant would have paid then, in dollars per hour, and when and why it ended (`lasting` with the run)."""
+
+    tenant: str
+    limit: float
+    end_s: float
+    reason: str
+
+
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one run, second by second. `limits` are what the tenants of the first row would have paid for each node, just before the jump."""
+    """Of one run, second by second. `held` are the nodes of the first row that were leased at the jump."""
 
     jump_s: float
     floor_rose_s: float | None  # when the first row's floor was first higher than at the jump
     end_s: int
     changes: tuple[Change, ...]
-    limits: Mapping[str, float]
+    held: Mapping[str, Tenancy]
 
     def at(self, at_s: float) -> dict[str, Change]:
         """Every node as it is then."""
@@ -106,11 +115,12 @@ class _Watch:
 
     def __init__(self, simulation: Simulation, jump_us: int) -> None:
         assert isinstance(simulation.cloud, MarketCloud)
-        self._kernel, self._market, self._end, self._jump_us = simulation.kernel, simulation.cloud.market, simulation.until, jump_us
+        self._cloud, self._market = simulation.cloud, simulation.cloud.market
+        self._kernel, self._end, self._jump_us = simulation.kernel, simulation.until, jump_us
         self._leaves = simulation.population.cluster.topology.leaves
         self._last: dict[str, tuple[str, float]] = {}
         self._changes: list[Change] = []
-        self._limits: dict[str, float] = {}
+        self._limits: dict[tuple[str, int], float] = {}  # by the leaf and the start of a lease
         self._floor = 0
         self._floor_rose: int | None = None
         self._kernel.at(0, self._look)
@@ -130,7 +140,7 @@ class _Watch:
     def _jump(self) -> None:
         self._floor = self._market.floor(ROWS[0])
         leases = [one for one in self._market.leases() if one.leaf.startswith(ROWS[0])]
-        self._limits = {one.leaf: one.limit / MICRO for one in leases if one.limit is not None}
+        self._limits = {(one.leaf, one.start): one.limit / MICRO for one in leases if one.limit is not None}
 
     def course(self) -> Course:
         return Course(
@@ -138,5 +148,9 @@ class _Watch:
             floor_rose_s=None if self._floor_rose is None else self._floor_rose / SECOND_US,
             end_s=self._end // SECOND_US,
             changes=tuple(self._changes),
-            limits=self._limits,
+            held={
+                one.leaf: Tenancy(tenant=one.tenant, limit=self._limits[one.leaf, one.start], end_s=one.end / SECOND_US, reason=one.reason)
+                for one in self._cloud.leases()
+                if (one.leaf, one.start) in self._limits
+            },
         )

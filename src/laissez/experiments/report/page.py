@@ -77,10 +77,10 @@ def _figure(outcome: Outcome, folder: Path) -> Inline | None:
 
 
 def _lead(outcomes: Sequence[Outcome]) -> str:
-    """One sentence: what of all claims holds."""
+    """One sentence: what of all claims holds. One claim of the paper may be checked several times, for several clouds or clusters."""
     claims = [claim for one in outcomes for claim in one.claims]
     of_paper, of_ours = [claim for claim in claims if claim.paper is not None], [claim for claim in claims if claim.paper is None]
-    said = f"Of {len(of_paper)} claims of the paper, {in_words(tally(of_paper))}" if of_paper else "No claim of the paper was looked at"
+    said = f"Of {len(of_paper)} checks of the paper's claims, {in_words(tally(of_paper))}" if of_paper else "No claim of the paper was looked at"
     more = f"; of {len(of_ours)} more that go beyond it, {in_words(tally(of_ours))}" if of_ours else ""
     return f"{said}{more}."
 
@@ -97,13 +97,20 @@ def _facts(run: Run) -> str:
     facts = {
         "When": f"{day.day} {day:%B %Y, %H:%M} UTC, in {_span(run.seconds)}"
         + (f", {run.kept_cells} of {run.cells} cells kept" if run.kept_cells else ""),
-        "Seeds": f"{run.seeds}: {'0' if run.seeds == 1 else f'0 to {run.seeds - 1}'}",
+        "Seeds": _seeds(run),
         "Machine": f"{run.cpu}, {run.cores} core{'' if run.cores == 1 else 's'}",
         "Software": f"laissez {run.version}, market {run.market}, {run.python}",
         "Traces of requests": _inputs(run.traces),
         "Traces of power": _inputs(run.power),
     }
     return "\n".join(f"      <div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
+
+
+def _seeds(run: Run) -> str:
+    fewer = [
+        f"{count} for {', '.join(name for name, its in run.fewer_seeds.items() if its == count)}" for count in sorted({*run.fewer_seeds.values()})
+    ]
+    return "; ".join([f"{run.seeds} ({'0' if run.seeds == 1 else f'0 to {run.seeds - 1}'})", *fewer])
 
 
 def _inputs(inputs: Sequence[InputFile]) -> str:
@@ -191,7 +198,7 @@ def _not_run(outcomes: Sequence[Outcome]) -> str:
     if not left:
         return ""
     lines = "".join(
-        f"<dt>{escape(one.experiment.title)} <code>{escape(one.experiment.name)}</code></dt><dd>{escape(one.missing)}</dd>" for one in left
+        f"<dt>{escape(one.experiment.title)} <code>{escape(one.experiment.name)}</code></dt><dd>{escape(one.why_not)}</dd>" for one in left
     )
     head = '<h2>Not run</h2>\n    <p class="text">These need more than was given.</p>'
     return f'  <section id="{NOT_RUN}">\n    {head}\n    <dl class="left">{lines}</dl>\n  </section>'

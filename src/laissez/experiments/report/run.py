@@ -21,12 +21,18 @@ CPUS: Final = Path("/proc/cpuinfo")
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one experiment: what was found and the files it is in; or, where it was not run, what that would have needed."""
+    """Of one experiment: what was found and the files it is in; or what it would have needed to run; or what went wrong."""
 
     experiment: Experiment
     findings: Findings | None = None
     files: Sequence[str] = ()
     missing: str = ""
+    failed: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing was found."""
+        return f"failed: {self.failed}" if self.failed else f"not run, needs {self.missing}"
 
     @property
     def claims(self) -> Sequence[Claim]:
@@ -41,7 +47,9 @@ class InputFile(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """`cells` are all that the figures are made of; `kept_cells` of them were there from an earlier run. `seconds` are those of this run alone."""
+    """`cells` are all that the figures are made of; `kept_cells` of them were there from an earlier run. `seconds` are those of this run alone.
+    `fewer_seeds` are the numbers of those experiments that took only the first of the seeds.
+    """
 
     date: str
     version: str
@@ -51,6 +59,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     workers: int
     seeds: int
+    fewer_seeds: Mapping[str, int]
     quick: bool
     traces: Sequence[InputFile]
     power: Sequence[InputFile]
@@ -72,11 +81,12 @@ def run_of(plan: Plan, outcomes: Sequence[Outcome], workers: int, cells: int, ke
         cores=cores(),
         workers=workers,
         seeds=plan.seeds,
+        fewer_seeds={one.experiment.name: own for one in outcomes if one.findings and (own := one.experiment.own(plan).seeds) < plan.seeds},
         quick=plan.quick,
         traces=[_input(path) for path in plan.traces],
         power=[_input(path) for path in plan.power],
         experiments=[one.experiment.name for one in outcomes if one.findings is not None],
-        not_run={one.experiment.name: one.missing for one in outcomes if one.findings is None},
+        not_run={one.experiment.name: one.why_not for one in outcomes if one.findings is None},
         cells=cells,
         kept_cells=kept_cells,
         seconds=round(seconds, 1),

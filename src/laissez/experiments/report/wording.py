@@ -27,12 +27,14 @@ class Verdict(msgspec.Struct, frozen=True):
 HOLDS: Final = Verdict("holds", "✓", "holds")
 FAILS: Final = Verdict("fails", "✗", "does not hold")
 UNDECIDED: Final = Verdict("undecided", "?", "undecided")
-VERDICTS: Final = (HOLDS, FAILS, UNDECIDED)
+MEASURED: Final = Verdict("neutral", "•", "measured")
+VERDICTS: Final = (HOLDS, FAILS, UNDECIDED, MEASURED)
 
 
 def verdict(claim: Claim) -> Verdict:
+    """What nobody expected to come out one way or the other is measured, and no more; a note would say why it is undecided."""
     if claim.holds is None:
-        return UNDECIDED
+        return MEASURED if claim.paper is None and claim.measured is not None and not claim.note else UNDECIDED
     return HOLDS if claim.holds else FAILS
 
 
@@ -42,12 +44,13 @@ def tally(claims: Iterable[Claim]) -> dict[Verdict, int]:
 
 
 def in_words(counts: dict[Verdict, int]) -> str:
-    """Such as: 7 hold, 1 does not and 2 are undecided. What there is none of is left out."""
-    held, failed, undecided = (counts[one] for one in VERDICTS)
+    """Such as: 7 hold, 1 does not, 2 are undecided and 3 were measured. What there is none of is left out."""
+    held, failed, undecided, plain = (counts[one] for one in VERDICTS)
     parts = [
         *([f"{held} hold{'s' if held == 1 else ''}"] if held else []),
         *([f"{failed} do{'es' if failed == 1 else ''} not{'' if held else ' hold'}"] if failed else []),
         *([f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []),
+        *([f"{plain} {'was' if plain == 1 else 'were'} measured"] if plain else []),
     ]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "no claims"
 

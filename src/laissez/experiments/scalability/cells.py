@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -16,18 +15,16 @@ from laissez.bench.crowd import PLACES
 from laissez.experiments.lab.cell import Cell
 from laissez.sim.workers import cores
 
-MEASURED: Final = ("bench", "journal", "service", "wire")  # packages that decide how fast things are, beside those that are simulated
 PROCESSORS: Final = Path("/proc/cpuinfo")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a speed was measured: one of another machine, Python or form of the market is another speed. `code` is a digest of what was measured."""
+    """Where a speed was measured: one of another machine, Python or form of the market is another speed."""
 
     processor: str
     cores: int
     python: str
     market_form: str
-    code: str
 
     def __str__(self) -> str:
         return f"{self.cores} cores ({self.processor}), Python {self.python}, the market {self.market_form}"
@@ -40,7 +37,6 @@ def this_machine() -> Machine:
         cores=cores(),
         python=platform.python_version(),
         market_form=laissez.market_form(),
-        code=_code(),
     )
 
 
@@ -50,6 +46,7 @@ class MarketSpeed(Cell, frozen=True, kw_only=True):
     result: ClassVar[Any] = list[market.Row]
     seconds: ClassVar[float] = 45.0
     is_alone: ClassVar[bool] = True
+    packages: ClassVar[tuple[str, ...]] = ("bench",)
 
     machine: Machine
     leaves: tuple[int, ...]
@@ -69,6 +66,7 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
     result: ClassVar[Any] = service.Row
     seconds: ClassVar[float] = 9.0
     is_alone: ClassVar[bool] = True
+    packages: ClassVar[tuple[str, ...]] = ("bench", "journal", "service", "wire")
 
     machine: Machine
     load: str
@@ -91,11 +89,3 @@ def _processor() -> str:
     lines = PROCESSORS.read_text().splitlines() if PROCESSORS.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-def _code() -> str:
-    root = Path(laissez.__file__).parent
-    digest = sha256()
-    for path in (path for package in MEASURED for path in sorted((root / package).rglob("*.py"))):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -15,10 +16,11 @@ from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
+from laissez.sim.workloads.jobs import TrainingSpec
 from laissez.sim.workloads.spec import Planners
+from laissez.sim.worlds.training import TrainingWorld
 from laissez.tenants.paths import parent_of
-
-SPREADS = (1, 2, 4, 8)  # hosts over which the GPUs of a full one are spread evenly
+from laissez.tenants.sailor import Site
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,31 +39,54 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return 100 * (1 - self.run.utilisation)
 
 
-class Both(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one job."""
+
+    performance: float
+    gpus_per_host: float
+
+
+class Lone(msgspec.Struct, frozen=True):
+    """One job, when it alone bids by place and when nobody does."""
+
+    aware: Job
+    oblivious: Job
+
+
+class Sides(msgspec.Struct, frozen=True):
+    """Everybody bids by place, nobody does, and one job does."""
+
     aware: Side
     oblivious: Side
+    lone: Lone
 
 
 class TopologyRun(Cell, frozen=True, kw_only=True):
-    """The same jobs on the same market, topology-aware and not. `global_batch` is Sailor's own unless given."""
+    """The same jobs on the same market, topology-aware and not. `global_batch` is Sailor's own unless given.
 
-    result: ClassVar[Any] = Both
-    seconds: ClassVar[float] = 6.0
+    The one that is aware among others that are not is the first: all are drawn alike.
+    """
+
+    result: ClassVar[Any] = Sides
+    seconds: ClassVar[float] = 14.0
 
     scenario: Scenario
     seed: int
     global_batch: int | None = None
 
-    def run(self) -> Both:
+    def run(self) -> Sides:
         setting = Setting(self.scenario, self.seed, _planners(self.global_batch))
-        return Both(*(_side(setting, is_aware) for is_aware in (True, False)))
+        everybody, nobody = (setting.varied(bidding(self.scenario, by_place=by_place)) for by_place in (True, False))
+        first = setting.population.specs[0].name
+        aware, oblivious, lone = (one.run("market") for one in (everybody, nobody, first_aware(nobody)))
+        return Sides(_side(aware), _side(oblivious), Lone(_job(lone, first), _job(oblivious, first)))
 
     def __str__(self) -> str:
         return f"{self.scenario.name}, batch {self.global_batch or 'of Sailor'}, seed {self.seed}"
 
 
 class Spreading(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples per second with as many GPUs as a host has, spread evenly over `hosts`."""
+    """Samples per second with as many GPUs as a host has, spread over `hosts` as evenly as can be."""
 
     model: str
     gpu: str
@@ -82,11 +107,16 @@ class Bound(Cell, frozen=True, kw_only=True):
 
     def run(self) -> list[Spreading]:
         return [
-            self._spread(model, gpu, batch, hosts) for batch in self.global_batches for model in self.models for gpu in self.gpus for hosts in SPREADS
+            self._spread(model, gpu, batch, hosts)
+            for batch in self.global_batches
+            for model in self.models
+            for gpu in self.gpus
+            for hosts in range(1, self.gpus_per_host + 1)
         ]
 
     def _spread(self, model: str, gpu: str, global_batch: int | None, hosts: int) -> Spreading:
-        sizes = (self.gpus_per_host // hosts,) * hosts
+        fewest, more = divmod(self.gpus_per_host, hosts)
+        sizes = (fewest + 1,) * more + (fewest,) * (hosts - more)
         speed = _planners(global_batch).get(model).speed(((gpu, sizes),))
         return Spreading(model=model, gpu=gpu, global_batch=global_batch, hosts=hosts, samples_per_s=speed)
 
@@ -100,11 +130,33 @@ def _planners(global_batch: int | None) -> Planners:
     return Planners(global_batch)
 
 
-def _side(setting: Setting, is_aware: bool) -> Side:
-    scenario = setting.scenario
-    training = msgspec.structs.replace(scenario.training, topology_aware=is_aware)
-    found = setting.varied(msgspec.structs.replace(scenario, training=training)).run("market")
-    return Side(run=msgspec.structs.replace(found, prices=(), leases=()), gpus_per_host=gpus_per_host(found.leases))
+class AwareSpec(TrainingSpec, frozen=True, kw_only=True):
+    """A job that bids by place, whatever the others do."""
+
+    def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
+        return TrainingSpec.make(self, bidding(scenario, by_place=True), site, planners)
+
+
+def bidding(scenario: Scenario, by_place: bool) -> Scenario:
+    return msgspec.structs.replace(scenario, training=msgspec.structs.replace(scenario.training, topology_aware=by_place))
+
+
+def first_aware(setting: Setting) -> Setting:
+    """The same jobs, of which the first bids by place."""
+    first, *others = setting.population.specs
+    other = copy(setting)
+    specs = (AwareSpec(**msgspec.structs.asdict(first)), *others)
+    other.population = msgspec.structs.replace(setting.population, specs=specs)
+    return other
+
+
+def _side(run: RunResult) -> Side:
+    return Side(run=msgspec.structs.replace(run, prices=(), leases=()), gpus_per_host=gpus_per_host(run.leases))
+
+
+def _job(run: RunResult, name: str) -> Job:
+    performance = next(tenant.performance for tenant in run.tenants if tenant.tenant == name)
+    return Job(performance=performance, gpus_per_host=gpus_per_host([lease for lease in run.leases if lease.tenant == name]))
 
 
 def gpus_per_host(leases: Sequence[Lease]) -> float:

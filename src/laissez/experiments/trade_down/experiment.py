@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,20 +15,18 @@ from laissez.experiments.lab.style import ACCENT, EDGE, LOOKS, THIRD, dress, new
 from laissez.experiments.trade_down.run import (
     CHEAP_H100,
     DUE_H,
-    PAUSED,
     PRICES,
     RISE_H,
     RISE_PRICE,
     WORK_H,
     WORTH,
     Course,
-    Span,
     TradeDownRun,
-    spans,
-    spent,
 )
+from laissez.experiments.trade_down.states import PAUSED, WITHOUT, Span, done_by, hourly, on_schedule, pieces, sequence, spans, spent
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.results import dollars
+from laissez.sim.scenario import PricesTable
 from laissez.tenants.units import HOUR_US, MICRO
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ EXPECTED: Final = ("h100", "a100", PAUSED, "h100")
 PERCENT: Final = 100.0
 CLEAR: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind text that lines would cross
 LINES: Final = {"h100": (ACCENT, "-"), "a100": (LOOKS["fcfs"].line, "--")}
-FILLS: Final = {"h100": Fill(ACCENT, "white"), "a100": Fill("#f3d08a", INK), PAUSED: Fill("white", SOFT, "--")}
+FILLS: Final = {"h100": Fill(ACCENT, "white"), "a100": Fill("#f3d08a", INK), PAUSED: Fill("white", SOFT, "--"), WITHOUT: Fill("white", SOFT, ":")}
 
 
 class TradeDown(Experiment):
@@ -61,14 +59,16 @@ class TradeDown(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         trades, stays = results[TradeDownRun()], results[TradeDownRun(stays=True)]
-        states = spans(trades.leases)
+        states, others = spans(trades), {worth: sequence(results[TradeDownRun(worth=worth)]) for worth in WORTHS}
         cost, cost_staying = _cost(trades), _cost(stays)
-        claims = [_sequence(states), _in_time(trades), _cheaper(cost, cost_staying)]
+        claims = [_sequence(trades, others), _in_time(trades), _cheaper(cost, cost_staying)]
         text = (
             f"One batch of genomes, {WORK_H:g} hours of work for an H100, is due after {DUE_H:g} hours and may use an H100 or an A100, through the "
             f"Parabricks adapter on the real market. Idle H100s are offered at ${PRICES.h100 * PRICES.floor:.2f} per hour, A100s at "
             f"${PRICES.a100 * PRICES.floor:.2f}. At hour {RISE_H[0]:g} others come for both H100s at up to ${RISE_PRICE:.2f}; when they leave, at "
-            f"hour {RISE_H[1]:g}, the operator lowers its floor to ${CHEAP_H100:.2f}. The batch is "
+            f"hour {RISE_H[1]:g}, the operator lowers its floor to ${CHEAP_H100:.2f}. The list price of H100s (${PRICES.h100:.2f}, elsewhere "
+            f"${PricesTable().h100:.2f}), that floor and the worth of the work ({WORTH:g} times its cost on demand) were chosen so that the paper's "
+            "sequence comes about. The batch is "
             + ", then ".join(f"{_called(one.state)} ({_hours(one.start):.2f} to {_hours(one.end):.2f} h)" for one in states)
             + f".{_ahead(trades, states)} It is {_ending(trades)} and pays ${cost:.2f}; with one H100 at any price it would pay ${cost_staying:.2f}."
             f" {_varied(results)}"
@@ -76,24 +76,28 @@ class TradeDown(Experiment):
         return Findings(claims=claims, text=text, rows=_rows(trades, states), draw=lambda: _draw(trades, states, cost), tips=_tips(trades, states))
 
 
-def _sequence(states: Sequence[Span]) -> Claim:
+def _sequence(course: Course, others: Mapping[float, tuple[str, ...]]) -> Claim:
+    """The sequence alone would not do: the H100 at the end has to be cheaper than that at the beginning."""
+    states = spans(course)
     found = tuple(one.state for one in states)
+    as_expected = [worth for worth, other in others.items() if other == EXPECTED]
     return Claim(
         figure=TradeDown.name,
-        claim="a price rise sends a batch from an H100 to an A100, it pauses once ahead, and resumes on a cheap H100",
-        paper=", ".join(EXPECTED),
+        claim="a price rise sends a batch from an H100 to an A100, it pauses once ahead, and resumes on a cheaper H100",
+        paper="moving to a cheaper A100, pausing once it is sufficiently ahead of schedule, and later resuming on a cheaper H100",
         measured=", ".join(found),
-        holds=found == EXPECTED,
+        holds=found == EXPECTED and hourly(course, states[-1]) < hourly(course, states[0]),
+        note=f"this sequence with {len(as_expected)} of {len(others)} worths of the work",
     )
 
 
 def _in_time(course: Course) -> Claim:
     return Claim(
         figure=TradeDown.name,
-        claim=f"in spite of the pause it is done before its deadline, after {DUE_H:g} hours",
-        paper="in time",
+        claim=f"it is done before its deadline, after {DUE_H:g} hours",
+        paper=None,
         measured=None if course.done_at is None else _hours(course.done_at),
-        holds=course.done_at is not None,
+        holds=course.done_at is not None and _hours(course.done_at) <= DUE_H,
         unit="h",
         note="" if course.done_at is not None else f"{course.samples[-1].done:.0%} of the work was done then",
     )
@@ -103,7 +107,7 @@ def _cheaper(cost: float, cost_staying: float) -> Claim:
     return Claim(
         figure=TradeDown.name,
         claim="it pays less than with one H100 throughout",
-        paper="shifts to cheaper allocations",
+        paper="shift to cheaper allocations when urgency is low",
         measured=(1 - cost / cost_staying) * PERCENT,
         holds=cost < cost_staying,
         unit="%",
@@ -115,24 +119,28 @@ def _cost(course: Course) -> float:
 
 
 def _called(state: str) -> str:
-    return state if state == PAUSED else f"on an {state.upper()}"
+    return f"on an {state.upper()}" if state in LINES else state
 
 
 def _varied(results: Results) -> str:
     """How much of this hangs on what the work is worth."""
+    worths: dict[tuple[str, ...], list[float]] = {}
+    for worth in WORTHS:
+        worths.setdefault(sequence(results[TradeDownRun(worth=worth)]), []).append(worth)
     courses = [results[TradeDownRun(worth=worth)] for worth in WORTHS]
-    down = sum("a100" in _sequence_of(course) for course in courses)
-    pause = sum(PAUSED in _sequence_of(course) for course in courses)
     in_time = sum(course.done_at is not None for course in courses)
     costs = [_cost(course) for course in courses]
+    expected = worths.pop(EXPECTED, [])
+    which = f"{len(expected)} ({_listed(expected)})" if expected else "none"
+    others = "".join(f"; with {_listed(those)} it goes {', '.join(map(_label, states))}" for states, those in worths.items())
     return (
-        f"How often it changes hangs on what its work is worth: with {WORTHS[0]:g} to {WORTHS[-1]:g} times the cost on demand (here {WORTH:g}) it "
-        f"uses the A100 in {down} of {len(courses)} runs, pauses in {pause}, is in time in {in_time} and pays ${min(costs):.2f} to ${max(costs):.2f}."
+        f"It hangs on the worth of the work: of {len(WORTHS)} worths ({_listed(WORTHS)}) {which} give exactly the sequence "
+        f"{', '.join(map(_label, EXPECTED))}{others}. In {in_time} of them it is in time, and it pays ${min(costs):.2f} to ${max(costs):.2f}."
     )
 
 
-def _sequence_of(course: Course) -> tuple[str, ...]:
-    return tuple(one.state for one in spans(course.leases))
+def _listed(worths: Sequence[float]) -> str:
+    return ", ".join(f"{worth:g}" for worth in worths)
 
 
 def _ahead(course: Course, states: Sequence[Span]) -> str:
@@ -140,8 +148,7 @@ def _ahead(course: Course, states: Sequence[Span]) -> str:
     pause = next((one.start for one in states if one.state == PAUSED), None)
     if pause is None:
         return ""
-    done = max(sample.done for sample in course.samples if sample.at <= pause)
-    return f" It pauses with {done:.0%} of the work done, where {pause / HOUR_US / DUE_H:.0%} would be on schedule."
+    return f" It pauses with {done_by(course, pause):.0%} of the work done, where {on_schedule(pause):.0%} would be on schedule."
 
 
 def _ending(course: Course) -> str:
@@ -170,7 +177,7 @@ def _rows(course: Course, states: Sequence[Span]) -> list[dict[str, float | str 
             "price_a100": sample.prices.get("a100"),
             "state": next((one.state for one in states if one.start <= sample.at < one.end), "done"),
             "done": sample.done,
-            "uniform": min(1.0, _hours(sample.at) / DUE_H),
+            "uniform": on_schedule(sample.at),
             "spent": spent(course.leases, sample.at),
         }
         for sample in course.samples
@@ -195,8 +202,7 @@ def _prices(axes: Axes, course: Course) -> None:
     """What one more GPU costs, and beneath it, broad, what the batch pays."""
     dress(axes)
     for lease in course.leases:
-        ends = [start for start, _ in lease.prices[1:]] + [lease.end]
-        for (start, rate), end in zip(lease.prices, ends, strict=True):
+        for start, end, rate in pieces(lease):
             axes.plot((_hours(start), _hours(end)), (rate / MICRO,) * 2, color=EDGE, linewidth=7, solid_capstyle="butt", zorder=2)
     hours = [_hours(sample.at) for sample in course.samples]
     for tree, (colour, dash) in LINES.items():
@@ -239,4 +245,4 @@ def _progress(axes: Axes, course: Course, cost: float) -> None:
 
 
 def _label(state: str) -> str:
-    return state if state == PAUSED else state.upper()
+    return state.upper() if state in LINES else state

@@ -8,7 +8,6 @@ price no batch would begin on one. One run, one seed: chance has a part in hand-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -16,7 +15,6 @@ import msgspec
 from laissez.experiments.lab.cell import Cell
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.cluster import build
-from laissez.sim.results import dollars
 from laissez.sim.scenario import ActionTable, FloorTable, PricesTable, Scenario, TenantsTable
 from laissez.sim.simulation import Simulation
 from laissez.sim.trading import Adaptive, Fixed
@@ -24,7 +22,6 @@ from laissez.sim.workloads.jobs import BatchSpec
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners
 from laissez.tenants.parabricks.runtime import RUN_TIMES
-from laissez.tenants.paths import tree_of
 from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
 
 PRICES: Final = PricesTable(h100=4.00, a100=3.43)
@@ -40,7 +37,6 @@ CHEAP_H100: Final = 2.50  # the operator's floor when they are gone
 ANY_PRICE: Final = 100.0
 SEED: Final = 0
 SAMPLE_US: Final = 30 * SECOND_US
-PAUSED: Final = "paused"
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -123,32 +119,3 @@ def _others() -> BatchSpec:
         checkpoint_s=CHECKPOINT_S,
         nodes_max=2,
     )
-
-
-class Span(msgspec.Struct, frozen=True):
-    """A state (a type of GPU, or paused) from when to when."""
-
-    state: str
-    start: int
-    end: int
-
-
-def spans(leases: Sequence[Lease]) -> list[Span]:
-    """What the batch was on. While it holds two, in a move, it counts as on the newer one; between two leases it was paused."""
-    found: list[Span] = []
-    for lease in sorted(leases, key=lambda one: one.start):
-        if found and found[-1].end > lease.start:
-            found[-1] = msgspec.structs.replace(found[-1], end=lease.start)
-        elif found and found[-1].end < lease.start:
-            found.append(Span(PAUSED, found[-1].end, lease.start))
-        found.append(Span(tree_of(lease.leaf), lease.start, lease.end))
-    return found
-
-
-def spent(leases: Sequence[Lease], until: int) -> float:
-    """Dollars for what was held before `until`."""
-    charge = 0
-    for lease in leases:
-        ends = [start for start, _ in lease.prices[1:]] + [lease.end]
-        charge += sum(rate * max(0, min(end, until) - start) for (start, rate), end in zip(lease.prices, ends, strict=True))
-    return dollars(charge)

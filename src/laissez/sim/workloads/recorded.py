@@ -7,6 +7,7 @@ high; so each repetition is thought of as shifted by up to a minute, which evens
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Final, Literal
@@ -21,6 +22,11 @@ SHIFT_BINS: Final = 6
 
 def read_bins(path: Path) -> tuple[Load, ...]:
     """The trace in `path`, from its first request to its last full bin: Azure's CSV or, if its name says `.jsonl`, Mooncake's lines."""
+    return _read(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=4)  # every draw asks for it
+def _read(path: Path, changed_at: int) -> tuple[Load, ...]:
     return binned(load_mooncake(path) if ".jsonl" in path.suffixes else load_azure(path))
 
 

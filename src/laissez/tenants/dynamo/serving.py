@@ -27,7 +27,7 @@ Beside: TypeAlias = tuple[Counts, Counts, str | None]  # without a node and with
 
 RATE_MIN: Final = 1e-9
 NO_STEP: Final = Step(0.0, 0.0)
-REMEMBERED_MAX: Final = 8192  # sets of nodes, and standings under one plan
+REMEMBERED_MAX: Final = 512  # sets of nodes, and standings under one plan: both hardly change from one decision to the next
 SHORT_MAX: Final = 256  # engines missed at a time: nobody is granted more at once, and a wild prediction must not fill the memory
 
 
@@ -187,7 +187,7 @@ class Serving:
 
     def _split(self, held: Leaves) -> tuple[list[list[tuple[str, ...]]], tuple[int, ...]]:
         """The engines of each type that can do anything, and how many of them prefill."""
-        whole = self._whole[held]
+        whole = self._whole[tuple(held)]
         able = [each if step.prefill + step.decode > 0 else [] for each, step in zip(whole, self.steps.values(), strict=True)]
         return able, self._engine_pools.prefills([len(each) for each in able])
 

@@ -43,4 +43,4 @@ class ParabricksProfile(ProgressApplication):
 
     def expected_hold_s(self, now: int) -> float:
         """No node is kept beyond the deadline; but work that is late already is still worth a restart."""
-        return min(super().expected_hold_s(now), max(self.deadline.left_s(now), 2 * self.cold_s))
+        return min(self.holding.expected_s(self.cold_s), max(self.deadline.left_s(now), 2 * self.cold_s))

@@ -60,4 +60,4 @@ class SailorProfile(ProgressApplication):
         return self.job.until_checkpoint_s(now)
 
     def expected_hold_s(self, now: int) -> float:
-        return min(super().expected_hold_s(now), max(self.job.deadline.left_s(now), 2 * self.restart_s))
+        return min(self.holding.expected_s(self.restart_s), max(self.job.deadline.left_s(now), 2 * self.restart_s))

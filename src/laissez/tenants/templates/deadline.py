@@ -146,7 +146,7 @@ class DeadlineJob(Template, ProgressApplication):
 
     def expected_hold_s(self, now: int) -> float:
         """No node is kept beyond the deadline; but work that is late already is still worth a restart."""
-        return min(super().expected_hold_s(now), max(self.deadline.left_s(now), 2 * self.cold_s))
+        return min(self.holding.expected_s(self.cold_s), max(self.deadline.left_s(now), 2 * self.cold_s))
 
     def _worked(self, leaf: str, since: int, until: int) -> float:
         """The share of the work that a node did; it does nothing during its cold start."""
