@@ -91,10 +91,10 @@ def test_claims_hold_only_for_the_papers_sequence_in_time_and_for_less() -> None
 def test_the_text_counts_the_worths_that_give_the_sequence_and_tells_what_the_others_give() -> None:
     every = found(course(*DOWN, BACK))
     assert every.claims[0].note == "this sequence with 5 of 5 worths of the work"
-    assert "5 (1, 1.1, 1.2, 1.3, 1.5) give exactly the sequence H100, A100, paused, H100. In 5 of them it is in time" in every.text
+    assert "5 (1, 1.1, 1.2, 1.3, 1.5) give exactly the sequence H100, A100, paused, H100. It is in time with 5 of the 5" in every.text
     but_one = found(course(*DOWN, BACK), others=course(lease("h100", 0.0, 3.0)))
     assert but_one.claims[0].note == "this sequence with 4 of 5 worths of the work"
-    assert "4 (1, 1.1, 1.2, 1.3) give exactly the sequence H100, A100, paused, H100; with 1.5 it goes H100. In 5" in but_one.text
+    assert "4 (1, 1.1, 1.2, 1.3) give exactly the sequence H100, A100, paused, H100; with 1.5 it goes H100. It is in time with 5" in but_one.text
     assert " none give exactly the sequence" in found(STAYS).text
 
 

@@ -26,7 +26,7 @@ from laissez.tenants import EconAdapter, TenantView
 from laissez.tenants.units import HOUR_S, SECOND_US
 
 SIZES: Final = ((100, 10), (1_000, 100), (10_000, 1_000))  # nodes and tenants
-TIMES: Final = 1.7  # as large as in the default scenario: ten GPUs each, in the mean
+TIMES: Final = 1.55  # as large as in the default scenario: about ten GPUs each, in the mean
 ARRIVALS_S: Final = 120
 SETTLED_S: Final = 240  # when time begins to be taken
 MINUTES: Final = 2.0  # of virtual time that are measured

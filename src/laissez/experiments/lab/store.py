@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,13 +27,21 @@ class StoreError(Exception):
 
 
 class Store:
-    """A folder of results. Any number of processes may write to it: each file appears whole or not at all."""
+    """A folder of results. Any number of processes may write to it: each file appears whole or not at all.
+
+    The code is looked at once, when a cell is first asked about, and a worker is told what its parent saw: sources that change meanwhile are not what
+    runs.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._codes: dict[tuple[str, tuple[str, ...]], bytes] = {}
 
     def path(self, cell: Cell) -> Path:
-        name = sha256(code(type(cell).__module__, cell.packages) + cell.written()).hexdigest()[:32]
+        asked = type(cell).__module__, cell.packages
+        if asked not in self._codes:
+            self._codes[asked] = code(*asked)
+        name = sha256(self._codes[asked] + cell.written()).hexdigest()[:32]
         return self.folder / f"{type(cell).__name__.lower()}-{name}{SUFFIX}"
 
     def has(self, cell: Cell) -> bool:
@@ -45,23 +53,36 @@ class Store:
             return msgspec.json.decode(self.path(cell).read_bytes(), type=cell.result)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
+        except OSError as error:
+            raise StoreError(f"{self.path(cell)}: cannot be read: {error.strerror}") from error
 
     def put(self, cell: Cell, result: Any) -> None:
-        path = self.path(cell)
+        path, encoded = self.path(cell), msgspec.json.encode(result)
+        try:
+            msgspec.json.decode(encoded, type=cell.result)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"expected a result that can be read back: {error}") from error
         fresh = path.with_suffix(f".{os.getpid()}")
         try:
-            fresh.write_bytes(msgspec.json.encode(result))
+            fresh.write_bytes(encoded)
             fresh.replace(path)
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise StoreError(f"{path.parent}: cannot keep results there: {error.strerror}") from error
 
 
-@cache
 def code(module: str, packages: tuple[str, ...] = ()) -> bytes:
-    """A digest of everything that is simulated, of these packages too, and of the module that says what a cell does."""
+    """A digest of everything that is simulated, of these packages too, of the module that says what a cell does, and of what runs it."""
     root = Path(laissez.__file__).parent
-    digest = sha256(f"{module}\0".encode() + Path(str(sys.modules[module].__file__)).read_bytes())
+    digest = sha256(f"{module} {sys.version} {_solver()}\0".encode() + Path(str(sys.modules[module].__file__)).read_bytes())
     for path in (path for package in (*SIMULATED, *packages) for path in sorted((root / package).rglob("*.py"))):
         digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.digest()
+
+
+def _solver() -> str:
+    """The ideal cloud's plans are as good as its solver."""
+    try:
+        return version("scipy")
+    except PackageNotFoundError:
+        return ""

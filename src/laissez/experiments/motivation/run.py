@@ -108,6 +108,7 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
 
     result: ClassVar[Any] = Story
     seconds: ClassVar[float] = 0.3
+    packages: ClassVar[tuple[str, ...]] = ("experiments/motivation",)
 
     cloud: str
     worth: float = WORTH_B

@@ -79,12 +79,15 @@ def _doubles(ratio: Ratio, found: Estimate | None, claim: str) -> Claim:
 
 def _room(ratio: Ratio) -> str:
     """What placement can be worth, computed."""
-    return (
-        f"in Sailor's model {GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} hosts"
-        f"{', which leaves no room for a doubling by faster iterations alone' if ratio.bound < NEARLY_DOUBLE else ''}, and at most "
-        f"{ratio.usual_bound:.2f} times as fast as over {ratio.hosts} hosts, about as jobs have them that bid for any GPU "
-        f"({ratio.mean('gpus_per_host', False):.2f} per host)"
-    )
+    no_room = ", which leaves no room for a doubling by faster iterations alone" if ratio.bound < NEARLY_DOUBLE else ""
+    whole = f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} hosts"
+    return f"in Sailor's model {whole}{no_room}; {_usual(ratio)}"
+
+
+def _usual(ratio: Ratio) -> str:
+    """What it can be worth where GPUs are spread as they are."""
+    spread = f"as jobs that bid for any have about ({ratio.mean('gpus_per_host', False):.2f} per host)"
+    return f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.usual_bound:.2f} times as fast as in {ratio.hosts} hosts, {spread}"
 
 
 def _gathers(ratio: Ratio) -> Claim:
@@ -98,7 +101,7 @@ def _gathers(ratio: Ratio) -> Claim:
         interval=interval(found),
         holds=holds,
         unit="x",
-        note=TOO_FEW if holds is None else "",
+        note={None: TOO_FEW, False: f"there is little in it: in Sailor's model {_usual(ratio)}", True: ""}[holds],
     )
 
 
@@ -111,13 +114,17 @@ def _text(plan: Plan, ratios: Sequence[Ratio]) -> str:
         f"{ratio.mean('idle', True):.0f} % of all GPU-hours idle instead of {ratio.mean('idle', False):.0f} %. {_lone(ratio)}"
         for ratio in ratios
     )
-    worth = " and ".join(f"{ratio.bound:.2f} times ({ratio.usual_bound:.2f} over {ratio.hosts} hosts) with {ratio.name}" for ratio in ratios)
+    worth = " and ".join(
+        f"{ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} with {ratio.name} ({ratio.usual_bound:.2f} times as in {ratio.hosts} "
+        "hosts, as jobs that bid for any have about)"
+        for ratio in ratios
+    )
     no_room = " So faster iterations alone leave no room for a doubling." if max(ratio.bound for ratio in ratios) < NEARLY_DOUBLE else ""
     return (
         f"{len(first.tenants)} training jobs come to a market of {first.gpus} GPUs under seed 0, H100 and A100 in hosts of {GPUS_PER_HOST} (demand "
         f"{SCENARIO.demand:g}), {plan.seeds} seeds; once they bid more for a GPU in a host where they have one, once the same for any GPU of a "
-        f"type, and once the first job alone bids by place. {found} In Sailor's model {GPUS_PER_HOST} GPUs in one host train faster than one in each "
-        f"of {GPUS_PER_HOST} hosts by at most {worth}; so many hosts are about what jobs have that bid for any GPU.{no_room}"
+        f"type, and once the first job alone bids by place. {found} In Sailor's model {GPUS_PER_HOST} GPUs in one host are at "
+        f"most {worth}.{no_room}"
     )
 
 

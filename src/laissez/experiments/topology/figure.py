@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT_IN: Final = 3.1
+LARGE, SMALL = 36, 9  # marks
+BESIDE: Final = 0.15  # a line, those of two batches
 APART: Final = 0.16  # a mean is drawn so far outside of its dots
 
 
@@ -31,8 +33,9 @@ def draw(ratios: Sequence[Ratio], speeds: Sequence[Spreading]) -> Figure:
         axes.tick_params(labelleft=False)
     _limits(limits, ratios, speeds)
     whiskers = "; diamond: mean with 95 % interval over seeds" if ratios[0].performance.has_interval else "; diamond: mean"
-    usual = "bar: over as many hosts as jobs have such GPUs in that bid for any"
-    figure.supxlabel(f"Left: one line for each seed{whiskers}. Right, {usual}.", fontsize=7.5, color=SOFT, x=0.02, ha="left")
+    usual = " and ".join(str(hosts) for hosts in dict.fromkeys(ratio.hosts for ratio in ratios))
+    right = f"Right: large, one GPU in each host; small, in {usual} hosts, about as jobs have them that bid for any GPU."
+    figure.supxlabel(f"Left: one line for each seed{whiskers}.\n{right}", fontsize=7.5, color=SOFT, x=0.02, ha="left")
     return figure
 
 
@@ -59,10 +62,10 @@ def _paired(axes: Axes, ratio: Ratio) -> None:
             zorder=4,
         )
         axes.annotate(f"{mean.value:.2f}", (at + outwards, low), xytext=(0, -5), textcoords="offset points", ha="center", va="top", fontweight="bold")
-    axes.annotate(f"{ratio.performance.value:.2f} times", (0.5, 0.36), xycoords="axes fraction", ha="center", color=INK)
+    axes.annotate(f"{ratio.performance.value:.2f} times", (0.5, 0.5), xycoords="axes fraction", ha="center", color=INK)
     if ratio.lone is not None:
         alone = f"one job alone: {ratio.lone.value:.2f} times"
-        axes.annotate(alone, (0.5, 0.27), xycoords="axes fraction", ha="center", fontsize=8, color=SOFT)
+        axes.annotate(alone, (0.5, 0.42), xycoords="axes fraction", ha="center", fontsize=8, color=SOFT)
     spread = f"GPUs per host used\n{ratio.mean('gpus_per_host', False):.2f} and {ratio.mean('gpus_per_host', True):.2f}"
     axes.annotate(spread, (0.5, 0.06), xycoords="axes fraction", ha="center", fontsize=8, color=SOFT)
     axes.set_xticks([0, 1], ["any GPU\nof a type", "by place"])
@@ -76,24 +79,21 @@ def _limits(axes: Axes, ratios: Sequence[Ratio], speeds: Sequence[Spreading]) ->
     axes.set_title("what placement can be worth")
     names = list(dict.fromkeys((one.model, one.gpu) for one, _ in found))
     top = max(found, key=lambda pair: pair[1])[0]
-    for one, gain in found:
-        at, is_small = names.index((one.model, one.gpu)), one.global_batch is not None
+    usual = [pair for ratio in ratios for pair in gains(speeds, ratio.hosts) if pair[0].global_batch == ratio.global_batch]
+    for (one, gain), size in [*((pair, LARGE) for pair in found), *((pair, SMALL) for pair in usual)]:
+        is_small = one.global_batch is not None
+        at = names.index((one.model, one.gpu)) + (BESIDE if is_small else -BESIDE)
         axes.plot([1, gain], [at, at], color=THIRD, linewidth=1, zorder=1)
-        axes.scatter(
-            [gain], [at], s=34, marker="s" if is_small else "o", color=ACCENT if is_small else "white", edgecolors=ACCENT, linewidths=1.3, zorder=3
-        )
-        if (one.model, one.gpu) == (top.model, top.gpu):
-            axes.annotate(_batch(one), (gain, at), xytext=(-4, 7), textcoords="offset points", fontsize=7.5, color=SOFT)
-    for ratio in ratios:
-        for one, gain in gains(speeds, ratio.hosts):
-            if one.global_batch == ratio.global_batch:
-                axes.scatter([gain], [names.index((one.model, one.gpu))], s=70, marker="|", color=INK, linewidths=1.3, zorder=4)
+        colour, marker = (ACCENT, "s") if is_small else ("white", "o")
+        axes.scatter([gain], [at], s=size, marker=marker, color=colour, edgecolors=ACCENT, linewidths=1.2, zorder=3)
+        if size == LARGE and (one.model, one.gpu) == (top.model, top.gpu):
+            axes.annotate(_batch(one), (gain, at), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7.5, color=SOFT)
     axes.axvline(2, color=INK, linewidth=1, linestyle="--")
     axes.annotate("twice", (2, len(names) - 1), xytext=(-4, 0), textcoords="offset points", ha="right", va="center", fontsize=8)
     axes.set_yticks(range(len(names)), [f"{model}\n{gpu}" for model, gpu in names], fontsize=7.5)
     axes.set_ylim(len(names) - 0.5, -0.7)
     axes.set_xlim(0.95, 2.1)
-    axes.set_xlabel(f"{most} GPUs in one host\nover one in each of {most}")
+    axes.set_xlabel(f"speed of {most} GPUs in one host\nover that of {most} in several")
 
 
 def _key(ratio: Ratio, is_aware: bool) -> str:

@@ -135,7 +135,8 @@ def _varied(results: Results) -> str:
     others = "".join(f"; with {_listed(those)} it goes {', '.join(map(_label, states))}" for states, those in worths.items())
     return (
         f"It hangs on the worth of the work: of {len(WORTHS)} worths ({_listed(WORTHS)}) {which} give exactly the sequence "
-        f"{', '.join(map(_label, EXPECTED))}{others}. In {in_time} of them it is in time, and it pays ${min(costs):.2f} to ${max(costs):.2f}."
+        f"{', '.join(map(_label, EXPECTED))}{others}. It is in time with {in_time} of the {len(WORTHS)} "
+        f"and pays ${min(costs):.2f} to ${max(costs):.2f}."
     )
 
 
