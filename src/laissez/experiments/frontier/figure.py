@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT_IN: Final = 3.9
+ASIDE: Final[Mapping[str, tuple[tuple[float, float], str]]] = {FCFS: ((0, 14), "center"), ON_DEMAND: ((-8, 9), "right")}  # others: below
 TEMPLATES: Final[Mapping[str, str]] = {ON_DEMAND: "D", SPOT: "v"}  # their markers
 SIZE: Final = 46
 ROOM: Final = 1.12  # times the largest cost
-LAST: Final = 0.75  # of the largest cost: beyond, there is no room for a name to the right
 
 
 class FrontierPoint(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def drawn(points: Sequence[FrontierPoint], front: Sequence[FrontierPoint], seeds
     _line(axes, [by_name[SPOT], by_name[ON_DEMAND]], THIRD, ":", 1.2, 1.0)
     for point in points:
         _whiskers(axes, point)
-        _mark(axes, point, is_last=point.cost.value > LAST * _dearest(points))
+        _mark(axes, point)
     axes.set_xlim(-0.06 * _dearest(points), ROOM * _dearest(points))
     axes.set_ylim(-0.04, 1.13)
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -81,8 +81,8 @@ def _whiskers(axes: Axes, point: FrontierPoint) -> None:
         of_cloud(_cloud(point), *axes.plot(places, heights, color=colour, linewidth=0.9, alpha=0.6, zorder=3))
 
 
-def _mark(axes: Axes, point: FrontierPoint, is_last: bool) -> None:
-    """Budgets are filled and named above the front, the policies of today are not, and are named below it."""
+def _mark(axes: Axes, point: FrontierPoint) -> None:
+    """Budgets are filled and named below the front, the policies of today are not, and most are named above it."""
     look, is_budget = LOOKS[_cloud(point)], _is_budget(point)
     marker = TEMPLATES.get(point.policy, look.marker)
     fill = look.fill if is_budget else "white"
@@ -92,7 +92,7 @@ def _mark(axes: Axes, point: FrontierPoint, is_last: bool) -> None:
         axes.scatter(*place, s=SIZE, marker=marker, color=fill, edgecolors=look.line, linewidths=1.4, zorder=5, clip_on=False),
         _cloud(point),
     )
-    aside, at = ((-5, 6), "right") if is_budget else ((8, -9), "left") if not is_last else ((4, -14), "right")
+    aside, at = ASIDE.get(point.policy, ((7, -9), "left"))
     name = axes.annotate(
         point.policy if is_budget else _long_name(point),
         place,
