@@ -8,7 +8,7 @@ from typing import Final
 
 from laissez.experiments.lab.boxes import boxes
 from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.cloud_run import came_to, retentions, runs_of
+from laissez.experiments.lab.cloud_run import retentions, runs_of
 from laissez.experiments.lab.experiment import Experiment, Results
 from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, interval
 from laissez.experiments.lab.plan import Plan
@@ -92,12 +92,20 @@ def _wider(cloud: str, regime: Scenario, plan: Plan, results: Results) -> Estima
     return wider_by(ours, theirs, quartile_range)
 
 
+def _by_kind(cloud: str, scenario: Scenario, plan: Plan, results: Results) -> str:
+    """Who it is that the clouds differ in."""
+
+    def kept(one: str, kind: str) -> float:
+        return fmean(tenant.retention for each in tenants_of(scenario, one, plan, results) for tenant in each if tenant.kind == kind)
+
+    return "by kind: " + ", ".join(f"{kind} {kept('market', kind):.3f} and {kept(cloud, kind):.3f}" for kind in scenario.tenants.mix)
+
+
 def _converged(cloud: str, under: Scenario, plan: Plan, results: Results) -> Claim:
     ours, theirs = (retentions(under, one, plan.all_seeds, results) for one in ("market", cloud))
     found = Bootstrap(plan.seeds).difference(ours, theirs)
     decided = found.low is not None and found.high is not None
     holds = max(abs(found.low or 0), abs(found.high or 0)) < CLOSE if decided else None
-    leased = fmean(run.utilisation for run in came_to(under, cloud, plan.all_seeds, results))
     return Claim(
         figure=Retention.name,
         claim=f"at a demand of {under.demand:g} the market and {cloud} retain the same, within {CLOSE:g}",
@@ -106,5 +114,5 @@ def _converged(cloud: str, under: Scenario, plan: Plan, results: Results) -> Cla
         interval=interval(found),
         holds=holds,
         unit="difference",
-        note=TOO_FEW if holds is None else "" if holds else f"jobs take more than they need while GPUs are free: {leased:.0%} are leased on {cloud}",
+        note=TOO_FEW if holds is None else "" if holds else _by_kind(cloud, under, plan, results),
     )
