@@ -74,8 +74,8 @@ def test_what_holds_follows_from_what_was_measured() -> None:
     [
         (0, {"holding": 908}),  # less than nine in ten
         (0, {"tenants": 1_000}),  # not more than a thousand
-        (1, {"market_share": 0.3}),
-        (2, {"kinds": {"inference": Kind(505, 505.0), "training": Kind(505, 505.0)}}),  # the paper's ask 6.5 times as much
+        (1, {"market_share": 0.6}),
+        (2, {"kinds": {"inference": Kind(505, 50.5), "training": Kind(505, 50.5)}}),  # the paper's ask 65 times as much
         (3, {"requests_per_second": 500.0}),  # it could serve 5,000
     ],
 )
