@@ -207,6 +207,7 @@ def test_the_time_left_is_told_from_what_is_done() -> None:
 
 def test_a_bar_moves_by_weight_and_counts_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=seen, force_terminal=True, width=120))
     bar = Weighed("cells", 3, Forecast(100.0, 50.0))
     with bar.bar:
