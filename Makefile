@@ -51,17 +51,20 @@ test-compiled: build ## all tests, on the compiled market
 		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
 	fi
 
-# Some tests ask a real Prometheus. It is installed where that can be done, without being started as a service (run level 1 is for repairs).
+# Some tests ask a real Prometheus, one looks at a page in a browser. They are installed where that can be done, without being started as a service
+# (run level 1 is for repairs).
 system: ## what the tests need of the system, where it can be installed
-	@if command -v prometheus > /dev/null; then :; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo "== installing prometheus, for its tests"; \
-		export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
-		{ timeout 60 apt-get update && timeout 120 apt-get install -y --no-install-recommends prometheus; } > /dev/null 2>&1 \
-			|| echo "prometheus could not be installed: its tests are skipped"; \
-	else \
-		echo "prometheus is not installed: its tests are skipped (apt-get install prometheus)"; \
-	fi
+	@for tool in prometheus chromium; do \
+		if command -v $$tool > /dev/null; then :; \
+		elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+			echo "== installing $$tool, for its tests"; \
+			export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
+			{ timeout 60 apt-get update && timeout 120 apt-get install -y --no-install-recommends $$tool; } > /dev/null 2>&1 \
+				|| echo "$$tool could not be installed: its tests are skipped"; \
+		else \
+			echo "$$tool is not installed: its tests are skipped (apt-get install $$tool)"; \
+		fi; \
+	done
 
 bench: build ## measure how fast the market and the service are here
 	@$(BIN)/laissez bench market

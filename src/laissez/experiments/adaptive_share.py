@@ -15,7 +15,7 @@ import msgspec
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.cloud_run import came_to, retentions, runs_of
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, Rows, interval
+from laissez.experiments.lab.findings import PERCENT, TOO_FEW, Claim, Findings, Rows, interval
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.regimes import SLIGHTLY, sized, with_tenants
 from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
@@ -36,7 +36,6 @@ CLOUDS: Final = ("market", "fcfs")
 ALL: Final = "all"
 ADAPTIVE: Final = "adaptive"
 FIXED: Final = "fixed"
-PERCENT: Final = 100.0
 HEIGHT_IN: Final = 3.5
 ASIDE: Final = {"market": -0.9, "fcfs": 0.9}  # percent: so that no whisker hides another
 

@@ -10,10 +10,10 @@ import msgspec
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.regimes import SLIGHTLY, sized, with_tenants
-from laissez.experiments.lab.sweeps import PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.sweeps import Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.statistics import Estimate
 
 ERRORS: Final = (-50, -5, 0, 5, 50)  # percent of the true overhead

@@ -11,10 +11,10 @@ import msgspec
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings, reaches
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings, reaches
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.regimes import SLIGHTLY, sized
-from laissez.experiments.lab.sweeps import EXCHANGES, PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.scenario import COLD_STARTS, BatchTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 
 MULTIPLIERS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)

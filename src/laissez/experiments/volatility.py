@@ -11,10 +11,10 @@ import msgspec
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings, reaches
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings, reaches
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.regimes import CONTRACTS, OTHERS, SLIGHTLY, sized
-from laissez.experiments.lab.sweeps import EXCHANGES, PERCENT, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez.experiments.lab.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
 from laissez.sim.scenario import Band, MarketTable
 
 SHARES: Final = (0.0, 0.02, 0.1, 0.5)  # of the price, in `SECONDS`

@@ -10,7 +10,7 @@ from laissez.experiments.cloud_scale.cells import SimulationSpeed
 from laissez.experiments.cloud_scale.figure import cloud_scale_figure
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings, Number
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings, Number
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.scalability.cells import Machine, this_machine
 from laissez.sim.scenario import InferenceTable, TenantsTable
@@ -29,7 +29,6 @@ NOT_THE_LIMIT: Final = 0.5  # of the time: the rest takes more
 HOLDING_MIN: Final = 0.9  # of the tenants: our own bar for a cloud that serves them
 SPAN: Final = f"{(simulation.SETTLED_S + MEASURED_S) / 60:g} virtual minutes"
 LIMIT: Final = "the limit was simulation capacity rather than the matching engine"
-PERCENT: Final = 100.0
 SMALL: Final = f"decided at {PAPER_NODES:,} nodes, which the quick version does not have"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from laissez.bench import simulation
+from laissez.experiments.lab.findings import PERCENT
 from laissez.experiments.lab.style import ACCENT, dress, new_figure
 from laissez.sim.boxplot import INK, SOFT
 
@@ -18,7 +19,6 @@ SIZE_IN: Final = 0.38
 SMALL: Final = 7.5
 WRITTEN_IN: Final = ("adapters", "models of the applications")  # parts that have their figure inside
 LEGIBLE: Final = 5.0  # percent: a narrower part has no room for it
-PERCENT: Final = 100.0
 PALE: Final = "#f6dfa6"
 # parts of the time, where they are found, how they are filled; the market is last, where its figure is written beside it
 PARTS: Final = (

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.cloud_run import PLANNERS
 from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
 from laissez.sim.trading import Adaptive, Fixed, Trading
 from laissez.sim.workloads.population import node_hours, on_demand, shares_of
-from laissez.sim.workloads.spec import Need, Planners, Spec
+from laissez.sim.workloads.spec import Need, Spec
 
 PROBE: Final = "batch"  # the first tenant of this kind
 FCFS: Final = "on demand, fcfs"
@@ -46,7 +47,7 @@ class Policies(Cell, frozen=True, kw_only=True):
     seed: int
 
     def run(self) -> list[Outcome]:
-        setting = Setting(self.scenario, self.seed, _planners)
+        setting = Setting(self.scenario, self.seed, PLANNERS)
         probe = next(spec for spec in setting.population.specs if spec.kind == PROBE)
         unit = _list_cost(self.scenario, probe)
         return [self._outcome(setting, policy, cloud, probe, trading, unit) for policy, cloud, trading in self._policies(probe, unit)]
@@ -82,12 +83,9 @@ def budget_name(times: float) -> str:
 
 
 def _need(scenario: Scenario, probe: Spec) -> Need:
-    return probe.need(scenario, shares_of(scenario), _planners)
+    return probe.need(scenario, shares_of(scenario), PLANNERS)
 
 
 def _list_cost(scenario: Scenario, probe: Spec) -> float:
     price: float = sum(share * getattr(scenario.prices, tree) for tree, share in shares_of(scenario).items())
     return node_hours(_need(scenario, probe)) * price
-
-
-_planners = Planners()  # they only remember what they have computed: for everything that this process does

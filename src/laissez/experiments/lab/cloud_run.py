@@ -47,14 +47,14 @@ class CloudRun(Cell, frozen=True, kw_only=True):
         return f"{self.scenario.name}, cloud {self.cloud}, seed {self.seed}"
 
 
-_planners = Planners()  # they only remember what they have computed: for everything that this process does
+PLANNERS: Final = Planners()  # they only remember what they have computed: for everything that this process does
 _last: list[tuple[Scenario, int, Setting]] = []
 
 
 def _setting(scenario: Scenario, seed: int) -> Setting:
     """The tenants, drawn and run alone: once for all cells of a group."""
     if not _last or _last[0][:2] != (scenario, seed):
-        _last[:] = [(scenario, seed, Setting(scenario, seed, _planners))]
+        _last[:] = [(scenario, seed, Setting(scenario, seed, PLANNERS))]
     return _last[0][2]
 
 

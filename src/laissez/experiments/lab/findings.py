@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,6 +11,8 @@ from laissez.sim.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PERCENT: Final = 100.0
 
 Number = float | int
 Rows = Sequence[Mapping[str, Number | str | None]]

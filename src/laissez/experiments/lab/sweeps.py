@@ -17,7 +17,7 @@ import msgspec
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.cloud_run import came_to, runs_of
 from laissez.experiments.lab.experiment import Results
-from laissez.experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Number, Rows, holds_at_least, interval
+from laissez.experiments.lab.findings import PERCENT, TOO_FEW, TOO_WIDE, Claim, Number, Rows, holds_at_least, interval
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
 from laissez.sim.boxplot import SOFT
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PERCENT: Final = 100.0
 EXCHANGES: Final = ("moves", "revocations")  # a GPU changed hands
 CHURN: Final[Mapping[str, str]] = {"moves": "moves a run", "revocations": "revocations a run", "reconfiguring_hours": "GPU-hours reconfiguring"}
 HEIGHT_IN: Final = 4.3

@@ -9,7 +9,7 @@ from typing import Final
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.motivation.figure import draw, tips
 from laissez.experiments.motivation.run import (
@@ -28,7 +28,6 @@ from laissez.experiments.motivation.run import (
 )
 from laissez.tenants.units import HOUR_US
 
-PERCENT: Final = 100.0
 NOTHING_H: Final = 0.001  # of work: a hand-off takes less
 SOON_H: Final = 0.001  # after something: by the next decisions
 # what the paper leaves open, otherwise

@@ -11,7 +11,7 @@ import msgspec
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import TOO_FEW, Claim, Findings, Number, interval
+from laissez.experiments.lab.findings import PERCENT, TOO_FEW, Claim, Findings, Number, interval
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.power.figure import Shown, draw, tips
 from laissez.experiments.power.run import BEFORE, GPUS, NODES, ROWS, SAMPLE_S, SCENARIO, WORTH, Course, PowerRun
@@ -20,7 +20,6 @@ from laissez.market import EndReason
 from laissez.sim.scenario import TenantsTable
 from laissez.sim.statistics import Bootstrap, Estimate
 
-PERCENT: Final = 100.0
 MINUTE_S: Final = 60
 TENANTS: Final = 4
 QUICK_TENANTS: Final = 3

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -15,9 +14,8 @@ import laissez
 from laissez.experiments.lab.experiment import Experiment
 from laissez.experiments.lab.findings import Claim, Findings
 from laissez.experiments.lab.plan import Plan
+from laissez.experiments.lab.processor import processor
 from laissez.sim.workers import cores
-
-CPUS: Final = Path("/proc/cpuinfo")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -77,7 +75,7 @@ def run_of(plan: Plan, outcomes: Sequence[Outcome], workers: int, cells: int, ke
         version=laissez.__version__,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         market=laissez.market_form(),
-        cpu=_cpu(),
+        cpu=processor(),
         cores=cores(),
         workers=workers,
         seeds=plan.seeds,
@@ -95,13 +93,3 @@ def run_of(plan: Plan, outcomes: Sequence[Outcome], workers: int, cells: int, ke
 
 def _input(path: Path) -> InputFile:
     return InputFile(path.name, sha256(path.read_bytes()).hexdigest())
-
-
-def _cpu() -> str:
-    """As Linux names it; some machines have no name for it."""
-    try:
-        lines = CPUS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.strip() == "model name"]
-    return names[0] if names else platform.machine()

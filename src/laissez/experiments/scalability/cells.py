@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -13,9 +12,8 @@ import laissez
 from laissez.bench import market, service
 from laissez.bench.crowd import PLACES
 from laissez.experiments.lab.cell import Cell
+from laissez.experiments.lab.processor import processor
 from laissez.sim.workers import cores
-
-PROCESSORS: Final = Path("/proc/cpuinfo")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +31,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def this_machine() -> Machine:
     return Machine(
-        processor=_processor(),
+        processor=processor(),
         cores=cores(),
         python=platform.python_version(),
         market_form=laissez.market_form(),
@@ -82,10 +80,3 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
     def __str__(self) -> str:
         asked = "" if self.asked_per_second is None else f" of {self.asked_per_second:,.0f} requests/s"
         return f"speed of the service under a load{asked} ({self.load})"
-
-
-def _processor() -> str:
-    """Its name; where the system does not tell it, its kind."""
-    lines = PROCESSORS.read_text().splitlines() if PROCESSORS.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

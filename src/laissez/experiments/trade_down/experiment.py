@@ -9,7 +9,7 @@ import msgspec
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings
+from laissez.experiments.lab.findings import PERCENT, Claim, Findings
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.style import ACCENT, EDGE, LOOKS, THIRD, dress, new_figure, with_tips
 from laissez.experiments.trade_down.run import (
@@ -44,7 +44,6 @@ class Fill(msgspec.Struct, frozen=True):
 
 WORTHS: Final = (1.0, 1.1, 1.2, 1.3, 1.5)
 EXPECTED: Final = ("h100", "a100", PAUSED, "h100")
-PERCENT: Final = 100.0
 CLEAR: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind text that lines would cross
 LINES: Final = {"h100": (ACCENT, "-"), "a100": (LOOKS["fcfs"].line, "--")}
 FILLS: Final = {"h100": Fill(ACCENT, "white"), "a100": Fill("#f3d08a", INK), PAUSED: Fill("white", SOFT, "--"), WITHOUT: Fill("white", SOFT, ":")}
