@@ -1,0 +1,189 @@
+// Lines, steps and areas over time, as SVG. Small on purpose: a few series, one time axis, one value axis, a cursor for pointer and keyboard.
+
+import { fill, h, s } from "./dom.js";
+import { clock } from "./format.js";
+
+const MARGIN = { top: 8, right: 10, bottom: 20, left: 54 };
+const STEPS = [1, 2, 2.5, 5, 10];
+const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+
+/**
+ * A chart in an element of its own. `draw({series, from, until, marks})`:
+ *   series: [{name, class: "s1".."s4" | "limit" | "floor", points: [[ms, value], ...], step: true|false, area: true|false}], time in order
+ *   from, until: the ends of the time axis in ms; marks: [{at, text}] are vertical lines
+ * `value(v)` writes a value for the axis and the reading, `label` says to a screen reader what is shown.
+ */
+export class Chart {
+  constructor({ label, height = 180, value = String, top = null }) {
+    this.height = height;
+    this.value = value;
+    this.top = top; // the least value at which the axis ends, if any
+    this.label = label;
+    this.svg = s("svg", { role: "img", tabindex: "0", "aria-label": label, height });
+    this.reading = h("div", { class: "reading", hidden: true });
+    this.element = h("div", { class: "chart" }, this.svg, this.reading);
+    this.data = { series: [], from: 0, until: 1, marks: [] };
+    this.svg.addEventListener("pointermove", (event) => this.point(this.timeAt(event.offsetX)));
+    this.svg.addEventListener("pointerleave", () => this.point(null));
+    this.svg.addEventListener("blur", () => this.point(null));
+    this.svg.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.paint()).observe(this.element);
+  }
+
+  draw(data) {
+    this.data = { marks: [], ...data };
+    this.paint();
+  }
+
+  paint() {
+    this.width = this.element.clientWidth;
+    if (!this.width) return;
+    const { series, from, until, marks } = this.data;
+    const high = Math.max(this.top ?? 0, ...series.flatMap(({ points }) => points.map(([, v]) => v ?? 0)));
+    const ticks = niceTicks(high || 1, Math.max(2, Math.floor(this.height / 45)));
+    this.high = ticks.at(-1);
+    this.span = until - from || 1;
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    const right = this.width - MARGIN.right;
+    const grid = ticks.map((tick) => [
+      s("line", { class: "grid", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
+      s("text", { class: "axis-text", x: MARGIN.left - 6, y: this.y(tick) + 4, "text-anchor": "end" }, this.value(tick)),
+    ]);
+    const times = timeTicks(from, until, Math.max(2, Math.floor((right - MARGIN.left) / 90))).map((time) =>
+      s("text", { class: "axis-text", x: this.x(time), y: this.height - 4, "text-anchor": "middle" }, timeText(time, this.span)),
+    );
+    const drawn = series.map((one) => this.series(one));
+    const lines = marks.map(({ at, text }) => s("line", { class: "mark", x1: this.x(at), x2: this.x(at), y1: MARGIN.top, y2: this.height - MARGIN.bottom }, s("title", {}, text)));
+    this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: this.height - MARGIN.bottom, visibility: "hidden" });
+    fill(this.svg, grid, times, drawn, lines, this.cursor);
+    this.svg.setAttribute("aria-label", this.summary());
+    if (this.at !== undefined && this.at !== null) this.point(this.at);
+  }
+
+  series({ points, step, area, class: kind }) {
+    const line = path(points, step, this.data.until, (t) => this.x(t), (v) => this.y(v));
+    if (!line) return null;
+    const last = step ? this.data.until : points.at(-1)[0];
+    const below = `${line}L${this.x(last)},${this.y(0)}L${this.x(points[0][0])},${this.y(0)}Z`;
+    const solid = points.every(([, v]) => v !== null);
+    return [area && solid ? s("path", { class: `area ${kind}`, d: below }) : null, s("path", { class: `line ${kind}`, d: line })];
+  }
+
+  x(time) {
+    const right = this.width - MARGIN.right;
+    return round(Math.min(right, Math.max(MARGIN.left, MARGIN.left + ((time - this.data.from) / this.span) * (right - MARGIN.left))));
+  }
+
+  y(value) {
+    return round(this.height - MARGIN.bottom - (value / this.high) * (this.height - MARGIN.top - MARGIN.bottom));
+  }
+
+  timeAt(x) {
+    const share = (x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right);
+    return this.data.from + Math.min(1, Math.max(0, share)) * this.span;
+  }
+
+  key(event) {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const now = this.at ?? this.data.until;
+    this.point(Math.min(this.data.until, Math.max(this.data.from, now + (move * this.span) / 60)));
+  }
+
+  /** Show what holds at a moment; null shows nothing. */
+  point(time) {
+    this.at = time;
+    this.reading.hidden = time === null || !this.data.series.length;
+    this.cursor?.setAttribute("visibility", time === null ? "hidden" : "visible");
+    if (time === null || !this.cursor) return;
+    const x = this.x(time);
+    this.cursor.setAttribute("x1", x);
+    this.cursor.setAttribute("x2", x);
+    const values = this.data.series.map(({ name, points }) => [name, valueAt(points, time)]).filter(([, v]) => v !== null);
+    fill(this.reading, h("b", {}, clock(time)), values.map(([name, v]) => h("div", {}, `${name} ${this.value(v)}`)));
+    const half = this.width / 2;
+    Object.assign(this.reading.style, x < half ? { left: `${x + 8}px`, right: "" } : { left: "", right: `${this.width - x + 8}px` });
+  }
+
+  summary() {
+    const now = this.data.series.map(({ name, points }) => [name, valueAt(points, this.data.until)]).filter(([, v]) => v !== null);
+    return `${this.label}. ${now.map(([name, v]) => `${name} now ${this.value(v)}`).join(", ")}`;
+  }
+}
+
+/** The path of a line; a null value leaves a gap. A step holds its value until the next point, the last one until `until`. */
+function path(points, step, until, x, y) {
+  let d = "";
+  let pen = "M";
+  let height = null;
+  for (const [time, value] of points) {
+    if (step && height !== null) d += `L${x(time)},${height}`;
+    if (value === null) {
+      pen = "M";
+      height = null;
+      continue;
+    }
+    height = y(value);
+    d += `${pen}${x(time)},${height}`;
+    pen = "L";
+  }
+  if (step && height !== null) d += `L${x(until)},${height}`;
+  return d;
+}
+
+/** The value that holds at a time: that of the last point before it. */
+export function valueAt(points, time) {
+  let low = 0;
+  let high = points.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle][0] <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low ? points[low - 1][1] : null;
+}
+
+function niceTicks(high, most) {
+  const power = 10 ** Math.floor(Math.log10(high / most));
+  const step = power * STEPS.find((size) => (size * power * most) >= high);
+  const ticks = [];
+  for (let tick = 0; tick < high + step * 0.999; tick += step) ticks.push(Number(tick.toPrecision(12)));
+  return ticks.length > 1 ? ticks : [0, step];
+}
+
+function timeTicks(from, until, most) {
+  const step = 1000 * (TIME_STEPS_S.find((size) => (until - from) / (size * 1000) <= most) ?? 86_400 * Math.ceil((until - from) / (most * 86_400_000)));
+  const shift = new Date(from).getTimezoneOffset() * 60_000;
+  const ticks = [];
+  for (let tick = Math.ceil((from - shift) / step) * step + shift; tick <= until; tick += step) ticks.push(tick);
+  return ticks;
+}
+
+function timeText(time, span) {
+  const date = new Date(time);
+  if (span > 2 * 86_400_000) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  const seconds = span < 600_000 ? { second: "2-digit" } : {};
+  return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...seconds });
+}
+
+function round(number) {
+  return Math.round(number * 10) / 10;
+}
+
+/** A line without axes, for a tile: values only, evenly spaced. */
+export function spark(values) {
+  const high = Math.max(...values, 0) || 1;
+  const step = values.length > 1 ? 100 / (values.length - 1) : 0;
+  const points = values.map((v, i) => `${round(i * step)},${round(28 - (v / high) * 26)}`).join("L");
+  return s(
+    "svg",
+    { viewBox: "0 0 100 30", preserveAspectRatio: "none", "aria-hidden": "true" },
+    values.length > 1 ? [s("path", { class: "spark-area", d: `M${points}L100,30L0,30Z` }), s("path", { class: "spark", d: `M${points}` })] : null,
+  );
+}
+
+/** What the lines of a chart mean. */
+export function legend(series) {
+  return h("div", { class: "legend" }, series.map(({ name, class: kind }) => h("span", {}, h("span", { class: `key ${kind}` }), name)));
+}

@@ -1,0 +1,49 @@
+// Events as sentences: what happened, to whom, and the prices that explain it.
+
+import { duration, dollars, micros, perHour, reason } from "./format.js";
+
+const price = (text) => (text === null ? "no limit" : perHour(text));
+const places = (alternatives) => alternatives.map(({ scope, bid, limit }) => `${scope} (bid ${perHour(bid)}, up to ${perHour(limit)})`).join(" or ");
+const band = (name, one) => (one ? `${name} at most ${Number(one.fraction) * 100} % in ${duration(one.seconds * 1000)}` : null);
+
+const WORDS = {
+  "order.placed": (e) => `Order ${e.order} for ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
+  "order.amended": (e) => `Order ${e.order} changed: ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
+  "order.cancelled": (e) => `Order ${e.order} cancelled`,
+  "lease.started": (e) => `${e.leaf} won at ${perHour(e.rate)}, limit ${price(e.limit)}`,
+  "lease.ended": (e) => `${e.leaf} ended, ${reason(e.reason)}: ${why(e)}`,
+  "lease.limit_set": (e) => `${e.leaf}: limit ${price(e.limit)}`,
+  "fee.charged": (e) => `Fee of ${perHour(e.rate)} for ${e.scope}`,
+  "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget set to ${dollars(micros(e.amount))}`),
+  "floor.set": (e) => `${e.node}: floor ${perHour(e.price)}${e.clipped ? ", held back by the fall band" : ""}`,
+  "controls.set": (e) => `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
+  "resource.offline": (e) => `${e.leaf} taken offline`,
+  "resource.online": (e) => `${e.leaf} back online`,
+  "books.closed": (e) => `Books closed until ${e.before}`,
+  "tenant.created": (e) => `Tenant ${e.name} created`,
+  "tenant.caps_set": (e) => `Caps of ${e.name} set`,
+  "key.issued": (e) => `Key ${e.key} (${e.name}) issued to ${e.holder}`,
+  "key.revoked": (e) => `Key ${e.key} of ${e.holder} revoked`,
+};
+
+export const TYPES = Object.keys(WORDS);
+
+export function words(event) {
+  return WORDS[event.type]?.(event) ?? event.type;
+}
+
+/** Why a lease ended, with both prices. */
+export function why({ reason: code, rate, limit }) {
+  const prices = `rate ${perHour(rate)}, limit ${price(limit)}`;
+  if (code === "outbid") return `another bid made it ${perHour(rate)}, more than the limit of ${price(limit)}`;
+  if (code === "floor_raised") return `the floor rose to ${perHour(rate)}, more than the limit of ${price(limit)}`;
+  return prices;
+}
+
+const KINDS = { lease: "accent", order: "", floor: "warn", controls: "warn", resource: "bad", key: "", tenant: "", books: "", fee: "warn", budget: "" };
+
+/** The kind of mark that an event's type gets. */
+export function kind(event) {
+  if (event.type === "lease.ended") return event.reason === "relinquished" ? "" : "bad";
+  return KINDS[event.type.split(".")[0]] ?? "";
+}

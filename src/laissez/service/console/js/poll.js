@@ -1,0 +1,46 @@
+// Asking again and again, while somebody looks.
+
+import { Problem } from "./api.js";
+
+/** Call `ask` now and every `everyMs` after each answer, not while the tab is hidden. Gives {now(), stop()}. */
+export function poll(ask, everyMs) {
+  let timer = null;
+  let stopped = false;
+  let asking = false;
+  let again = false;
+
+  async function turn() {
+    clearTimeout(timer);
+    if (stopped) return;
+    if (asking) {
+      again = true;
+      return;
+    }
+    asking = true;
+    try {
+      await ask();
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem; // the state of the connection is shown elsewhere; it is asked again soon
+    } finally {
+      asking = false;
+      if (again) {
+        again = false;
+        timer = setTimeout(turn, 0);
+      } else if (!stopped) {
+        timer = setTimeout(() => !document.hidden && turn(), everyMs);
+      }
+    }
+  }
+
+  const seen = () => !document.hidden && turn();
+  document.addEventListener("visibilitychange", seen);
+  turn();
+  return {
+    now: turn,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// Which page is shown: the part of the address after "#/". It never holds anything secret.
+
+/** Pages are {path, name, mount(main, context)}; `mount` gives {show(rest), close()}, both optional. `rest` is what follows the page's own path. */
+export class Router {
+  constructor(pages, main, context, onPage) {
+    this.pages = pages;
+    this.main = main;
+    this.context = context;
+    this.onPage = onPage;
+    this.page = null;
+    this.mounted = null;
+    this.moved = () => this.go();
+    window.addEventListener("hashchange", this.moved);
+    this.go();
+  }
+
+  go() {
+    const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    const page = this.pages.find(({ path }) => path === first) ?? this.pages[0];
+    if (page !== this.page) {
+      this.mounted?.close?.();
+      const isFirst = this.page === null;
+      this.page = page;
+      this.main.replaceChildren();
+      document.title = `${page.name} · LaissezCloud`;
+      this.mounted = page.mount(this.main, this.context);
+      this.onPage(page);
+      if (!isFirst) this.main.focus();
+    }
+    this.mounted?.show?.(rest);
+  }
+
+  close() {
+    window.removeEventListener("hashchange", this.moved);
+    this.mounted?.close?.();
+  }
+}
+
+/** The address of a page, with what follows: href("map", "h100/zone-a"). */
+export function href(path, rest = "") {
+  const parts = [path, ...(rest ? rest.split("/") : [])];
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}

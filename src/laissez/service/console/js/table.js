@@ -1,0 +1,71 @@
+// A table whose rows are kept in step with a list: sorted by any column, updated in place, a list of cards on a phone.
+
+import { h, keyed, say } from "./dom.js";
+
+/**
+ * `columns`: [{name, value(item) -> text or node, sort(item) -> number or text (optional), num: bool, wide: bool, live: bool}]. A column gives a text
+ * (set in place when it changes) or, with `node: true`, makes its own content once in `make(item)` and keeps it up to date in `update(cell, item)`.
+ */
+export class Table {
+  constructor({ columns, key, empty, caption, sort = null, descending = false, row = null }) {
+    this.columns = columns;
+    this.key = key;
+    this.sorted = sort;
+    this.descending = descending;
+    this.decorate = row; // (tr, item): classes and the like
+    this.items = [];
+    this.body = h("tbody");
+    this.heads = columns.map((column) => this.head(column));
+    this.nothing = h("p", { class: "empty", hidden: true }, empty);
+    this.table = h("table", {}, h("caption", { class: "visually-hidden" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.element = h("div", { class: "table cards", tabindex: "0", role: "region", "aria-label": caption }, this.table, this.nothing);
+    this.sayOrder();
+  }
+
+  head(column) {
+    const name = column.sort ? h("button", { type: "button", onclick: () => this.sortBy(column) }, column.name) : column.name;
+    return h("th", { scope: "col", class: column.num ? "num" : null }, name);
+  }
+
+  sortBy(column) {
+    this.descending = this.sorted === column.name ? !this.descending : Boolean(column.num);
+    this.sorted = column.name;
+    this.sayOrder();
+    this.show(this.items);
+  }
+
+  sayOrder() {
+    this.columns.forEach((column, i) => {
+      if (column.sort) this.heads[i].setAttribute("aria-sort", column.name !== this.sorted ? "none" : this.descending ? "descending" : "ascending");
+    });
+  }
+
+  show(items) {
+    this.items = items;
+    const column = this.columns.find(({ name }) => name === this.sorted);
+    const order = column?.sort ? [...items].sort((a, b) => compare(column.sort(a), column.sort(b)) * (this.descending ? -1 : 1)) : items;
+    keyed(this.body, order, this.key, (item) => this.make(item), (row, item) => this.update(row, item));
+    this.table.hidden = !items.length;
+    this.nothing.hidden = items.length > 0;
+  }
+
+  make(item) {
+    return h("tr", {}, this.columns.map((column) => h("td", { class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null, "data-label": column.name || null }, column.make?.(item))));
+  }
+
+  update(row, item) {
+    this.columns.forEach((column, i) => {
+      const cell = row.cells[i];
+      if (column.update) column.update(cell, item);
+      else if (!column.make) say(cell, column.value(item));
+    });
+    this.decorate?.(row, item);
+  }
+}
+
+function compare(a, b) {
+  if (a === b) return 0;
+  if (a === null) return 1;
+  if (b === null) return -1;
+  return typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+}
