@@ -16,6 +16,9 @@ RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
+# Tests start hundreds of processes: what Python compiled once is kept, whatever the environment says. `make clean` removes it.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test lint test-interpreted test-compiled system bench build clean

@@ -26,7 +26,7 @@ from laissez.service.outcomes import pack
 from laissez.wire.requests import Caps
 
 LENGTH = 150
-KEYS_LATER = 10  # keys, caps and books change about every so many commands
+KEYS_LATER = 10  # keys, caps, budgets and books change about every so many commands
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -117,10 +117,11 @@ class _Play:
                 commands.IssueKey(tenant, f"key_{len(self._steps)}", bytes(32), scopes, self._rng.choice("abc")),
                 commands.RevokeKey(key),
                 commands.SetCaps(tenant, Caps(open_orders=self._rng.choice((None, 0, 3, 2_000)))),
+                commands.SetBudget(self._rng.choice((None, 0, 1, 10**8, 10**15, 2 * 10**15))),
                 market.CloseBooks(self._rng.choice((self._now, self._exchange.closed_before, (self._now + self._exchange.closed_before) // 2))),
             )
         )
-        self._enter(OPERATOR, said)
+        self._enter(self._rng.choice(self._world.tenants) if isinstance(said, commands.SetBudget) else OPERATOR, said)
 
     def _enter(self, who: str, command: commands.Command) -> None:
         request = pack(Request(who, "", "", b"", command))

@@ -23,6 +23,7 @@ from laissez.service.keyring import new_key
 from laissez.service.opening import create, open_folder
 from laissez.service.places import Places
 from laissez.service.settings import Limits, Server, Settings
+from laissez.service.signins import FILE, SignIns
 from laissez.wire.requests import Caps
 
 HOUR_US = 3_600_000_000
@@ -112,7 +113,7 @@ async def _run(folder: Path, story: Story, settings: Settings, secrets: dict[str
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
     desk = Desk(opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered)
     places = Places()
-    world = World(desk, make_app(desk, settings, places), places, passing, secrets)
+    world = World(desk, make_app(desk, settings, places, signins=SignIns(desk, folder / FILE)), places, passing, secrets)
     try:
         if is_new:
             for tenant in ("ann", "bob"):

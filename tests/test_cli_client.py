@@ -15,7 +15,7 @@ from laissez.cli import connection, listing
 from laissez.cli.app import app, main
 from laissez.cli.profiles import Target
 from laissez.client import Client
-from laissez.wire import events, views
+from laissez.wire import books, events, figures, inframaps, views
 from laissez.wire.problems import ProblemError
 from laissez.wire.requests import Caps
 
@@ -34,6 +34,11 @@ TENANT = views.Tenant("ann", AT, Caps(open_orders=5), 1, 2, 1)
 KEY = views.Key("key_1", "ann", "default", ("read", "trade"), AT, None, "lz_1_secret")
 STARTED = events.Numbered(7, events.LeaseStarted(AT, "lse_aaaaaaaa1", "h100/gpu0", "ord_aaaaaaaa1", "2.5", "3.5", None))
 DONE = views.Done((events.Numbered(8, events.LeaseEnded(AT, "lse_b1", "h100/gpu0", "offline", "2", None), "bob"),))
+
+BUDGET = figures.Budget("250.000000", AT, "31.500000", "6.3", "218.500000", AT)
+SPENDING = figures.Spending("ann", "31.500000", "6.3", 2, 1, BUDGET)
+_LOST = figures.PreviewEnded("h100/gpu0", "ann", "floor_raised", "2.5", "2")
+PREVIEW = figures.PreviewDone(AT, (), 2, 1, 1, (figures.PreviewTenant("ann", 2, 0),), (_LOST,), "6", "5", 1, 0, 0, 1)
 
 OLD_KEY = msgspec.structs.replace(KEY, secret=None)
 
@@ -124,6 +129,8 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("controls remove h100", "DELETE /v1/controls/h100", DONE, None),
         ("resources offline h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": False}),
         ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
+        ("budget set 250", "PUT /v1/budget", BUDGET, {"amount": "250"}),
+        ("budget remove", "DELETE /v1/budget", DONE, None),
         ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
         ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
         ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["read", "operate"], "name": "default"}),
@@ -153,6 +160,7 @@ def test_a_command_sends_what_it_says(server: Server, arguments: str, asked: str
         ("price-history lse_1", "/v1/leases/lse_1/prices", views.PriceHistory("lse_1", "h100/gpu0", (views.PriceSegment(AT, AT, None, "1.000000"),)),
          "2026-11-15T08:30:00Z 2026-11-15T08:30:00Z summed up 1.000000"),
         ("tenants", "/v1/tenants", [TENANT], "ann 2026-11-15T08:30:00Z 2 1 1"),
+        ("tenants spending", "/v1/spending", [SPENDING], "ann 31.500000 6.30 2 1 250.000000 218.500000 2026-11-15T08:30:00Z"),
         ("tenants keys ann", "/v1/tenants/ann/keys", [OLD_KEY], "key_1 ann default read,trade 2026-11-15T08:30:00Z"),
         ("floor", "/v1/floors", [views.Floor("h100", "2", "2.5")], "h100 2.00 2.50"),
         ("controls", "/v1/controls", [views.Controls("h100", events.Band("0.1", 3600), None, 900, None)], "h100 0.1/3600s 900"),
@@ -167,12 +175,32 @@ def test_a_list_is_a_table_for_people_and_an_array_for_programs(server: Server, 
     assert 1 == len(json.loads(run(*arguments.split(), "-o", "json").stdout))
 
 
+def test_a_book_is_figures_then_bids_then_asks(server: Server) -> None:
+    nothing = views.Controls("h100", None, None, None, None)
+    full = books.NodeBook(
+        "h100", "type", AT, 1024, 1000, 3, None, "1.5", "2", None, None, "4.5", None, nothing, 1, 0, 2,
+        (books.Bid("2.5", 1200, 1),), 7, (books.Ask("2", 4), books.Ask(None, 1)), 0,
+    )  # fmt: skip
+    server.answers["GET", "/v1/books/h100"] = full
+    shown = lines("book", "h100")
+    assert ["NODE", "h100"] == shown[0] and ["LEAVES", "1,024,", "1,000", "online,", "3", "leased"] in shown
+    assert ["FLOOR", "$/h", "1.50", "in", "force,", "none", "set", "here"] in shown and ["CONTROLS", "none"] in shown
+    assert shown.index(["2.50", "1,200", "1"]) + 1 == shown.index(["and", "7", "more", "prices"])
+    assert [["2.00", "4"], ["not", "to", "be", "had", "1"]] == shown[-2:]
+    assert msgspec.json.encode(full).decode() == run("book", "h100", "-o", "json").stdout.strip()
+    ruled = views.Controls("h100", events.Band("0.1", 3600), None, 900, 1.5)
+    server.answers["GET", "/v1/books/h100"] = msgspec.structs.replace(full, controls_in_force=ruled, bids=(), asks=())
+    assert "rise 0.1/3600s, hold 900s, flash 1.5s" in run("book", "h100").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "path", "answer", "shown"),
     [
         ("orders show ord_1", "/v1/orders/ord_1", ORDER, ["ORDER", "ord_aaaaaaaa1"]),
         ("leases show lse_1", "/v1/leases/lse_1", LEASE, ["LEASE", "lse_aaaaaaaa1"]),
         ("tenants show ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
+        ("budget", "/v1/budget", BUDGET, ["BUDGET", "$", "250.000000"]),
+        ("budget show --tenant ann", "/v1/budget", BUDGET, ["BUDGET", "$", "250.000000"]),
         ("tenants caps ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
     ],
 )
@@ -180,6 +208,72 @@ def test_one_thing_is_shown_as_a_block(server: Server, arguments: str, path: str
     server.answers["GET", path] = answer
     assert shown == lines(*arguments.split())[0]
     assert msgspec.json.encode(answer).decode() == run(*arguments.split(), "-o", "json").stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ("floor set h100/rack1 2.5", {"type": "set_floor", "node": "h100/rack1", "price": "2.5"}),
+        ("controls set h100 --hold 15m", {"type": "set_controls", "node": "h100", "hold_s": 900.0}),
+        ("resources offline h100/gpu0", {"type": "take_offline", "leaf": "h100/gpu0"}),
+        ("resources online h100/gpu0", {"type": "bring_online", "leaf": "h100/gpu0"}),
+    ],
+)
+def test_a_preview_is_asked_for_and_shown_and_nothing_else_is_sent(server: Server, arguments: str, asked: object) -> None:
+    server.answers["POST", "/v1/preview"] = PREVIEW
+    shown = run(*arguments.split(), "--preview")
+    assert (0, "2 leases would end and 1 start; 1 leaves would change hands") == (shown.exit_code, shown.stdout.splitlines()[0])
+    assert ["ann", "2", "0"] in [line.split() for line in shown.stdout.splitlines()] and "and 1 more" == shown.stdout.splitlines()[-1]
+    assert msgspec.json.encode(PREVIEW).decode() == run(*arguments.split(), "--preview", "-o", "json").stdout.strip()
+    assert {("POST", "/v1/preview")} == {(request.method, request.url.path) for request in server.requests}
+    assert {"commands": [asked]} == server.sent[2]
+
+
+def test_a_preview_of_what_would_be_refused_ends_with_1(server: Server) -> None:
+    refused = figures.PreviewRefused(0, "scope_unknown", "there is no node 'moon'")
+    server.answers["POST", "/v1/preview"] = msgspec.structs.replace(PREVIEW, refused=(refused,))
+    done = run("floor", "set", "moon", "2", "--preview")
+    assert (1, "", "laissez: it would be refused: there is no node 'moon' (scope_unknown)\n") == (done.exit_code, done.stdout, done.stderr)
+
+
+POWER = inframaps.MapShown(
+    "row1", "power", ("h100/row1",), 2.0, (inframaps.SignalRead("row1-power", 0.76, AT),), (inframaps.Pressed("h100/row1", 0.5),), history=()
+)
+BUSY = inframaps.MapShown("busy", "utilisation", ("h100", "a100", "b200"), 1.0, (), (inframaps.Pressed("h100", 0.0),), history=())
+TERMS = (inframaps.FloorTerm("row1", 2.0, 0.5), inframaps.FloorTerm("busy", 1.0, 0.0))
+FLOORS = (inframaps.FloorReport("h100", "2", "2", "2", None, ()), inframaps.FloorReport("h100/row1", "2", "4", "2", "4", TERMS))
+ALARM = inframaps.AlarmReport("stale", "row1", "row1-power", AT, "found one 400 s old")
+MAPS = inframaps.InfraMaps(AT, (inframaps.RunnerShown("site", AT, 10.0, True, (POWER, BUSY), FLOORS, (ALARM,)),))
+
+
+def test_the_status_of_the_maps_is_what_they_read_how_each_floor_comes_about_and_what_is_wrong(server: Server) -> None:
+    server.answers["GET", "/v1/inframaps"] = MAPS
+    assert [
+        "site: 2026-11-15T08:30:00Z, every 10 s: LATE, nothing was heard of it since",
+        "MAP KIND NODES SIGNAL VALUE WEIGHT PRESSURE",
+        "row1 power h100/row1 row1-power 0.76 2 0.500",
+        "busy utilisation h100 and 2 more 1 0.000",
+        "",
+        "FLOOR IN FORCE $/h ASKED $/h WANTED $/h FROM",
+        "h100 2.00 2.00 2.00",
+        "h100/row1 2.00 4.00 4.00 2.00 x (1 + 2 x 0.5 row1)",
+        "",
+        "ALARM WHERE SIGNAL SINCE REASON",
+        "stale row1 row1-power 2026-11-15T08:30:00Z found one 400 s old",
+    ] == [" ".join(line) for line in lines("operator", "status")]
+    assert MAPS == msgspec.json.decode(run("operator", "status", "-o", "json").stdout, type=inframaps.InfraMaps)
+
+
+def test_maps_that_never_reported_are_said_to_be_none(server: Server) -> None:
+    server.answers["GET", "/v1/inframaps"] = inframaps.InfraMaps(AT, ())
+    done = run("operator", "status")
+    assert (0, "", True) == (done.exit_code, done.stdout, "no maps have reported lately" in done.stderr)
+    assert [] == json.loads(run("operator", "status", "-o", "json").stdout)["runners"]
+
+
+def test_a_runners_name_that_the_server_would_not_take_is_refused_at_once(tmp_path: Path) -> None:
+    for name in ("", "a/b", "x" * 65, ".."):
+        assert 2 == run("operator", "run", str(tmp_path / "maps.toml"), "--name", name).exit_code
 
 
 def test_an_empty_list_says_so_beside_the_output(server: Server) -> None:
@@ -288,6 +382,8 @@ def test_events_are_lines(server: Server) -> None:
         "bill --since 2026-13-01",
         "bill --format csv -o json",
         "controls set h100",
+        "floor set h100 2 --preview --idempotency-key again-1",
+        "budget set much",
         "controls set h100 --rise fast",
         "controls set h100 --hold soon",
         "tenants create ann --sessions none",

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -139,6 +140,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         ("operator", "floor", "1.10"),
         ("operator", "controls", ""),
         ("operator", "tenants", "inference"),
+        ("operator", "tenants spending", "inference"),
         ("operator", "tenants show batch", "ORDERS MAX"),
         ("operator", "tenants caps batch", "default"),
         ("operator", "tenants keys", "operator"),
@@ -242,6 +244,10 @@ def test_instances_run_wait_and_stop(live: Live) -> None:
 
 def test_floors_controls_and_leaves_are_set_and_taken_back(live: Live) -> None:
     node, leaf = "h100/zone-a/rack2", "h100/zone-a/rack2/host4/gpu7"
+    held = sum(lease["leaf"].startswith("h100/") for lease in live.json("operator", "leases"))
+    assert held > 0 and live.ok("operator", "floor set h100 100 --preview").startswith(f"{held} leases would end and 0 start; 0 leaves")
+    assert [] == [floor for floor in live.json("operator", "floor") if floor["own"] == "100"]
+    assert 1 == live.run("operator", "resources", "online", leaf, "--preview").code
     assert f"the floor of {node} is set\n" == live.ok("operator", f"floor set {node} 2.10")
     assert [node] == [floor["node"] for floor in live.json("operator", "floor") if floor["own"] == "2.1"]
     assert f"{node} has no floor of its own\n" == live.ok("operator", f"floor remove {node}")
@@ -252,6 +258,13 @@ def test_floors_controls_and_leaves_are_set_and_taken_back(live: Live) -> None:
     assert 1 == live.run("operator", "resources", "offline", leaf).code
     assert "offline" in live.ok("operator", f"resources list {leaf}")
     assert f"{leaf} is online\n" == live.ok("operator", f"resources online {leaf}")
+
+
+def test_a_budget_is_set_shown_and_removed(live: Live) -> None:
+    assert 4 == live.run("batch", "budget").code
+    assert "BUDGET $     250.000000" in live.ok("batch", "budget set 250")
+    assert "250.000000" == live.json("operator", "budget show --tenant batch")["amount"]
+    assert "there is no budget any more\n" == live.ok("batch", "budget remove")
 
 
 def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -> None:
@@ -367,6 +380,9 @@ def another(tmp_path: Path) -> Iterator[Live]:
 def test_a_restart_goes_on_where_it_was_after_ctrl_c_and_after_a_crash(another: Live) -> None:
     live = another
     assert live.said.startswith("A new sample market is up at ")
+    shown = re.search(r"(\S+)/ +the console: sign in with the key in (\S+) or (\S+)\n", live.said)
+    assert shown is not None and live.url == shown[1]
+    assert all(Path(name).read_text().startswith("lz_") for name in shown.groups()[1:])
     order = live.json("batch", "orders place h100@0.40 --idempotency-key before")
     leases = [lease["id"] for lease in live.json("training", "leases")]
     owed = Decimal(live.json("training", "bill")["total"])

@@ -134,7 +134,10 @@ def test_maps_price_a_real_market_once_or_only_show_what_they_would_do(site: Sit
     assert "h100/zone-b" in shown.stdout and "would send" in shown.stdout
     floors = {floor["node"]: floor["own"] for floor in site.json("operator", "floor")}
     assert "2" == floors["h100"] and "h100/zone-b" not in floors
+    assert [] == site.json("operator", "operator", "status")["runners"]
     assert 0 == site.run("operator", "operator", "run", "maps.toml", "--once").returncode
+    (runner,) = site.json("operator", "operator", "status")["runners"]
+    assert ("maps", ["zone-b-power"], "4.8") == (runner["runner"], [each["name"] for each in runner["maps"]], runner["floors"][1]["wanted"])
     floors = {floor["node"]: floor["own"] for floor in site.json("operator", "floor")}
     assert {"h100": "2.4", "h100/zone-b": "4.8", "a100": "1.1"} == floors
     refused = site.run("dynamo", "operator", "run", "maps.toml", "--once")
@@ -145,6 +148,8 @@ def test_the_sample_lives_prices_move_and_it_ends_with_its_server(site: Site) ->
     server = site.serve()
     site.until(lambda: all(tenant["leases"] for tenant in site.json("operator", "tenants") if tenant["name"] in ("dynamo", "sailor", "parabricks")))
     site.until(lambda: len({floor["own"] for floor in site.json("operator", "floor") if floor["node"].startswith("h100")}) > 1)
+    (runner,) = site.json("operator", "operator", "status")["runners"]
+    assert ("sample", {"power", "carbon", "maintenance"}) == (runner["runner"], {each["kind"] for each in runner["maps"]})
     (life,) = [int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
     end(server, signal.SIGKILL)
     site.until(lambda: not is_running(life))

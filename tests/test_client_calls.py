@@ -15,7 +15,8 @@ import pytest
 from laissez.client import AsyncClient, AsyncSession, BandSetting, Client, Session, UsageError, alternative, calls
 from laissez.client.access import find_access
 from laissez.client.prices import price_text
-from laissez.wire.requests import CancelOrder, Caps
+from laissez.wire.inframaps import InfraMapsReport
+from laissez.wire.requests import CancelOrder, Caps, SetFloor
 
 pytestmark = pytest.mark.once
 
@@ -40,6 +41,8 @@ KEY = "lz_4f2a_" + "S" * 43
         (calls.issue_key("ann"), "POST", "/v1/tenants/ann/keys", {"scopes": ["read", "trade"], "name": "default"}),
         (calls.issue_key(name="ci"), "POST", "/v1/keys", {"scopes": ["read", "operate"], "name": "ci"}),
         (calls.revoke_key("key_1"), "DELETE", "/v1/keys/key_1", None),
+        (calls.set_budget(250), "PUT", "/v1/budget", {"amount": "250"}),
+        (calls.remove_budget(), "DELETE", "/v1/budget", None),
         (calls.batch([CancelOrder(order="ord_a1")]), "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "ord_a1"}]}),
     ],
 )
@@ -59,8 +62,16 @@ def test_a_change_is_sent_as_the_api_asks_and_has_a_key(call: calls.Call[Any], m
         (calls.events(17, 20), "/v1/events", {"after": "17", "limit": "20"}),
         (calls.topology("h100"), "/v1/topology", {"node": "h100", "limit": "1000"}),
         (calls.bill(datetime(2026, 11, 1, tzinfo=UTC), tenant="ann"), "/v1/bills", {"since": "2026-11-01T00:00:00+00:00", "tenant": "ann"}),
+        (calls.book("h100/r1"), "/v1/books/h100/r1", {}),
+        (calls.rates("h100", datetime(2026, 11, 1, tzinfo=UTC)), "/v1/rates/h100", {"since": "2026-11-01T00:00:00+00:00"}),
+        (calls.levels(), "/v1/levels", {}),
         (calls.bill_csv("focus"), "/v1/bills", {"format": "focus"}),
         (calls.keys("ann"), "/v1/tenants/ann/keys", {"limit": "1000"}),
+        (calls.inframaps(), "/v1/inframaps", {}),
+        (calls.inframaps("2026-11-15T08:30:00Z"), "/v1/inframaps", {"since": "2026-11-15T08:30:00Z"}),
+        (calls.budget("ann"), "/v1/budget", {"tenant": "ann"}),
+        (calls.spending(), "/v1/spending", {"limit": "1000"}),
+        (calls.market_history(), "/v1/market/history", {}),
     ],
 )
 def test_a_question_has_no_key_and_names_what_it_asks(call: calls.Call[Any], path: str, params: dict[str, str]) -> None:
@@ -68,9 +79,21 @@ def test_a_question_has_no_key_and_names_what_it_asks(call: calls.Call[Any], pat
     assert "Idempotency-Key" not in call.headers
 
 
+def test_a_report_of_maps_has_no_key_because_only_the_last_one_counts() -> None:
+    call = calls.report_inframaps("row 1", InfraMapsReport("2026-11-15T08:30:00Z", 10.0, (), (), ()))
+    assert ("PUT", "/v1/inframaps/row%201", None) == (call.method, call.path, call.idempotency_key)
+    assert {"at": "2026-11-15T08:30:00Z", "pace_s": 10.0, "maps": [], "floors": [], "alarms": []} == msgspec.json.decode(call.body or b"")
+
+
 def test_all_of_a_request_for_instances_is_sent() -> None:
     body = msgspec.json.decode(calls.run("h100", count=3, max_price="2.5").body or b"")
     assert {"count": 3, "type": "h100", "scope": None, "near": None, "level": None, "max_price": "2.5"} == body
+
+
+def test_a_preview_is_sent_without_a_key_because_it_changes_nothing() -> None:
+    call = calls.preview([SetFloor(node="h100", price="2")])
+    assert ("POST", "/v1/preview", None) == (call.method, call.path, call.idempotency_key)
+    assert {"commands": [{"type": "set_floor", "node": "h100", "price": "2"}]} == msgspec.json.decode(call.body or b"")
 
 
 def test_controls_are_sent_with_their_bands() -> None:

@@ -69,6 +69,8 @@ READS = (
     ("operator", "/v1/market"),
     ("operator", "/v1/tenants"),
     ("operator", "/v1/resources"),
+    ("operator", "/v1/spending"),
+    ("operator", "/v1/market/history"),
     ("operator", "/metrics"),
 )
 

@@ -137,7 +137,7 @@ def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
 
 
 def test_the_alarms_can_be_read() -> None:
-    (written,) = re.findall(r"```yaml\n(.*?)```", RUNNING, re.DOTALL)
+    (written,) = re.findall(r"```yaml\n(groups:.*?)```", RUNNING, re.DOTALL)
     alarms: list[dict[str, Any]] = yaml.safe_load(written)["groups"][0]["rules"]
     assert len(alarms) == len({alarm["alert"] for alarm in alarms})
     assert all(set(alarm) <= {"alert", "expr", "for"} and alarm["expr"] for alarm in alarms)

@@ -99,6 +99,7 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
         "BooksClosed",
         "KeyRevoked",
         "CapsSet",
+        "BudgetSet",
         "refused",
         "statement",
     )

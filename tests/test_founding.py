@@ -1,4 +1,4 @@
-"""The first key: written where only its owner reads it, and on the disk before it is in force."""
+"""The first key: written where only its owner reads it, and on the disk before it is in force. And what a sample market begins with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service import founding
+from laissez.service import founding, sample
 from laissez.service.commands import CreateTenant
 from laissez.wire.requests import Caps
 from service_world import World, with_service
@@ -27,3 +27,17 @@ def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(t
         assert [(folder / "keys", False), (folder, False)] == kept
 
     with_service(folder, story)
+
+
+def test_a_sample_gives_its_traders_budgets_once(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+
+    async def story(world: World) -> None:
+        await sample.set_up(world.desk, folder)
+        accounts = world.desk.exchange.accounts
+        assert sample.BUDGETS == {name: account.budget.amount for name, account in accounts.items() if account.budget is not None}
+        position = world.desk.position
+        await sample.set_up(world.desk, folder)
+        assert position == world.desk.position
+
+    with_service(folder, story, topology=sample.TOPOLOGY)

@@ -58,11 +58,12 @@ def test_every_parameter_of_a_path_is_described() -> None:
 
 def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so() -> None:
     assert {"type": "http", "scheme": "bearer"}.items() <= DOCUMENT["components"]["securitySchemes"]["key"].items()
+    assert {"type": "apiKey", "in": "cookie", "name": "laissez_signin"}.items() <= DOCUMENT["components"]["securitySchemes"]["signin"].items()
     for operation in OPERATIONS:
         one = DOCUMENT["paths"][operation.written_path][operation.method.lower()]
         headers = {parameter["name"] for parameter in one["parameters"] if parameter["in"] == "header"}
-        assert ("Idempotency-Key" in headers) is (operation.method != "GET")
-        assert one["security"] == ([] if operation.scopes is None else [{"key": []}])
+        assert ("Idempotency-Key" in headers) is operation.takes_key
+        assert one["security"] == ([] if operation.scopes is None else [{"key": []}, {"signin": []}])
         assert ("requestBody" in one) is (operation.body is not None)
         queries = {parameter["name"] for parameter in one["parameters"] if parameter["in"] == "query"}
         assert not operation.paged or {"limit", "cursor"} <= queries
@@ -117,6 +118,6 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
     page = Page(text)
     assert [] == page.open and len(page.ids) == len(set(page.ids))
     assert {operation.name for operation in OPERATIONS} <= set(page.ids)
-    assert all(link == "/openapi.json" or link.removeprefix("#") in page.ids for link in page.links)
+    assert all(link in ("/", "/openapi.json") or link.removeprefix("#") in page.ids for link in page.links)
     assert "<script" not in text and "http" not in text
     assert "prefers-color-scheme: dark" in text and "width=device-width" in text

@@ -27,7 +27,7 @@ def test_the_settings_begin_with_the_bounds_that_are_promised() -> None:
     for field in Limits.__struct_fields__:
         assert getattr(bounds, field.upper()) == getattr(Limits(), field), field
     promised = {name for name in vars(bounds) if name.isupper()}
-    not_settings = {"CLIENT_ID_MAX", "KEYS_LIVE_MAX", "KEY_NAMES_MAX"}
+    not_settings = {"CLIENT_ID_MAX", "KEYS_LIVE_MAX", "KEY_NAMES_MAX", "PREVIEW_COMMANDS_MAX"}
     assert not_settings == promised - {field.upper() for field in Limits.__struct_fields__}
 
 

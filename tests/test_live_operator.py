@@ -1,16 +1,36 @@
-"""An operator's maps against a real server: floors follow the telemetry, leaves go offline, alarms are told once."""
+"""An operator's maps against a real server: floors follow the telemetry, leaves go offline, alarms are told once, all of it is reported."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from laissez.client import AsyncClient
+from laissez.live import operator_runner
 from laissez.live.operator_runner import OperatorRunner
+from laissez.live.sample.maps import make_operator
 from laissez.market.commands import Band, SetControls
-from laissez.operators import Base, Composition, Controls, Instant, Maintenance, Move, Operator, Pace, Power, Price, PythonCallable
+from laissez.operators import (
+    Base,
+    Composition,
+    Controls,
+    Instant,
+    Maintenance,
+    Missing,
+    Move,
+    Operator,
+    Pace,
+    Power,
+    Price,
+    PythonCallable,
+    Reading,
+    Rehearsal,
+)
+from laissez.service.sample import TOPOLOGY
+from laissez.wire.inframaps import FloorReport, FloorTerm, Pressed, RunnerShown
 from live_world import Live, with_live
 
 pytestmark = pytest.mark.once
@@ -25,11 +45,17 @@ class Site:
         self.power: object = 0.5
         self.said: list[tuple[str, dict[str, str]]] = []
         self.passing = live.world.passing
+        self.now = live.world.desk.clock.now
         maps = [Power(name="east-power", nodes=("h100/east",), signal="east", cap=0.8, comfortable=0.1, safe_pressure=2.0, stale_after_s=30.0)]
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
         composition = Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0), **more)  # type: ignore[arg-type]
-        operator = Operator(composition, {"east": PythonCallable(call=lambda now: self.power)})
-        self.runner = OperatorRunner(operator, client, self.tell, clock=live.world.desk.clock.now)
+        self.operator = Operator(composition, {"east": PythonCallable(call=lambda now: self.power)})
+        self.client = client
+        self.runner = self.named("site")
+
+    def named(self, name: str) -> OperatorRunner:
+        """A runner of the maps by that name."""
+        return OperatorRunner(self.operator, self.client, self.tell, clock=self.now, name=name, pace_s=60.0)
 
     def tell(self, what: str, **facts: str) -> None:
         self.said.append((what, facts))
@@ -40,6 +66,11 @@ class Site:
         self.said.clear()
         await self.runner.turn()
         return list(self.said)
+
+    async def shown(self) -> RunnerShown:
+        """What the server shows of it."""
+        (runner,) = (await self.client.inframaps()).runners
+        return runner
 
 
 def with_site(folder: Path, tale: Callable[[Live, Site], Awaitable[None]], make: Callable[[Live], dict[str, object]] = lambda live: {}) -> None:
@@ -153,3 +184,120 @@ def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
             assert [] == await site.turn()
 
     with_live(tmp_path, tale)
+
+
+# -- reports
+
+
+def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        await site.turn()
+        site.power = 0.8
+        await site.turn()
+        shown = await site.shown()
+        assert ("site", 60.0, False, ()) == (shown.runner, shown.pace_s, shown.late, shown.alarms)
+        (east,) = shown.maps
+        assert ("east-power", "power", ("h100/east",), 1.0) == (east.name, east.kind, east.nodes, east.weight)
+        assert [("east", 0.8, None)] == [(one.signal, one.value, one.missing) for one in east.signals]
+        assert (Pressed("h100/east", 1.0),) == east.pressures
+        assert [(0.5, 0.0), (0.8, 1.0)] == [(value, pressure) for _, value, pressure in east.history]
+        assert FloorReport("h100/east", "2", "4", "2", "4", (FloorTerm("east-power", 1.0, 1.0),)) == shown.floors[1]
+
+    with_site(tmp_path, tale)
+
+
+def test_a_reading_that_cannot_be_used_is_reported_with_its_reason_beside_the_one_that_holds(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        await site.turn()
+        site.power = "abc"
+        await site.turn(0)
+        holds = (await site.shown()).maps[0].signals[0]
+        assert (0.5, True) == (holds.value, str(holds.missing).endswith("its last reading still holds"))
+        await site.turn(1)
+        shown = await site.shown()
+        safe = shown.maps[0].signals[0]
+        assert (None, None, True) == (safe.value, safe.at, str(safe.missing).endswith("safe pressure, 2"))
+        assert [("missing", "east-power", "east", safe.missing)] == [(one.kind, one.where, one.signal, one.reason) for one in shown.alarms]
+
+    with_site(tmp_path, tale)
+
+
+def test_a_maintenance_window_is_reported_with_its_times(tmp_path: Path) -> None:
+    def window(live: Live) -> dict[str, object]:
+        return {"maintenance": [Maintenance(name="cabling", nodes=("h100/west",), start=Instant(10**15), end=Instant(10**15 + MINUTE))]}
+
+    async def tale(live: Live, site: Site) -> None:
+        await site.turn()
+        _, cabling = (await site.shown()).maps
+        assert ("maintenance", "2001-09-09T01:46:40.000000Z", "2001-09-09T01:47:40.000000Z") == (cabling.kind, cabling.start, cabling.end)
+
+    with_site(tmp_path, tale, window)
+
+
+@pytest.mark.parametrize("name", ["x" * 65, "nothing/there"])
+def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(tmp_path: Path, name: str) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        site.runner = site.named(name)
+        said = await site.turn()
+        assert ["set_floor", "set_floor", "report_failed"] == [what for what, _ in said] and said[-1][1]["why"]
+        site.power = 0.8
+        assert [("set_floor", {"node": "h100/east", "price": "4"})] == await site.turn()
+        assert () == (await site.client.inframaps()).runners
+
+    with_site(tmp_path, tale)
+
+
+def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        for within_s in (0.0, 60.0, 0.0):
+            monkeypatch.setattr(operator_runner, "REPORT_WITHIN_S", within_s)
+            said = await site.turn()
+            assert (within_s == 0) is ("report_failed" in [what for what, _ in said])
+        assert site.runner.memory.courses
+
+    with_site(tmp_path, tale)
+
+
+def test_a_reading_of_a_time_that_is_none_is_reported_all_the_same(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        for at in (float("nan"), float("-inf"), -1, 1.5, 10**30):
+            site.power = Reading(0.7, at)  # type: ignore[arg-type]  # an operator's own code may give anything
+            assert "report_failed" not in [what for what, _ in await site.turn()]
+            assert 1 == len((await site.shown()).alarms)
+
+    with_site(tmp_path, tale)
+
+
+def test_texts_that_are_too_long_or_no_text_are_cut(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        site.power = Missing("\ud800" + "x" * 10_000)
+        assert "report_failed" not in [what for what, _ in await site.turn()]
+        (alarm,) = (await site.shown()).alarms
+        assert alarm.reason.startswith("?xxx") and alarm.reason.endswith("x...")
+
+    with_site(tmp_path, tale)
+
+
+def test_what_would_be_sent_is_not_reported(tmp_path: Path) -> None:
+    async def tale(live: Live, site: Site) -> None:
+        await site.runner.plan()
+        assert () == (await site.client.inframaps()).runners
+
+    with_site(tmp_path, tale)
+
+
+# -- the sample
+
+
+def test_the_samples_maps_are_quiet_beside_the_power_of_its_racks() -> None:
+    """A round of the grid and of the racks: what no rack's power moves changes a few times, by two percent in all, and nothing goes offline."""
+    operator = make_operator(0)
+    world = Rehearsal(operator, TOPOLOGY.leaves)
+    floors = []
+    for now in range(0, 12 * MINUTE, 10_000_000):
+        assert () == world.tick(now, operator.read(now)).alarms
+        floors.append((world.floors["a100"], world.floors["a100/zone-a/rack4"]))
+    assert all(tree == rack for tree, rack in floors)
+    assert (1_100_000, 1_122_000) == (min(floors)[0], max(floors)[0])
+    assert sum(one != other for one, other in pairwise(floors)) <= 12
+    assert frozenset() == world.offline

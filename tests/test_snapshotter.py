@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,7 +31,7 @@ def died(*_: Any) -> NoReturn:
     os._exit(9)
 
 
-@pytest.mark.parametrize("fault", ["no files for the pipe", "no files for the journal", "the copy is killed before it hears its head"])
+@pytest.mark.parametrize("fault", ["no files for the line", "no files for the journal", "the copy is killed before it hears its head"])
 def test_snapshots_go_on_after_one_that_could_not_be_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
@@ -46,8 +47,8 @@ def test_snapshots_go_on_after_one_that_could_not_be_taken(
             return reader()
 
         with monkeypatch.context() as patched:
-            if fault == "no files for the pipe":
-                patched.setattr(os, "pipe", no_files)
+            if fault == "no files for the line":
+                patched.setattr(socket, "socketpair", no_files)
             elif fault == "no files for the journal":
                 patched.setattr(journal, "reader", no_files)
             else:

@@ -9,8 +9,8 @@ from functools import partial
 
 import msgspec
 
-from laissez.check.compare import Difference, Options, first_difference
-from laissez.check.histories import History, draw_history
+from laissez.check.compare import Difference, Options, difference_while_drawn
+from laissez.check.histories import Draft, History, draw_history
 from laissez.check.protocol import MakeMarket
 from laissez.check.shrink import report, shrink
 
@@ -63,20 +63,21 @@ def leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def way_to_play(seed: int, commands: int, options: Options) -> tuple[History, Options]:
-    """Every fourth history is four times as long and silent: no question, no restart, until its end."""
+def way_to_play(seed: int, commands: int, options: Options) -> tuple[int, Options]:
+    """How many commands, and how: every fourth history is four times as long and silent: no question, no restart, until its end."""
     if seed % 4 == 3:
-        return draw_history(seed, 4 * commands), Options(invariants=options.invariants, silent=True)
-    return draw_history(seed, commands), options
+        return 4 * commands, Options(invariants=options.invariants, silent=True)
+    return commands, options
 
 
 def play(seed: int, commands: int, options: Options, make_market: MakeMarket) -> tuple[int, Difference | None]:
-    history, way = way_to_play(seed, commands, options)
-    return seed, first_difference(history, make_market, way)
+    length, way = way_to_play(seed, commands, options)
+    return seed, difference_while_drawn(Draft(seed), length, make_market, way)
 
 
 def failure_of(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket, shrinks: bool) -> Failure:
-    drawn, way = way_to_play(seed, commands, options)
+    length, way = way_to_play(seed, commands, options)
+    drawn = draw_history(seed, length)
     history, small = shrink(drawn, difference, make_market, way) if shrinks else (drawn, difference)
     repeat = f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every {options.snapshot_every}"
     return Failure(history, small, report(history, small, repeat))

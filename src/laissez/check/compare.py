@@ -7,12 +7,13 @@ of the market that the rules do not call for is a difference like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
 
-from laissez.check.histories import History, Step
+from laissez.check.histories import Draft, History, Step
 from laissez.check.invariants import violations
 from laissez.check.oracle import Oracle
 from laissez.check.protocol import MakeMarket, MarketUnderTest
@@ -88,37 +89,55 @@ def first_difference(history: History, make_market: MakeMarket, options: Options
     return None
 
 
+def difference_while_drawn(draft: Draft, commands: int, make_market: MakeMarket, options: Options = NO_OPTIONS) -> Difference | None:
+    """The same for a history that is drawn on the way: the oracle that the draft aims by is the one compared with, so each step is played in it once."""
+    steps: list[Step] = []
+    try:
+        match_up = MatchUp(History(draft.seed, draft.world, ()), make_market, options, draft.sight)
+        match_up.step_last = commands - 1
+        for number in range(commands):
+            steps.append(draft.step())
+            match_up.compare(number, steps[-1], draft.happened)
+    except Parted as parted:
+        return Difference(max(0, len(steps) - 1), parted.question, parted.expected, parted.found, tuple(steps))
+    return None
+
+
 class MatchUp:
     """The market and the oracle, side by side."""
 
-    def __init__(self, history: History, make_market: MakeMarket, options: Options) -> None:
+    def __init__(self, history: History, make_market: MakeMarket, options: Options, oracle: Oracle | None = None) -> None:
         self.world = history.world
         self.options = options
-        self.oracle = Oracle(self.world.leaves, self.world.orders_per_tenant_max)
+        self.oracle = oracle or Oracle(self.world.leaves, self.world.orders_per_tenant_max)
         self.market: MarketUnderTest = attempt("make_market()", lambda: make_market(self.world.leaves, self.world.orders_per_tenant_max))
         self.oracle_words = words_for_unknown(self.oracle)
         self.market_words = attempt("quote()", lambda: words_for_unknown(self.market))
         self.rng = Random(history.seed)
         self.times = [0]
         self.step_last = len(history.steps) - 1
-        self.questions_always = list(questions_of_any_time(self.world))
+        self.questions_always = questions_of_any_time(self.world)
 
     def play(self, number: int, step: Step) -> list[Event]:
         """Apply one step to both and compare everything."""
         expected = self.oracle.apply(step.command, step.at)
+        self.compare(number, step, expected)
+        return expected
+
+    def compare(self, number: int, step: Step, expected: list[Event]) -> None:
+        """Apply to the market what the oracle has seen already, and compare everything."""
         found = attempt("events()", lambda: self.market.apply(step.command, step.at))
         if repr(expected) != repr(found):  # by text: 1, 1.0 and True are equal, but not the same
             raise Parted("events()", repr(expected), repr(found))
         self.times.append(self.oracle.now)
         if self.options.silent and number < self.step_last:
-            return expected
+            return
         self.put(self.questions_always, by_text=number == self.step_last)
         self.put(questions_of_now(self.oracle, self.world, self.period()), by_text=number == self.step_last)
         if self.options.invariants and (broken := attempt("invariants()", lambda: violations(self.market))):
             raise Parted("invariants()", "[]", repr(broken))
         if self.options.snapshot_every and (number + 1) % self.options.snapshot_every == 0:
             attempt("snapshot()", self.restart)
-        return expected
 
     def put(self, questions: Iterable[Question], by_text: bool) -> None:
         for question in questions:
@@ -142,7 +161,12 @@ class MatchUp:
         self.market = after
 
 
-def questions_of_any_time(world: World) -> Iterator[Question]:
+@lru_cache(maxsize=8)
+def questions_of_any_time(world: World) -> tuple[Question, ...]:
+    return tuple(draw_up_questions(world))
+
+
+def draw_up_questions(world: World) -> Iterator[Question]:
     """What can be asked whatever has happened."""
     for kind in ("now", "next_deadline", "revenue", "orders", "leases"):
         yield Question(kind)
@@ -169,11 +193,12 @@ def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> I
 
 def answer(market: MarketUnderTest, question: Question, words: str) -> object:
     """The answer, or the exception that stands for one. A hidden node must be refused in the words for one that does not exist (M12)."""
+    kind, arguments = question
     try:
-        return market.now if question.kind == "now" else getattr(market, question.kind)(*question.arguments)
+        return market.now if kind == "now" else getattr(market, kind)(*arguments)
     except Exception as error:  # whatever it is, it is the market's answer
         name = type(error).__name__
-        if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, question.arguments[-1]):
+        if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, arguments[-1]):
             return NOT_TO_BE_SEEN
         return BOOKS_CLOSED if name == "BooksAreClosed" else Raised(f"{name}: {error}")
 

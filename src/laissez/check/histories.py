@@ -35,6 +35,7 @@ from laissez.market.commands import (
     SetLimit,
     TakeOffline,
 )
+from laissez.market.events import Event
 
 HOUR_US = 3_600_000_000
 
@@ -56,10 +57,12 @@ class Draft:
     """A history being drawn: the seed's own mix, and the oracle it aims by."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.rng = rng = Random(seed)
         self.world = draw_world(rng)
         self.nodes = self.world.nodes()
         self.sight = Oracle(self.world.leaves, self.world.orders_per_tenant_max)
+        self.happened: list[Event] = []  # at the last step
         self.now = 0
         self.moments: list[int] = []  # when holds and fees may end and intervals begin
         self.prices = draw_prices(rng)
@@ -105,7 +108,7 @@ class Draft:
             at = spoiled_time(rng, self.now)
         if isinstance(command, PlaceOrder | AmendOrder):
             self.moments.extend(at + duration_us for duration_us in self.durations_us if at == self.now)
-        self.sight.apply(command, at)
+        self.happened = self.sight.apply(command, at)
         self.now = self.sight.now
         return Step(at, command)
 

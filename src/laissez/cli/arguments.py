@@ -13,6 +13,7 @@ from laissez.wire.requests import Alternative, BandSetting
 from laissez.wire.times import TimeError, format_time, parse_time
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
 _BAND = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)/(.+)")
 
@@ -28,6 +29,13 @@ def price(text: str) -> str:
 def price_or_none(text: str) -> str:
     """A price, or the word `none`, which stays as it is: Typer takes a parsed `None` for an argument left out."""
     return text if text == "none" else price(text)
+
+
+def amount(text: str) -> str:
+    """Dollars; how much is possible is the server's to say."""
+    if _AMOUNT.fullmatch(text) is None:
+        raise typer.BadParameter(f"expected dollars, digits with at most six decimals such as 250.50, found {text[:40]!r}")
+    return text
 
 
 def moment(text: str) -> str:

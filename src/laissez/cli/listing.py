@@ -21,10 +21,18 @@ T = TypeVar("T")
 class ListByDefault(TyperGroup):
     """Without a verb, `list` is meant; its options may follow at once."""
 
+    verb = "list"
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--help" not in args[:1] and (not args or args[0].startswith("-")):
-            args = ["list", *args]
+            args = [self.verb, *args]
         return super().parse_args(ctx, args)
+
+
+class ShowByDefault(ListByDefault):
+    """The same where there is one thing, not a list of them."""
+
+    verb = "show"
 
 
 def noun(about: str) -> typer.Typer:

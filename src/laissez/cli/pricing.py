@@ -10,10 +10,11 @@ from laissez.cli.arguments import AgainOption, band, price, seconds
 from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
+from laissez.cli.preview import PreviewOption, show_preview
 from laissez.cli.tables import Column, money, show_json
 from laissez.client import Client
 from laissez.wire.events import Band
-from laissez.wire.requests import BandSetting
+from laissez.wire.requests import BandSetting, SetControls, SetFloor
 from laissez.wire.views import Controls, Done, Floor
 
 floors = noun("Floors: the least price of everything below a node (operator).")
@@ -57,10 +58,14 @@ def set_floor(
     client: Client,
     node: NodeArgument,
     floor: Annotated[str, typer.Argument(parser=price, metavar="PRICE", help="Dollars per hour.")],
+    preview: PreviewOption = False,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Set the floor of a node; a rise band may let it rise only in steps."""
+    if preview:
+        show_preview(client, SetFloor(node=node, price=floor), idempotency_key, output)
+        return
     tell(client.set_floor(node, floor, idempotency_key=idempotency_key), f"the floor of {node} is set", output)
 
 
@@ -87,12 +92,16 @@ def set_controls(
     fall: BandOption = None,
     hold: DurationOption = None,
     flash: DurationOption = None,
+    preview: PreviewOption = False,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Replace all controls of a node; what is left out comes from the nearest node above that sets it."""
     if rise is None and fall is None and hold is None and flash is None:
         raise typer.BadParameter("expected at least one of --rise, --fall, --hold and --flash; `laissez controls remove` takes all away")
+    if preview:
+        show_preview(client, SetControls(node=node, rise=rise, fall=fall, hold_s=hold, flash_s=flash), idempotency_key, output)
+        return
     done = client.set_controls(node, rise=rise, fall=fall, hold_s=hold, flash_s=flash, idempotency_key=idempotency_key)
     tell(done, f"the controls of {node} are set", output)
 

@@ -10,8 +10,10 @@ from laissez.cli.arguments import AgainOption
 from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
+from laissez.cli.preview import PreviewOption, show_preview
 from laissez.cli.tables import Column, moment, money, show_json
 from laissez.client import Client
+from laissez.wire.requests import BringOnline, TakeOffline
 from laissez.wire.views import MarketSummary, Node, Resource
 
 app = noun("Resources: the leaves of the topology (operator).")
@@ -58,16 +60,26 @@ def list_resources(
 
 @app.command()
 @connected
-def offline(client: Client, leaf: LeafArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def offline(
+    client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+) -> None:
     """Take a leaf out of the market; its lease, if there is one, ends at once."""
-    _set_online(client, leaf, False, idempotency_key, output)
+    if preview:
+        show_preview(client, TakeOffline(leaf=leaf), idempotency_key, output)
+    else:
+        _set_online(client, leaf, False, idempotency_key, output)
 
 
 @app.command()
 @connected
-def online(client: Client, leaf: LeafArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def online(
+    client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+) -> None:
     """Put a leaf into the market again."""
-    _set_online(client, leaf, True, idempotency_key, output)
+    if preview:
+        show_preview(client, BringOnline(leaf=leaf), idempotency_key, output)
+    else:
+        _set_online(client, leaf, True, idempotency_key, output)
 
 
 def _set_online(client: Client, leaf: str, online: bool, idempotency_key: str | None, output: Format) -> None:

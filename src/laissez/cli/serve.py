@@ -44,6 +44,7 @@ def serve(
         key = await founding.issue_first_key(desk, folder, OPERATOR)
         if key is not None:
             print(f"The operator's first key is in {key}", flush=True)
+        print(f"Console at {address}/ (sign in with a key)")
         print(f"Serving at {address}", flush=True)
 
     sys.exit(run_service(settings, ready))
@@ -54,7 +55,7 @@ def up(
         "laissez-sample"
     ),
     port: PortOption = None,
-    still: Annotated[bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no power map.")] = False,
+    still: Annotated[bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no maps.")] = False,
 ) -> None:
     """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by themselves, and racks whose power presses on prices.
 
@@ -82,7 +83,7 @@ def up(
 
 
 def start_life(address: str, keys: Path) -> subprocess.Popen[bytes]:
-    """The sample's tenants and its power map, in a process of their own. It ends with us however we end: its standard input does."""
+    """The sample's tenants and its maps, in a process of their own. It ends with us however we end: its standard input does."""
     return subprocess.Popen([sys.executable, "-m", "laissez.live.sample", address, str(keys)], stdin=subprocess.PIPE, start_new_session=True)
 
 
@@ -98,9 +99,11 @@ def free_port() -> int:
 def welcome(address: str, data: Path, new: bool, still: bool) -> str:
     command = shlex.quote(str(Path(sys.argv[0])))
 
+    def key(holder: str) -> Path:
+        return data / founding.KEYS / f"{holder}.key"
+
     def line(holder: str, rest: str) -> str:
-        key = shlex.quote(str(data / founding.KEYS / f"{holder}.key"))
-        return f"  LAISSEZ_KEY_FILE={key} {command} {rest}"
+        return f"  LAISSEZ_KEY_FILE={shlex.quote(str(key(holder)))} {command} {rest}"
 
     usual = "" if address.endswith(f":{SAMPLE_PORT}") else f"  export LAISSEZ_URL={address}\n"
     return "\n".join(
@@ -110,6 +113,7 @@ def welcome(address: str, data: Path, new: bool, still: bool) -> str:
             if still
             else "The tenants dynamo, sailor and parabricks trade by themselves; racks take turns at being short of power.",
             "",
+            f"  {address}/          the console: sign in with the key in {key('operator')} or {key('training' if still else 'dynamo')}",
             f"  {address}/docs      the API, readable      {address}/metrics   figures for Prometheus",
             "",
             "In another terminal, in this folder:",

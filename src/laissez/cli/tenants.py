@@ -16,8 +16,9 @@ from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
 from laissez.cli.profiles import ConfigError
-from laissez.cli.tables import Column, moment, show_one
+from laissez.cli.tables import Column, moment, money, show_one
 from laissez.client import Client
+from laissez.wire.figures import Spending
 from laissez.wire.requests import Caps
 from laissez.wire.views import Key, Tenant
 
@@ -61,6 +62,16 @@ CAPS = [
     _cap_column("BURST", "commands_burst"),
     _cap_column("SESSIONS", "sessions"),
 ]
+SPENDING: list[Column[Spending]] = [
+    Column("TENANT", lambda one: one.tenant),
+    Column("OWES $", lambda one: one.total, right=True),
+    Column("NOW $/h", lambda one: money(one.rate_now), right=True),
+    Column("LEASES", lambda one: f"{one.leases:,}", right=True),
+    Column("OPEN ORDERS", lambda one: f"{one.open_orders:,}", right=True),
+    Column("BUDGET $", lambda one: None if one.budget is None else one.budget.amount, right=True, optional=True),
+    Column("LEFT $", lambda one: None if one.budget is None else one.budget.left, right=True, optional=True),
+    Column("LASTS UNTIL", lambda one: None if one.budget is None else moment(one.budget.ends_at) or "further on", optional=True),
+]
 KEYS: list[Column[Key]] = [
     Column("KEY", lambda key: key.id),
     Column("HOLDER", lambda key: key.holder),
@@ -77,6 +88,13 @@ KEYS: list[Column[Key]] = [
 def list_tenants(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
     """List all tenants."""
     listing(client.tenants, TENANTS, output, watch, "no tenants")
+
+
+@app.command()
+@connected
+def spending(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+    """List what every tenant owes, is charged now, and means to spend."""
+    listing(client.spending, SPENDING, output, watch, "no tenants")
 
 
 @app.command("show")

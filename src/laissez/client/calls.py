@@ -20,7 +20,10 @@ from laissez.client.asking import Asked
 from laissez.client.errors import UsageError
 from laissez.client.prices import Price, price_or_none, price_text
 from laissez.wire import views
+from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
+from laissez.wire.figures import Budget, BudgetBody, MarketHistory, Preview, PreviewDone, Spending
+from laissez.wire.inframaps import InfraMaps, InfraMapsReport
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_MAX
 from laissez.wire.requests import (
     Alternative,
@@ -183,6 +186,25 @@ def bill_csv(format: Literal["csv", "focus"] = "csv", since: Time | None = None,
     return Call("GET", "/v1/bills", bytes.decode, params, accept="text/csv")
 
 
+def budget(tenant: str | None = None) -> Call[Budget]:
+    """The budget and how far it got. `tenant` is for the operator."""
+    return _ask("/v1/budget", Budget, tenant=tenant)
+
+
+def set_budget(amount: Price, *, idempotency_key: str | None = None) -> Call[Budget]:
+    """Dollars to be spent from now on. Nothing acts on it: it only tells."""
+    return _change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount)), idempotency_key)
+
+
+def remove_budget(*, idempotency_key: str | None = None) -> Call[views.Done]:
+    return _change("DELETE", "/v1/budget", views.Done, None, idempotency_key)
+
+
+def spending() -> Call[views.Page[Spending]]:
+    """What every tenant owes, is charged now and means to spend, for the operator."""
+    return _list("/v1/spending", Spending)
+
+
 def events(after: int | None = None, limit: int | None = None, *, tenant: str | None = None) -> Call[views.Page[Numbered]]:
     """The events after number `after`, at most `limit` of them; without either, all that are kept."""
     call = _list("/v1/events", Numbered, after=after, tenant=tenant)
@@ -199,6 +221,16 @@ def market() -> Call[views.MarketSummary]:
     return _ask("/v1/market", views.MarketSummary)
 
 
+def market_history() -> Call[MarketHistory]:
+    """The market in figures, for the last two hours."""
+    return _ask("/v1/market/history", MarketHistory)
+
+
+def preview(commands: Iterable[OperatorCommand]) -> Call[PreviewDone]:
+    """What commands of the operator would do if they were carried out now, in this order. It changes nothing, so it has no idempotency key."""
+    return Call("POST", "/v1/preview", _reader(PreviewDone), body=msgspec.json.encode(Preview(tuple(commands))))
+
+
 def resources(under: str | None = None) -> Call[views.Page[views.Resource]]:
     """Every leaf, or those below a node, as the operator sees them."""
     return _list("/v1/resources", views.Resource, under=under)
@@ -207,6 +239,21 @@ def resources(under: str | None = None) -> Call[views.Page[views.Resource]]:
 def set_online(leaf: str, online: bool, *, idempotency_key: str | None = None) -> Call[views.Done]:
     """Take a leaf offline, or bring it back."""
     return _change("PATCH", f"/v1/resources/{_node(leaf)}", views.Done, ResourceBody(online), idempotency_key)
+
+
+def levels() -> Call[Levels]:
+    """Owner, rate, limit and floor of every leaf, in columns, for the operator."""
+    return _ask("/v1/levels", Levels)
+
+
+def book(node: str) -> Call[NodeBook]:
+    """What rests around a node and what could be had below it, for the operator."""
+    return _ask(f"/v1/books/{_node(node)}", NodeBook)
+
+
+def rates(node: str, since: Time | None = None) -> Call[RateHistory]:
+    """What the highest floor or bid on the path of a node was, since then or for an hour, for the operator."""
+    return _ask(f"/v1/rates/{_node(node)}", RateHistory, since=_time(since))
 
 
 def floors() -> Call[views.Page[views.Floor]]:
@@ -240,6 +287,16 @@ def set_controls(
 
 def remove_controls(node: str, *, idempotency_key: str | None = None) -> Call[views.Done]:
     return _change("DELETE", f"/v1/controls/{_node(node)}", views.Done, None, idempotency_key)
+
+
+def report_inframaps(runner: str, report: InfraMapsReport) -> Call[views.Done]:
+    """Show what an operator's maps read and decided, in place of the report before. It has no idempotency key: only the last one counts."""
+    return Call("PUT", f"/v1/inframaps/{_name(runner)}", _reader(views.Done), body=msgspec.json.encode(report))
+
+
+def inframaps(since: Time | None = None) -> Call[InfraMaps]:
+    """What operators' maps read and how hard they press, with their history after `since` (`at` of an earlier answer), or all of it."""
+    return _ask("/v1/inframaps", InfraMaps, since=_time(since))
 
 
 def tenants() -> Call[views.Page[views.Tenant]]:

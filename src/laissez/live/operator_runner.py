@@ -1,4 +1,4 @@
-"""An operator's maps, run against a server: look at what is in force, take the readings, decide, send, in a circle."""
+"""An operator's maps, run against a server: look at what is in force, take the readings, decide, send, report, in a circle."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from laissez.client import AsyncClient, LaissezError
+from laissez.live.map_report import make_report
 from laissez.live.trader import Clock, wall_clock
 from laissez.market import commands
 from laissez.market.answers import ControlsView
@@ -22,13 +23,24 @@ from laissez.wire.limits import BATCH_COMMANDS_MAX
 from laissez.wire.times import SECOND_US
 
 PPM: Final = 1_000_000
+PACE_S: Final = 10.0  # from one decision to the next
+REPORT_WITHIN_S: Final = 2.0  # prices do not wait longer for a report to be taken; the next one replaces it anyway
 
 
 class OperatorRunner:
-    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is in `memory`."""
+    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is in `memory`. The server knows the runner by
+    its `name`, and hears from it every `pace_s` seconds."""
 
     def __init__(
-        self, operator: Operator, client: AsyncClient, tell: Callable[..., None], memory: Memory | None = None, clock: Clock = wall_clock
+        self,
+        operator: Operator,
+        client: AsyncClient,
+        tell: Callable[..., None],
+        memory: Memory | None = None,
+        clock: Clock = wall_clock,
+        *,
+        name: str = "maps",
+        pace_s: float = PACE_S,
     ) -> None:
         self._operator = operator
         self._client = client
@@ -36,14 +48,19 @@ class OperatorRunner:
         self._clock = clock
         self._places = Places(())
         self._standing: dict[str, Alarm] = {}
+        self._name = name
+        self._pace_s = pace_s
+        self._is_reported = True  # unless it turns out otherwise
         self.memory = memory or Memory()
 
     async def turn(self) -> Decision:
-        """Look, decide, send. If the server is away nothing was decided, and nothing is forgotten."""
-        decision = await self.plan()
+        """Look, decide, send, report. If the server is away nothing was decided, and nothing is forgotten."""
+        view = await self.look()
+        decision = self._operator.decide(view)
         await self._send(decision.commands)
         self._tell_alarms(decision.alarms)
         self.memory = decision.memory
+        await self._report(decision, view.now)
         return decision
 
     async def plan(self) -> Decision:
@@ -77,6 +94,18 @@ class OperatorRunner:
             for command, result in zip(some, done.results, strict=True):
                 refused = {} if result.detail is None else {"why": result.detail}
                 self._tell(_name(command) if result.code is None else "refused", **_facts(command), **refused)
+
+    async def _report(self, decision: Decision, now: int) -> None:
+        """Show what was read and decided. That nobody can see it is told when it begins, and stops no price."""
+        report = make_report(self._operator.composition.maps, decision, now, self._pace_s)
+        try:
+            async with asyncio.timeout(REPORT_WITHIN_S):
+                await self._client.report_inframaps(self._name, report)
+            self._is_reported = True
+        except (LaissezError, TimeoutError) as error:
+            if self._is_reported:
+                self._tell("report_failed", why=str(error) or f"expected it to be taken within {REPORT_WITHIN_S:g} s, found no answer")
+            self._is_reported = False
 
     def _tell_alarms(self, alarms: tuple[Alarm, ...]) -> None:
         """Each once when it begins and once when it is over."""

@@ -4,7 +4,21 @@ Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no
 Change it with `Market.apply(command, at) -> events`; ask it with the read-only methods of `Market`.
 """
 
-from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import (
+    AsksView,
+    BidGroup,
+    Bill,
+    BookView,
+    ControlsView,
+    FeeLine,
+    FloorView,
+    LeaseLine,
+    LeaseView,
+    LevelsView,
+    OrderView,
+    PriceSegment,
+    RateSegment,
+)
 from laissez.market.commands import (
     ALTERNATIVES_MAX,
     ORDERS_PER_TENANT_MAX,
@@ -57,8 +71,11 @@ __all__ = [
     "AdvanceTime",
     "Alternative",
     "AmendOrder",
+    "AsksView",
     "Band",
+    "BidGroup",
     "Bill",
+    "BookView",
     "BooksAreClosed",
     "BooksClosed",
     "BringOnline",
@@ -80,6 +97,7 @@ __all__ = [
     "LeaseLine",
     "LeaseStarted",
     "LeaseView",
+    "LevelsView",
     "LimitSet",
     "Market",
     "MarketError",
@@ -90,6 +108,7 @@ __all__ = [
     "OrderView",
     "PlaceOrder",
     "PriceSegment",
+    "RateSegment",
     "Reason",
     "Refused",
     "Relinquish",

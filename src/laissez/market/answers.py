@@ -51,6 +51,62 @@ class ControlsView(msgspec.Struct, frozen=True, gc=False):
     flash_us: int | None
 
 
+class BidGroup(msgspec.Struct, frozen=True, gc=False):
+    """Alternatives on the path of a node that rest with one limit: how many, and how many of them at the node itself."""
+
+    limit: int
+    orders: int
+    here: int
+
+
+class BookView(msgspec.Struct, frozen=True, gc=False):
+    """What is set at a node and what rests around it.
+
+    `here`, `above` and `below` count alternatives at the node, at nodes above it and at nodes below it. `bids` are those that would take a leaf of
+    the node, highest limit first; `bids_more` is how many more limits there are. `best_bid` is the highest above 0 at the node itself.
+    """
+
+    node: str
+    floor: int
+    floor_in_force: int
+    standing_rate: int
+    best_bid: int | None
+    here: int
+    above: int
+    below: int
+    bids: tuple[BidGroup, ...]
+    bids_more: int
+    controls: ControlsView | None
+    controls_in_force: ControlsView
+
+
+class AsksView(msgspec.Struct, frozen=True, gc=False):
+    """Some leaves together: how many at each ask, how many (`never`) that no price opens now, and what all of their leases are charged."""
+
+    by_ask: dict[int, int]
+    never: int
+    online: int
+    leased: int
+    charged: int
+
+
+class LevelsView(msgspec.Struct, frozen=True, gc=False):
+    """Some leaves in columns. An owner is its place in `Market.tenants()`; -1 is an idle leaf, -2 one that is offline."""
+
+    rates: list[int]
+    limits: list[int | None]
+    owners: list[int]
+    floors: list[int]
+
+
+class RateSegment(msgspec.Struct, frozen=True, gc=False):
+    """From `start` to `end` (half-open) the standing rate of a node was `rate`."""
+
+    start: int
+    end: int
+    rate: int
+
+
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
     """From `start` to `end` (half-open) a lease was charged `rate`; `None` stands for a carried-forward amount whose detail was closed."""
 

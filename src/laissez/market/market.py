@@ -10,8 +10,20 @@ from __future__ import annotations
 from heapq import heappop
 from typing import Any
 
-from laissez.market import questions, snapshot
-from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseView, OrderView, PriceSegment
+from laissez.market import depth, questions, snapshot, standing
+from laissez.market.answers import (
+    AsksView,
+    Bill,
+    BookView,
+    ControlsView,
+    FeeLine,
+    FloorView,
+    LeaseView,
+    LevelsView,
+    OrderView,
+    PriceSegment,
+    RateSegment,
+)
 from laissez.market.clearing import end_holds
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
 from laissez.market.events import Event, Refused
@@ -116,6 +128,26 @@ class Market:
     def quote(self, tenant: str | None, scope: str) -> int | None:
         """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`); `None` if no price would (M11, M12)."""
         return questions.quote(self._state, tenant, scope)
+
+    def standing_rate(self, node: str) -> int:
+        """The highest floor or bid on the path of a node, of anyone."""
+        return standing.standing_rate(self._state, node)
+
+    def standing_rates(self, node: str, since: int, segments_max: int) -> tuple[RateSegment, ...]:
+        """What the standing rate of a node was, piece by piece, since then or as far back as the books and `segments_max` allow."""
+        return standing.standing_rates(self._state, node, since, segments_max)
+
+    def book(self, node: str, groups_max: int) -> BookView:
+        """What is set at a node and rests on its path, by limit."""
+        return depth.book(self._state, node, groups_max)
+
+    def asks(self, first: int, last: int) -> AsksView:
+        """The asks of the leaves at these positions of `topology.leaves`, the last not included."""
+        return depth.asks(self._state, first, last)
+
+    def levels(self, first: int, last: int) -> LevelsView:
+        """Owner, rate, limit and floor of the leaves at these positions of `topology.leaves`, the last not included."""
+        return depth.levels(self._state, first, last)
 
     def pricing_domain(self, tenant: str) -> tuple[str, ...]:
         return questions.pricing_domain(self._state, tenant)

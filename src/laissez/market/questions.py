@@ -115,10 +115,10 @@ def floors(state: State) -> tuple[FloorView, ...]:
 
 
 def controls(state: State) -> tuple[ControlsView, ...]:
-    return tuple([_controls_view(node.path, node.controls) for node in state.forest.by_path.values() if node.controls is not None])
+    return tuple([controls_view(node.path, node.controls) for node in state.forest.by_path.values() if node.controls is not None])
 
 
-def _controls_view(path: str, controls: Controls) -> ControlsView:
+def controls_view(path: str, controls: Controls) -> ControlsView:
     rise = Band(controls.rise_ppm, controls.rise_interval) if controls.rise_interval else None
     fall = Band(controls.fall_ppm, controls.fall_interval) if controls.fall_interval else None
     return ControlsView(path, rise, fall, controls.hold or None, controls.flash or None)

@@ -28,12 +28,14 @@ from laissez.operators.view import OperatorView
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What to send, in this order; what to tell; how each floor came about; and what the next view has to carry."""
+    """What to send, in this order; what to tell; how each floor came about; what the next view has to carry; and how hard each map, by its name,
+    presses on each of its nodes."""
 
     commands: tuple[OperatorCommand, ...]
     alarms: tuple[Alarm, ...]
     priced: tuple[Priced, ...]
     memory: Memory
+    pressures: Mapping[str, Mapping[str, float]]
 
 
 class Composition:
@@ -64,7 +66,8 @@ class Composition:
         """Controls first; then floors that fall, so that who is pressed out of one row finds the other as cheap as it is; then floors that rise; then
         leaves offline; then leaves online, at floors that are right."""
         judged = {each.name: judge(each, view) for each in self.maps}
-        courses = dict(self._courses(view, {name: judgement.pressures for name, judgement in judged.items()}))
+        pressures = {name: judgement.pressures for name, judgement in judged.items()}
+        courses = dict(self._courses(view, pressures))
         priced = tuple(each for each, _ in courses.values())
         gone, back, taken = self._maintained(view)
         alarms = (*(alarm for judgement in judged.values() for alarm in judgement.alarms), *self._of_places(view))
@@ -74,7 +77,7 @@ class Composition:
             seen={key: reading for judgement in judged.values() for key, reading in judgement.seen.items()},
             taken=taken,
         )
-        return Decision((*self._controlled(view), *self._abandoned(view), *_floors(priced), *gone, *back), alarms, priced, memory)
+        return Decision((*self._controlled(view), *self._abandoned(view), *_floors(priced), *gone, *back), alarms, priced, memory, pressures)
 
     def _courses(self, view: OperatorView, pressures: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, tuple[Priced, Course]]]:
         for each in self._priceables:

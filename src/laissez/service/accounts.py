@@ -35,11 +35,20 @@ class LeaseRecord(msgspec.Struct, gc=False):
     ended_at: int | None = None
 
 
+class BudgetRecord(msgspec.Struct, frozen=True, gc=False):
+    """What a tenant means to spend, and what it owed by then: what it owes later, less that, is spent."""
+
+    amount: int  # millionths of a dollar
+    since: int
+    owed: str  # the exact charge, as text because it outgrows 64 bits
+
+
 class Account:
     """One tenant."""
 
     __slots__ = (
         "billed",
+        "budget",
         "caps",
         "created_at",
         "ended",
@@ -72,6 +81,7 @@ class Account:
         self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
         self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
+        self.budget: BudgetRecord | None = None
 
     def order_placed(self, number: int, at: int) -> str:
         self.orders_numbered += 1

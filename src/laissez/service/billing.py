@@ -81,6 +81,15 @@ def of_period(exchange: Exchange, account: Account, statements: Iterable[Stateme
     return Owed(account.name, since, until, lines, rate_now(exchange, account))
 
 
+def owed_in_all(exchange: Exchange, account: Account, at: int) -> tuple[int, int]:
+    """The total of the running bill until `at`, and what is charged per hour then: without the lines, of which there may be many."""
+    market = exchange.market
+    until = reached(exchange, at)
+    rate = rate_now(exchange, account)
+    going_on = [fee.rate * max(0, min(fee.end, until) - max(fee.start, market.now)) for fee in market.fees(account.name)]
+    return market.bill(account.name).total + rate * (until - market.now) + sum(going_on), rate
+
+
 def rate_now(exchange: Exchange, account: Account) -> int:
     return sum(lease.charged for lease in exchange.market.leases(account.name))
 

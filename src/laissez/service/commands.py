@@ -44,6 +44,12 @@ class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
     budget_spent: bool = False
 
 
+class SetBudget(msgspec.Struct, frozen=True, gc=False, tag="set_budget"):
+    """Millionths of a dollar, counted from now on; None: no budget."""
+
+    amount: int | None
+
+
 class CreateTenant(msgspec.Struct, frozen=True, gc=False, tag="create_tenant"):
     name: str
     caps: Caps
@@ -68,7 +74,7 @@ class RevokeKey(msgspec.Struct, frozen=True, gc=False, tag="revoke_key"):
     key: str
 
 
-TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish
+TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish | SetBudget
 AccountCommand: TypeAlias = CreateTenant | SetCaps | IssueKey | RevokeKey
 MarketCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
 Command: TypeAlias = TenantCommand | AccountCommand | MarketCommand

@@ -36,10 +36,21 @@ from laissez.wire.session import CLOSE_UNAUTHENTICATED
 ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
 
 
-class Follower(Protocol):
-    """A session or stream that follows a holder's events."""
+class Opened(Protocol):
+    """A session or stream: opened with a key, and worth no more than it."""
 
-    key: str  # the id of the key that it was opened with
+    key: str  # its id
+
+    def ignore(self) -> None:
+        """Hear nothing more from it; it will be ended soon."""
+
+    def end(self, code: int, reason: str) -> None:
+        """End it; `code` is a close code of a session."""
+
+
+class Follower(Opened, Protocol):
+    """One that follows a holder's events."""
+
     watch: RateWatch
 
     def told(self, applied: Applied, index: int) -> Any:
@@ -50,12 +61,6 @@ class Follower(Protocol):
 
     def deliver(self, message: Any) -> None:
         """Send a message: what it reflects is durable."""
-
-    def ignore(self) -> None:
-        """Hear nothing more from it; it will be ended soon."""
-
-    def end(self, code: int, reason: str) -> None:
-        """End it; `code` is a close code of a session."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -86,6 +91,7 @@ class Desk:
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
         self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
         self._followers: dict[str, list[Follower]] = {}
+        self._others: list[Opened] = []  # that follow nobody's events
         self._allowances: dict[str, Allowance] = {}
         self._questions: dict[str, Allowance] = {}
         self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
@@ -177,8 +183,8 @@ class Desk:
             self.history.add(at, seq, applied.outcome)
         if self._followers:
             self._tell_followers(applied, origin)
-            if type(request.command) is RevokeKey and applied.outcome.refused is None:
-                self._cut_off(request.command.key)
+        if type(request.command) is RevokeKey and applied.outcome.refused is None:
+            self._cut_off(request.command.key)
         self.on_applied(request, applied)
         return applied
 
@@ -257,6 +263,13 @@ class Desk:
         if not followers:
             del self._followers[holder]
 
+    def keep(self, opened: Opened) -> None:
+        """It is to end when its key or the server does, though it follows nobody's events."""
+        self._others.append(opened)
+
+    def let_go(self, opened: Opened) -> None:
+        self._others.remove(opened)
+
     def followers(self, holder: str) -> Sequence[Follower]:
         return self._followers.get(holder, ())
 
@@ -289,17 +302,18 @@ class Desk:
                     self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
 
     def end_streams(self, code: int, reason: str) -> None:
-        for followers in list(self._followers.values()):
-            for follower in list(followers):
-                follower.end(code, reason)
+        for opened in self._all_opened():
+            opened.end(code, reason)
 
     def _cut_off(self, key: str) -> None:
         """Not heard from this instant on, and told so once it is durable: a crash before that leaves the key in force."""
-        for followers in list(self._followers.values()):
-            for follower in list(followers):
-                if follower.key == key:
-                    follower.ignore()
-                    self.when_durable(_end_revoked, follower)
+        for opened in self._all_opened():
+            if opened.key == key:
+                opened.ignore()
+                self.when_durable(_end_revoked, opened)
+
+    def _all_opened(self) -> list[Opened]:
+        return [*(follower for followers in self._followers.values() for follower in followers), *self._others]
 
     def _stored(self, seq: int) -> None:
         """In the journal's thread."""
@@ -352,8 +366,8 @@ class Desk:
         self._reader.close()
 
 
-def _end_revoked(follower: Follower) -> None:
-    follower.end(CLOSE_UNAUTHENTICATED, "key_revoked")
+def _end_revoked(opened: Opened) -> None:
+    opened.end(CLOSE_UNAUTHENTICATED, "key_revoked")
 
 
 def failed() -> ProblemError:

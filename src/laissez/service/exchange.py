@@ -19,7 +19,8 @@ from laissez.market import events as happened
 from laissez.market.explanations import explain
 from laissez.market.reasons import Reason
 from laissez.service import commands, keyring, state
-from laissez.service.accounts import Account, KeyRecord
+from laissez.service.accounts import Account, BudgetRecord, KeyRecord
+from laissez.service.budgets import amount_text, check_budget
 from laissez.service.commands import Request
 from laissez.service.outcomes import Applied, Outcome, Refusal, Told, pack
 from laissez.service.statements import statements
@@ -47,6 +48,7 @@ class Exchange:
             commands.CancelOrder: self._cancel,
             commands.SetLimit: self._set_limit,
             commands.Relinquish: self._relinquish,
+            commands.SetBudget: self._set_budget,
             commands.CreateTenant: self._create_tenant,
             commands.SetCaps: self._set_caps,
             commands.IssueKey: self._issue_key,
@@ -117,6 +119,17 @@ class Exchange:
         if record is None:
             raise Turned(Reason.NOT_YOUR_LEASE, f"you hold no lease {name!r}")
         return record.leaf
+
+    def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> Applied:
+        """It counts from what is owed at this instant, to which the market is brought first: holds that are over end, and that is told."""
+        account = self.accounts[request.who]
+        check_budget(account, command)
+        passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome
+        account.budget = None if command.amount is None else BudgetRecord(command.amount, at, str(self.market.bill(account.name).total))
+        account.events += 1
+        self.events += 1
+        told = Told(account.name, account.events, wire.BudgetSet(format_time(at), amount_text(command.amount)))
+        return Applied(Outcome(passed.first, (*passed.told, told), None))
 
     # -- accounts and keys
 

@@ -64,7 +64,15 @@ def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
     name = secret.removeprefix(_PREFIX).partition("_")[0]
     record = keys.get(KEY + name)
     digest = digest_of(secret)
-    if record is None or record.revoked_at is not None or not hmac.compare_digest(record.digest, digest):
+    if record is None or not hmac.compare_digest(record.digest, digest):
+        return None
+    return holder_of(keys, record.id)
+
+
+def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
+    """Whoever has the key with this id; None if it is unknown or revoked."""
+    record = keys.get(id)
+    if record is None or record.revoked_at is not None:
         return None
     return Principal(record.holder, record.id, frozenset(record.scopes))
 

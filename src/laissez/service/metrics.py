@@ -19,6 +19,7 @@ from laissez.service.commands import Request
 from laissez.service.desk import Desk
 from laissez.service.outcomes import Applied
 from laissez.service.places import Places
+from laissez.service.turnover import Turnover
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
 LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -57,6 +58,8 @@ class Metrics(Collector):
         self._latency = Spread(LATENCIES_S)
         self._group = Spread(SIZES)
         self._owed = 0
+        self._rate = 0
+        self.turnover = Turnover()
         market = desk.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
         desk.on_applied = self.applied
@@ -74,6 +77,7 @@ class Metrics(Collector):
         key = type(command), None if outcome.refused is None else outcome.refused.code
         self._commands[key] = self._commands.get(key, 0) + 1
         self._events += len(outcome.told)
+        self.turnover.count(outcome)
         if outcome.refused is None and isinstance(command, TakeOffline):
             self.offline.add(command.leaf)
         elif outcome.refused is None and isinstance(command, BringOnline):
@@ -89,9 +93,10 @@ class Metrics(Collector):
 
     # -- telling
 
-    def render(self, owed: int) -> bytes:
-        """`owed` is the exact charge of all tenants together."""
+    def render(self, owed: int, rate: int) -> bytes:
+        """`owed` is the exact charge of all tenants together, `rate` what they are charged per hour now."""
         self._owed = owed
+        self._rate = rate
         return generate_latest(self.registry)
 
     def collect(self) -> Iterable[Metric]:
@@ -113,8 +118,12 @@ class Metrics(Collector):
         yield _gauge("laissez_open_orders", "Orders that wait.", sum(account.open_orders for account in accounts))
         yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
         yield _gauge("laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline))
+        yield _counter("laissez_transfers", "Leaves that went from one tenant to another at once.", self.turnover.transfers)
+        yield _counter("laissez_leases_started", "Leases that started.", self.turnover.started)
+        yield self._ended_family()
         yield _gauge("laissez_history_events", "Events kept for streams that resume.", len(desk.history))
         yield _gauge("laissez_remembered_ids", "Clients' ids kept for requests sent again.", len(desk.remembered))
+        yield _gauge("laissez_rate_microdollars_per_hour", "What all leases together are charged per hour now.", self._rate)
         yield _counter("laissez_revenue_microdollars", "What all tenants together owe, rounded down.", self._owed // CHARGE_PER_MICRO_DOLLAR)
 
     def _commands_family(self) -> Metric:
@@ -122,6 +131,13 @@ class Metrics(Collector):
         named = {(kind.__name__, DONE if code is None else code): count for (kind, code), count in self._commands.items()}
         for labels, count in sorted(named.items()):
             family.add_metric(labels, count)
+        return family
+
+    def _ended_family(self) -> Metric:
+        """Every reason from the start on: a rate over a counter that was not there misses its first step."""
+        family = CounterMetricFamily("laissez_leases_ended", "Leases that ended, by reason.", labels=("reason",))
+        for reason, count in self.turnover.ended.items():
+            family.add_metric((reason,), count)
         return family
 
     def _answers_family(self) -> Metric:

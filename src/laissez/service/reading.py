@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from laissez.wire.times import SECOND_US
 
 NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)  # characters: of the longest path. What is refused is stored too, so nobody may send names at will
 
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)  # what is refused is stored too, and must fit 64 bits
+
 price = parse_price
 
 
@@ -24,6 +27,14 @@ def read_price(text: str, field: str) -> int:
         return price(text)
     except MoneyError as error:
         raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
+
+
+def read_amount(text: str, field: str) -> int:
+    """Millionths of a dollar from dollars. Whether so much is possible is the exchange's to say."""
+    if _AMOUNT.fullmatch(text) is None:
+        raise ProblemError(Code.BAD_REQUEST, f'{field}: expected dollars, digits with at most six decimals such as "250.50", found {text[:40]!r}')
+    whole, _, decimals = text.partition(".")
+    return int(whole + decimals.ljust(6, "0"))
 
 
 def read_name(text: str, field: str) -> str:

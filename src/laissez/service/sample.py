@@ -9,7 +9,7 @@ from pathlib import Path
 
 from laissez.market import Alternative, Topology
 from laissez.market.commands import SetFloor
-from laissez.service.commands import OPERATOR, SERVICE, Command, CreateTenant, PlaceOrder
+from laissez.service.commands import OPERATOR, SERVICE, Command, CreateTenant, PlaceOrder, SetBudget
 from laissez.service.desk import Desk
 from laissez.service.founding import issue_first_key
 from laissez.wire.problems import ProblemError
@@ -33,6 +33,7 @@ TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
     "sailor": (),
     "parabricks": (),
 }
+BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_000_000}  # dollars, in millionths: enough for some hours
 
 
 async def set_up(desk: Desk, folder: Path) -> None:
@@ -47,6 +48,8 @@ async def set_up(desk: Desk, folder: Path) -> None:
             for count, scope, bid, limit in wishes:
                 for _ in range(count):
                     _enter(desk, tenant, PlaceOrder((Alternative(scope, bid, limit),)))
+            if tenant in BUDGETS:
+                _enter(desk, tenant, SetBudget(BUDGETS[tenant]))
         await issue_first_key(desk, folder, tenant)
 
 

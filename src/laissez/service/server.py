@@ -26,6 +26,7 @@ from laissez.service.places import Places
 from laissez.service.sampling import sample_rates
 from laissez.service.session import Sessions
 from laissez.service.settings import Settings
+from laissez.service.signins import FILE, SignIns
 from laissez.service.snapshotter import Snapshotter
 from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
@@ -119,7 +120,9 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
     places = Places()
     sessions = Sessions(desk, places)
     snapshotter = Snapshotter(desk, journal, settings.journal)
-    config = uvicorn_config(settings, make_app(desk, settings, places, sessions))
+    signins = SignIns(desk, Path(settings.data.folder) / FILE)
+    app = make_app(desk, settings, places, sessions, signins=signins)
+    config = uvicorn_config(settings, app)
 
     async def before_stop() -> None:
         desk.stopping = True
@@ -149,6 +152,7 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
             upkeep.Bookkeeper(desk, settings.books).run(),
             snapshotter.run(),
             sample_rates(desk, settings.stream.rate_every_s),
+            app.site.samples.run(),
             sessions.keep_alive(),
         )
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from laissez.market import Market
-from laissez.service.accounts import Account, KeyRecord, LeaseRecord, OrderRecord
+from laissez.service.accounts import Account, BudgetRecord, KeyRecord, LeaseRecord, OrderRecord
 from laissez.wire.requests import Caps
 
 if TYPE_CHECKING:
@@ -30,11 +30,17 @@ class _Account(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     billed: list[tuple[str, str]]
 
 
+class _Budgeted(_Account, array_like=True, forbid_unknown_fields=True):
+    """An account with a budget has one more field; others are written as they were before there were budgets, and such snapshots are read."""
+
+    budget: BudgetRecord | None = None
+
+
 class _Exchange(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     market: bytes
     events: int
     closed_before: int
-    accounts: list[_Account]
+    accounts: list[_Budgeted]
     keys: list[KeyRecord]
 
 
@@ -48,12 +54,12 @@ class Loaded(msgspec.Struct):
 def dump(exchange: Exchange) -> bytes:
     accounts = [_describe(account) for account in exchange.accounts.values()]  # by age, and so are the keys
     return msgspec.msgpack.encode(
-        _Exchange(exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))
+        (exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))  # an _Exchange
     )
 
 
 def _describe(account: Account) -> _Account:
-    return _Account(
+    fields = (
         account.name,
         account.created_at,
         account.caps,
@@ -68,6 +74,7 @@ def _describe(account: Account) -> _Account:
         sorted(account.fees.items()),
         sorted((line, str(charge)) for line, charge in account.billed.items()),
     )
+    return _Account(*fields) if account.budget is None else _Budgeted(*fields, account.budget)
 
 
 def load(data: bytes) -> tuple[Market, Loaded]:
@@ -76,7 +83,7 @@ def load(data: bytes) -> tuple[Market, Loaded]:
     return Market.restore(saved.market), Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before)
 
 
-def _rebuild(saved: _Account) -> Account:
+def _rebuild(saved: _Budgeted) -> Account:
     account = Account(saved.name, saved.created_at, saved.caps)
     account.events = saved.events
     account.open_orders = saved.open_orders
@@ -88,5 +95,6 @@ def _rebuild(saved: _Account) -> Account:
     account.lease_names = {record.number: name for name, record in saved.leases}
     account.ended = saved.ended
     account.fees = dict(saved.fees)
+    account.budget = saved.budget
     account.billed = {line: int(charge) for line, charge in saved.billed}
     return account

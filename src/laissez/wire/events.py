@@ -75,6 +75,12 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
     until: str
 
 
+class BudgetSet(_Event, frozen=True, tag="budget.set"):
+    """`amount` is dollars to be spent from now on; `null`: there is no budget any more. Nothing acts on it."""
+
+    amount: str | None
+
+
 class FloorSet(_Event, frozen=True, tag="floor.set"):
     node: str
     price: str
@@ -130,7 +136,7 @@ class KeyRevoked(_Event, frozen=True, tag="key.revoked"):
     holder: str
 
 
-TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged
+TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged | BudgetSet
 OperatorEvent: TypeAlias = FloorSet | ControlsSet | ResourceOffline | ResourceOnline | BooksClosed | TenantCreated | CapsSet | KeyIssued | KeyRevoked
 Event: TypeAlias = TenantEvent | OperatorEvent
 

@@ -7,6 +7,7 @@ from typing import Final
 BODY_BYTES_MAX: Final = 16 * 1024  # one request names at most 16 alternatives: a few KiB
 BATCH_BYTES_MAX: Final = 256 * 1024
 BATCH_COMMANDS_MAX: Final = 500  # bounds how long one request may keep the market to itself: a few milliseconds
+PREVIEW_COMMANDS_MAX: Final = 1_000  # carried out aside, so they keep nobody waiting
 INSTANCES_PER_REQUEST_MAX: Final = 100
 OPEN_ORDERS_MAX: Final = 1_000  # per tenant; the market's own bound
 COMMANDS_PER_SECOND: Final = 100  # per tenant, on average

@@ -158,6 +158,15 @@ class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = "default"
 
 
+class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`key` is a whole key: `lz_...`."""
+
+    key: str
+
+    def __repr__(self) -> str:
+        return "SignIn(key=...)"  # a key is shown to nobody
+
+
 class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body that places or amends an order."""
 

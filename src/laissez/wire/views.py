@@ -70,7 +70,7 @@ class LeaseDone(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a command of the operator caused, for every tenant."""
+    """What a command caused: the operator's for every tenant, a tenant's for itself."""
 
     events: tuple[Numbered, ...]
 
@@ -235,6 +235,18 @@ class Me(msgspec.Struct, frozen=True):
     key: str
     scopes: tuple[str, ...]
     caps: Caps
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """Who is signed in by the request's cookie; null if nobody is."""
+
+    me: Me | None
+
+
+class SignedOut(msgspec.Struct, frozen=True):
+    """`ended` says whether there was a sign-in to end."""
+
+    ended: bool
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Run the sample's tenants and its power map beside a server until standard input ends: whoever started this is gone then, however it ended."""
+"""Run the sample's tenants and its maps beside a server until standard input ends: whoever started this is gone then, however it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from laissez.client import AsyncClient, AsyncSession, LaissezError
 from laissez.live.operator_runner import OperatorRunner
 from laissez.live.sample.batch import BatchWorld
 from laissez.live.sample.inference import InferenceWorld
-from laissez.live.sample.power import make_operator
+from laissez.live.sample.maps import make_operator
 from laissez.live.sample.training import TrainingWorld
 from laissez.live.trader import Trader, wall_clock
 from laissez.tenants import Application, EconAdapter, Leaves, Terms
@@ -60,9 +60,9 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
 
 
 async def press(url: str, key: str) -> None:
-    operator = make_operator()
+    operator = make_operator(wall_clock())
     async with AsyncClient(url, key) as client:
-        runner = OperatorRunner(operator, client, lambda what, **facts: log.debug("%s %s", what, facts))
+        runner = OperatorRunner(operator, client, lambda what, **facts: log.debug("%s %s", what, facts), name="sample", pace_s=PACE_S)
         while True:
             await runner.turn()
             await asyncio.sleep(PACE_S)

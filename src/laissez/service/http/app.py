@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 from starlette.routing import Route, Router
@@ -17,12 +18,15 @@ from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
 from laissez.service.http.outgoing import encode, send_problem
 from laissez.service.http.site import Site
+from laissez.service.http.static import FOLDER, File, console
 from laissez.service.metrics import Metrics
 from laissez.service.places import Places
 from laissez.service.settings import Settings
+from laissez.service.signins import SignIns
 from laissez.wire.problems import Code, ProblemError
 
 SESSION = "/v1/session"
+Serves: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class ServesSessions(Protocol):
@@ -30,21 +34,21 @@ class ServesSessions(Protocol):
 
 
 class App:
-    def __init__(self, site: Site, operations: tuple[Operation, ...], sessions: ServesSessions | None) -> None:
+    def __init__(self, site: Site, operations: tuple[Operation, ...], sessions: ServesSessions | None, files: dict[str, File]) -> None:
         self.site = site
         self._sessions = sessions
         by_path: dict[str, list[Operation]] = {}
         for operation in operations:
             by_path.setdefault(operation.path, []).append(operation)
         endpoints = {path: Endpoint(site, found) for path, found in by_path.items()}
-        self._exact = {path: endpoint for path, endpoint in endpoints.items() if "{" not in path}
+        self._exact: dict[str, Serves] = {**files, **{path: endpoint for path, endpoint in endpoints.items() if "{" not in path}}
         routes = [Route(path, endpoint) for path, endpoint in endpoints.items() if "{" in path]
         self._router = Router(routes, redirect_slashes=False, default=_nothing_there)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "http":
-            endpoint: Callable[[Scope, Receive, Send], Awaitable[None]] = self._exact.get(scope["path"], self._router.app)
+            endpoint = self._exact.get(scope["path"], self._router.app)
             await endpoint(scope, receive, send)
         elif kind == "websocket" and scope["path"] == SESSION and self._sessions is not None:
             await self._sessions.serve(scope, receive, send)
@@ -54,13 +58,22 @@ class App:
             await _lifespan(receive, send)
 
 
-def make_app(desk: Desk, settings: Settings, places: Places, sessions: ServesSessions | None = None, metrics: Metrics | None = None) -> App:
-    """The whole API over a desk. `sessions` serves WebSockets at /v1/session."""
-    site = Site(desk, settings, Metrics(desk, places) if metrics is None else metrics, places)
+def make_app(
+    desk: Desk,
+    settings: Settings,
+    places: Places,
+    sessions: ServesSessions | None = None,
+    metrics: Metrics | None = None,
+    signins: SignIns | None = None,
+    files: Path = FOLDER,
+) -> App:
+    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the console's. Without `signins`, a restart ends them."""
+    metrics = Metrics(desk, places) if metrics is None else metrics
+    site = Site(desk, settings, metrics, places, SignIns(desk) if signins is None else signins)
     operations = tuple([_opened(operation) if settings.server.metrics_open else operation for operation in OPERATIONS])
     site.openapi = encode(openapi(operations))
     site.docs = docs_page(operations).encode()
-    return App(site, operations, sessions)
+    return App(site, operations, sessions, console(files, site.count))
 
 
 def _opened(operation: Operation) -> Operation:

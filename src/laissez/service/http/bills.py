@@ -47,7 +47,7 @@ def _table(call: Call, form: str, owed: list[Owed]) -> Answer:
 
 async def _owed(call: Call, account: Account) -> Owed:
     desk = call.desk
-    since, until = _time(call, "since"), _time(call, "until")
+    since, until = time_of(call, "since"), time_of(call, "until")
     if since is None and until is None:
         await asyncio.sleep(0)
         return running(desk.exchange, account, desk.clock.now())
@@ -66,7 +66,8 @@ async def _statements(desk: Desk, tenant: str) -> list[Statement]:
     return found
 
 
-def _time(call: Call, name: str) -> int | None:
+def time_of(call: Call, name: str) -> int | None:
+    """A time that the query names."""
     text = call.query.get(name)
     try:
         at = None if text is None else parse_time(text)

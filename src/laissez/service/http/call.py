@@ -39,17 +39,19 @@ class Answer(msgspec.Struct, gc=False):
     media: bytes = b""
     status: int = 0
     streams: Callable[[Receive, Send], Awaitable[None]] | None = None  # sends its body itself, for as long as it lasts
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # beside those that every answer has
 
 
 class Call:
     """What an operation gets to see."""
 
-    __slots__ = ("accept", "body", "desk", "key", "last_event_id", "path", "principal", "query", "replayed", "site")
+    __slots__ = ("accept", "body", "desk", "headers", "key", "last_event_id", "path", "principal", "query", "replayed", "site")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.desk: Desk = site.desk
         self.principal = NOBODY
+        self.headers: dict[bytes, bytes] = {}  # those that matter
         self.path: dict[str, str] = {}
         self.query: dict[str, str] = {}
         self.body: Any = None

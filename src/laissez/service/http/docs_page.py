@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable
+from hashlib import sha256
 from html import escape
 from typing import Any
 
@@ -35,12 +37,14 @@ summary { color: var(--soft); cursor: pointer; }
 nav { columns: 17rem; margin: 1rem 0; } nav a { display: block; text-decoration: none; padding: .1rem 0; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 """
+STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"  # as a content security policy names it
 
 BASICS = f"""
 <h2 id="basics">Basics</h2>
 <dl>
 <dt>Key</dt><dd><code>Authorization: Bearer lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a tenant, <code>read</code> and
-<code>operate</code> for the operator. A key that is missing, unknown or revoked: 401, all alike.</dd>
+<code>operate</code> for the operator. A key that is missing, unknown or revoked: 401, all alike. In a browser the cookie of a sign-in counts as the
+key; whatever changes something must then carry <code>X-Laissez-Console: 1</code>.</dd>
 <dt>Sending again</dt><dd>Every change may carry an <code>Idempotency-Key</code> (1 to 64 visible ASCII characters). Sent again under the same key, it
 is not carried out twice: the answer has the same bytes, and <code>Idempotency-Replayed: true</code>. Another request under the same key: 409.</dd>
 <dt>Lists</dt>
@@ -62,7 +66,8 @@ def docs_page(operations: Iterable[Operation]) -> str:
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>LaissezCloud API</title><style>{STYLE}</style></head><body>",
-        f'<h1>LaissezCloud API</h1><p class="soft">Version {escape(__version__)} · <a href="/openapi.json">OpenAPI document</a></p>',
+        f'<h1>LaissezCloud API</h1><p class="soft">Version {escape(__version__)} · <a href="/openapi.json">OpenAPI document</a> · '
+        '<a href="/">Console</a></p>',
         f'<p>{escape(ABOUT)}</p><nav><a href="#basics">Basics</a>{links}</nav>{BASICS}',
     ]
     for noun, found in by_noun.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from laissez.service.http import incoming
+from laissez.service.http import cookies, incoming
 from laissez.service.http.call import NOBODY, Answer, Call, Receive, Refusal, Scope, Send
 from laissez.service.http.operation import Operation
 from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem, unauthenticated
@@ -61,6 +61,7 @@ class _Ready:
         self._waits = inspect.iscoroutinefunction(operation.carry_out)
         self._scopes = operation.scopes
         self._limited = operation.mutates
+        self._takes_key = operation.takes_key
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(self._site)
@@ -92,13 +93,13 @@ class _Ready:
             await send_problem(send, INTERNAL, [], head_only)
             return
         self._site.count(self._operation.name, status)
-        more = self._rate_headers(call.principal)
+        more = [*self._rate_headers(call.principal), *answer.headers]
         if call.replayed:
             more.append(REPLAYED)
         await send_bytes(send, status, media, body, more, head_only)
 
     async def _answer(self, call: Call, scope: Scope, receive: Receive) -> Answer:
-        headers = incoming.read_headers(scope)
+        headers = call.headers = incoming.read_headers(scope)
         if self._scopes is not None:
             call.principal = self._permitted(headers)
         call.path = scope.get("path_params") or {}
@@ -108,9 +109,9 @@ class _Ready:
         call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")  # there is no head of a stream
         last = headers.get(b"last-event-id")
         call.last_event_id = None if last is None else last.decode("latin-1")
-        if self._limited:
+        if self._takes_key:
             call.key = incoming.read_key(headers)
-        elif call.principal is not NOBODY:
+        elif not self._limited and call.principal is not NOBODY:
             self._desk.admit_question(call.principal, lists=self._operation.paged and "scope" not in call.query)
         if self._decoder is not None:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
@@ -122,7 +123,10 @@ class _Ready:
         return answer  # type: ignore[no-any-return]
 
     def _permitted(self, headers: dict[bytes, bytes]) -> Principal:
-        principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
+        if b"authorization" in headers:
+            principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
+        else:
+            principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
         if principal is None:
             raise unauthenticated()
         scopes = self._scopes

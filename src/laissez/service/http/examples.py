@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from laissez.wire.events import InForce, LeaseStarted, Numbered, OrderPlaced
+from laissez.wire.figures import Budget, BudgetBody, Preview, PreviewDone, PreviewEnded, PreviewRefused, PreviewTenant
+from laissez.wire.inframaps import AlarmReport, FloorReport, FloorTerm, InfraMapsReport, MapReport, Pressed, SignalRead
 from laissez.wire.problems import Problem
 from laissez.wire.requests import (
     Alternative,
@@ -21,7 +23,10 @@ from laissez.wire.requests import (
     PlaceOrder,
     ResourceBody,
     RunInstances,
+    SetFloor,
     SetLimit,
+    SignIn,
+    TakeOffline,
 )
 from laissez.wire.views import Instance, InstancesDone, Lease, OrderDone, Quote
 
@@ -41,6 +46,15 @@ EXAMPLES: tuple[msgspec.Struct, ...] = (
     CreateTenant("acme", Caps(open_orders=200)),
     CapsBody(Caps(sessions=16)),
     IssueKey(("read", "trade"), "default"),
+    BudgetBody("250.00"),
+    Preview((SetFloor(node="h100/west", price="1.8"), TakeOffline(leaf=_LEAF))),
+    SignIn("lz_4f2a9c0d11e7b365_..."),
+    InfraMapsReport(
+        AT, 10.0,
+        (MapReport("row1-power", "power", ("h100/west",), 2.0, (SignalRead("row1-power", 0.76, AT),), (Pressed("h100/west", 0.5),)),),
+        (FloorReport("h100/west", "0.9", "1.8", "0.9", "1.8", (FloorTerm("row1-power", 2.0, 0.5),)),),
+        (AlarmReport("missing", "row2-power", "row2-power", AT, "no answer within 5 s; its last reading still holds"),),
+    ),
     OrderDone(
         "ord_kq3m5x2a17", "filled", _IN_FORCE, False, "lse_kq3m5x2a4", _LEAF, "0.9",
         (
@@ -51,6 +65,12 @@ EXAMPLES: tuple[msgspec.Struct, ...] = (
     Lease("lse_kq3m5x2a4", _LEAF, "ord_kq3m5x2a17", AT, "0.9", "0.9", "2.75", None, "1.125000"),
     InstancesDone((Instance("ins_kq3m5x2a17", "running", _LEAF, _LEAF, "lse_kq3m5x2a4", "0.9", "2.75", AT),), ()),
     Quote("h100", "0.9", AT),
+    Budget("250.000000", AT, "31.500000", "6.3", "218.500000", "2026-11-16T19:10:57.142858Z"),
+    PreviewDone(
+        AT, (PreviewRefused(1, "already_offline", "the leaf is offline already"),), 1, 1, 1,
+        (PreviewTenant("acme", 1, 0), PreviewTenant("zenith", 0, 1)), (PreviewEnded(_LEAF, "acme", "floor_raised", "1.8", "1.5"),),
+        "12.6", "13.5", 7, 0, 2, 2,
+    ),
     Problem("scope_unknown", "there is no scope 'h200'", 404, "scope unknown"),
 )  # fmt: skip
 

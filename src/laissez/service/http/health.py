@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from laissez.service.desk import failed
+from laissez.service.figures import all_owed
 from laissez.service.http.call import Answer, Call
-from laissez.service.http.market import all_owed
+from laissez.service.http.docs_page import STYLE_HASH
+from laissez.service.http.static import ALONE
 from laissez.service.metrics import CONTENT_TYPE
 from laissez.wire.views import Health
 
 UNAVAILABLE = 503
 HTML = b"text/html; charset=utf-8"
+DOCS_POLICY = b"default-src 'none'; style-src '%b'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" % STYLE_HASH.encode()
 
 
 def alive(call: Call) -> Answer:
@@ -25,9 +28,9 @@ def ready(call: Call) -> Answer:
 
 
 async def metrics(call: Call) -> Answer:
-    owed, _ = await all_owed(call.desk)
+    owed, rate = await all_owed(call.desk)
     await call.desk.all_durable()
-    return Answer(call.site.metrics.render(owed), CONTENT_TYPE)
+    return Answer(call.site.metrics.render(owed, rate), CONTENT_TYPE)
 
 
 def openapi(call: Call) -> Answer:
@@ -35,4 +38,4 @@ def openapi(call: Call) -> Answer:
 
 
 def docs(call: Call) -> Answer:
-    return Answer(call.site.docs, HTML)
+    return Answer(call.site.docs, HTML, headers=((b"content-security-policy", DOCS_POLICY), *ALONE))

@@ -14,19 +14,34 @@ from laissez.wire.problems import Code, ProblemError
 JSON = b"application/json"
 QUERY_FIELDS_MAX = 20
 WANTED = frozenset(
-    {b"accept", b"authorization", b"content-encoding", b"content-length", b"content-type", b"idempotency-key", b"last-event-id", b"transfer-encoding"}
+    {
+        b"accept",
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"cookie",
+        b"host",
+        b"idempotency-key",
+        b"last-event-id",
+        b"sec-fetch-site",
+        b"transfer-encoding",
+        b"x-forwarded-proto",
+        b"x-laissez-console",
+    }
 )
+LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}  # may come in several pieces, which are one list
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
-    """The headers that matter here. One that comes twice is refused: which of the two counts would be a guess."""
+    """The headers that matter here. One that comes twice is refused, unless it is a list: which of the two counts would be a guess."""
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in WANTED:
             if name not in headers:
                 headers[name] = value
-            elif name == b"accept":
-                headers[name] += b"," + value
+            elif name in LISTS:
+                headers[name] += LISTS[name] + value
             else:
                 raise ProblemError(Code.BAD_REQUEST, f"expected the header {name.decode()} once, found it more often")
     return headers

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from laissez.market import Market
 from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffline
-from laissez.market.money import dollars
 from laissez.market.reasons import Reason
 from laissez.market.topology import Topology
-from laissez.service import billing
 from laissez.service.commands import OPERATOR, Command
-from laissez.service.desk import Desk
+from laissez.service.figures import market_summary
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after
 from laissez.service.outcomes import numbered
@@ -19,10 +15,7 @@ from laissez.service.reading import read_controls, read_price
 from laissez.service.telling import band, optional_price, price, seconds
 from laissez.service.views import SHOWN_MAX
 from laissez.wire.problems import ProblemError
-from laissez.wire.times import format_time
-from laissez.wire.views import Controls, Done, Floor, MarketSummary, Node, Resource
-
-TENANTS_PER_TURN = 20  # worked out before others have their turn
+from laissez.wire.views import Controls, Done, Floor, Node, Resource
 
 
 def topology(call: Call) -> Answer:
@@ -52,28 +45,7 @@ def _node(known: Topology, path: str) -> Node:
 
 
 async def summary(call: Call) -> Answer:
-    desk = call.desk
-    owed, rate = await all_owed(desk)
-    exchange = desk.exchange
-    accounts = exchange.accounts.values()
-    leaves = len(exchange.market.topology.leaves)
-    leased = sum(len(account.leases) - len(account.ended) for account in accounts)
-    open_orders = sum(account.open_orders for account in accounts)
-    online = leaves - len(call.site.metrics.offline)
-    at = format_time(desk.clock.now())
-    return Answer(MarketSummary(at, leaves, online, leased, open_orders, len(accounts), dollars(owed), price(rate)))
-
-
-async def all_owed(desk: Desk) -> tuple[int, int]:
-    """What all tenants owe, exactly, and what they are charged per hour now: one after the other, a few at a time, because it may take long."""
-    owed = rate = 0
-    for turn, account in enumerate(list(desk.exchange.accounts.values())):
-        if turn % TENANTS_PER_TURN == 0:
-            await asyncio.sleep(0)
-        bill = billing.running(desk.exchange, account, desk.clock.now())
-        owed += bill.total
-        rate += bill.rate_now
-    return owed, rate
+    return Answer(await market_summary(call.desk, call.site.metrics))
 
 
 # -- resources

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from laissez import __version__
+from laissez.service.http.cookies import NAME as COOKIE
 from laissez.service.http.examples import BY_TYPE
 from laissez.service.http.operation import JSON, Operation, Parameter
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_DEFAULT, PAGE_MAX
@@ -18,7 +19,11 @@ ABOUT = (
     "A market for leases on GPUs. Prices are decimal text in dollars per hour, times RFC 3339 in UTC, ids opaque text. An answer is sent once "
     "everything it reflects is durable. Errors are problem+json with a stable code. Changes may be sent again with the same Idempotency-Key."
 )
-SECURITY = "key"
+SECURITY, SIGNED_IN = "key", "signin"
+BY_COOKIE = (
+    "For browsers: set by signIn, and worth as much as the key where there is no Authorization header. Its name also has the port, where the "
+    "address names one, and the prefix __Host- over https. What changes something must carry X-Laissez-Console: 1."
+)
 
 
 def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -39,7 +44,10 @@ def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {SECURITY: {"type": "http", "scheme": "bearer", "description": "A key: lz_<id>_<secret>."}},
+            "securitySchemes": {
+                SECURITY: {"type": "http", "scheme": "bearer", "description": "A key: lz_<id>_<secret>."},
+                SIGNED_IN: {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": BY_COOKIE},
+            },
         },
     }
 
@@ -69,7 +77,7 @@ def _operation(operation: Operation, schemas: dict[Any, dict[str, Any]]) -> dict
         "description": _description(operation),
         "parameters": [*_path_parameters(operation), *map(_query_parameter, operation.parameters), *_header_parameters(operation)],
         "responses": {str(operation.status): _success(operation, schemas), **_problems(operation, schemas)},
-        "security": [] if operation.scopes is None else [{SECURITY: []}],
+        "security": [] if operation.scopes is None else [{SECURITY: []}, {SIGNED_IN: []}],
     }
     if operation.body is not None:
         described["requestBody"] = {"required": True, "content": {JSON: _content(operation.body, schemas)}}
@@ -112,11 +120,14 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _header_parameters(operation: Operation) -> list[dict[str, Any]]:
-    if operation.mutates:
+    if operation.takes_key:
         schema = {"type": "string", "minLength": 1, "maxLength": CLIENT_ID_MAX, "pattern": "^[!-~]+$"}
         words = "Sent again under the same key, the request is answered as the first time and not carried out twice."
         return [{"name": "Idempotency-Key", "in": "header", "required": False, "description": words, "schema": schema}]
-    if "text/event-stream" in operation.media:
+    if operation.mutates and operation.scopes is None:
+        words = "Only a page of this server can make a browser send it."
+        return [{"name": "X-Laissez-Console", "in": "header", "required": True, "description": words, "schema": {"type": "string", "enum": ["1"]}}]
+    if "text/event-stream" in operation.media and "after" in operation.query_names:
         words = "The number of the last event seen; a stream goes on after it."
         return [{"name": "Last-Event-ID", "in": "header", "required": False, "description": words, "schema": {"type": "string"}}]
     return []
@@ -132,7 +143,7 @@ def _success(operation: Operation, schemas: dict[Any, dict[str, Any]]) -> dict[s
     elif JSON in content:
         content[JSON] = {"schema": {"type": "object"}}
     described: dict[str, Any] = {"description": operation.summary, "content": content}
-    if operation.mutates:
+    if operation.takes_key:
         replayed = "Present, and true, if the request was carried out before under the same Idempotency-Key."
         described["headers"] = {"Idempotency-Replayed": {"description": replayed, "schema": {"type": "string", "enum": ["true"]}}}
     return described

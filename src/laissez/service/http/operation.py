@@ -51,11 +51,17 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()
     durable: bool = True  # tells of the state, so it waits for the journal; what says whether the journal works does not
+    remembered: bool = True  # a change: sent again under its Idempotency-Key it is answered as the first time. Not so what only sets a level
     noun: str
 
     @property
     def mutates(self) -> bool:
         return self.method != "GET"
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether it is a change that is carried out once under its Idempotency-Key."""
+        return self.mutates and self.remembered
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -82,7 +88,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
             codes += ALWAYS + WITH_KEY
         if self.body is not None:
             codes += WITH_BODY
-        if self.mutates:
+        if self.takes_key:
             codes += WITH_CHANGE
             if self.scopes is not None and "trade" in self.scopes:
                 codes.append(Code.RATE_LIMITED)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from laissez.market.reasons import Reason
-from laissez.service.http import bills, events, health, instances, leases, market, orders, prices, tenants
+from laissez.service.http import bills, books, events, figures, health, inframaps, instances, leases, levels, market, orders, prices, signin, tenants
 from laissez.service.http.operation import CURSOR, JSON, LIMIT, TENANT, Operation, Parameter
+from laissez.service.http.streaming import STREAM
 from laissez.wire import requests, views
+from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
+from laissez.wire.figures import Budget, BudgetBody, MarketHistory, Preview, PreviewDone, Spending
+from laissez.wire.inframaps import InfraMaps, InfraMapsReport
 from laissez.wire.problems import Code
 
 READ = ("read",)
@@ -23,6 +27,7 @@ PLACING = (
     Reason.TOO_MANY_ORDERS,
     Reason.TOO_MANY_TENANTS,
 )
+SIGNING = (Code.FORBIDDEN, Code.BAD_REQUEST)  # forbidden: not sent by the console's own page
 ORDER_GONE = (Reason.NOT_YOUR_ORDER, Reason.ALREADY_FILLED)
 
 # The paths that are asked for most come first: routes are tried in this order.
@@ -119,8 +124,27 @@ OPERATIONS: tuple[Operation, ...] = (
         "hour is such a time. The operator gets a page of all tenants' bills, or one tenant's.",
     ),
     Operation(
+        noun="Bills", name="getBudget", method="GET", path="/v1/budget", scopes=READ, carry_out=figures.budget,
+        summary="A tenant's budget, and how far it got", answer=Budget, query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="404 if none is set. The operator names the tenant.",
+    ),
+    Operation(
+        noun="Bills", name="setBudget", method="PUT", path="/v1/budget", scopes=TRADE, carry_out=figures.set_budget,
+        summary="Set a budget", body=BudgetBody, answer=Budget, problems=(Code.NOT_FOUND,),
+        description="Dollars, counted from now on, in place of the budget before. It only tells: nothing ends a lease or an order because of it. "
+        "Answered with the budget as it is now, also when sent again.",
+    ),
+    Operation(
+        noun="Bills", name="removeBudget", method="DELETE", path="/v1/budget", scopes=TRADE, carry_out=figures.remove_budget,
+        summary="Remove the budget", answer=views.Done, problems=(Code.NOT_FOUND,),
+    ),
+    Operation(
+        noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=OPERATE, carry_out=figures.spending, paged=True,
+        summary="What every tenant owes and is charged now", answer=views.Page[Spending],
+    ),
+    Operation(
         noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,
-        summary="What happened", answer=views.Page[Numbered], media=(JSON, events.STREAM),
+        summary="What happened", answer=views.Page[Numbered], media=(JSON, STREAM),
         problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS, Code.NOT_FOUND),
         query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"), TENANT),
         description="With Accept: text/event-stream, events are sent as they happen: id is their number, event their type, data the same JSON; "
@@ -136,6 +160,18 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="The market in figures", answer=views.MarketSummary,
     ),
     Operation(
+        noun="Market", name="getMarketHistory", method="GET", path="/v1/market/history", scopes=OPERATE, carry_out=figures.history,
+        summary="The market in figures, every ten seconds of the last two hours", answer=MarketHistory,
+        description="Kept in memory: it begins with the start of the server.",
+    ),
+    Operation(
+        noun="Market", name="previewCommands", method="POST", path="/v1/preview", scopes=OPERATE, carry_out=figures.preview, large=True,
+        summary="What commands would do", body=Preview, answer=PreviewDone, remembered=False, problems=(Code.STOPPING,),
+        description="They are carried out one after the other on a copy of the process, exactly as they would be now, and nothing changes; so an "
+        "Idempotency-Key is ignored. Only what happens at once is told. At most two are worked out at a time, each for at most eight seconds: "
+        "beyond that, 503 overloaded.",
+    ),
+    Operation(
         noun="Market", name="listResources", method="GET", path="/v1/resources", scopes=OPERATE, carry_out=market.resources, paged=True,
         summary="List leaves", answer=views.Page[views.Resource], query=(Parameter("under", "Only those below this node."),),
         problems=(Reason.SCOPE_UNKNOWN,),
@@ -145,6 +181,24 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Take a leaf offline or bring it back", body=requests.ResourceBody, answer=views.Done,
         problems=(Reason.SCOPE_UNKNOWN, Reason.NOT_A_LEAF, Reason.ALREADY_OFFLINE, Reason.ALREADY_ONLINE),
         description="Taking it offline ends its lease.",
+    ),
+    Operation(
+        noun="Market", name="getLevels", method="GET", path="/v1/levels", scopes=OPERATE, carry_out=levels.shown, media=(JSON, STREAM),
+        summary="Every leaf at a glance", answer=Levels, problems=(Code.TOO_MANY_SESSIONS, Code.STOPPING),
+        description="With Accept: text/event-stream, an event levels comes first, then at most five times a second an event changed, "
+        "with what is different since the one before: levels, not history. A reader that is slow misses steps in between and never the newest.",
+    ),
+    Operation(
+        noun="Market", name="getBook", method="GET", path="/v1/books/{node:path}", scopes=OPERATE, carry_out=books.book,
+        summary="What rests around a node and what could be had there", answer=NodeBook, problems=(Reason.SCOPE_UNKNOWN,),
+        description="Bids are the orders at the node and above it, by limit; asks are the leaves below it, by what it takes to open them.",
+    ),
+    Operation(
+        noun="Market", name="getRates", method="GET", path="/v1/rates/{node:path}", scopes=OPERATE, carry_out=books.rates,
+        summary="What the rate of a node was, piece by piece", answer=RateHistory,
+        problems=(Reason.SCOPE_UNKNOWN, Code.PERIOD_INVALID, Reason.TIME_OUT_OF_RANGE),
+        query=(Parameter("since", "Where it begins: an hour ago unless given, and later where no more is kept or shown.", "time"),),
+        description="The highest floor or bid on its path, of anyone; the newest 2,000 pieces at most.",
     ),
     Operation(
         noun="Market", name="listFloors", method="GET", path="/v1/floors", scopes=OPERATE, carry_out=market.floors, paged=True,
@@ -170,6 +224,17 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Market", name="removeControls", method="DELETE", path="/v1/controls/{node:path}", scopes=OPERATE, carry_out=market.remove_controls,
         summary="Remove the volatility controls of a node", answer=views.Done, problems=(Reason.SCOPE_UNKNOWN,),
+    ),
+    Operation(
+        noun="InfraMaps", name="reportInfraMaps", method="PUT", path="/v1/inframaps/{runner}", scopes=OPERATE, carry_out=inframaps.report,
+        summary="Report what an operator's maps read and decided", body=InfraMapsReport, answer=views.Done, large=True, remembered=False,
+        description="Replaces the report before. It changes nothing in the market and is kept in memory alone, so an Idempotency-Key is ignored.",
+    ),
+    Operation(
+        noun="InfraMaps", name="getInfraMaps", method="GET", path="/v1/inframaps", scopes=OPERATE, carry_out=inframaps.shown,
+        summary="What operators' maps read and how hard they press", answer=InfraMaps,
+        query=(Parameter("since", "Of each map's history, only what came after this time: at of an earlier answer. Without it: all.", "time"),),
+        description="The last report of every runner that was heard of lately, and the latest values and pressures of each map.",
     ),
     Operation(
         noun="Tenants", name="getMe", method="GET", path="/v1/me", scopes=ANY, carry_out=tenants.me, summary="Whose key this is", answer=views.Me,
@@ -213,6 +278,23 @@ OPERATIONS: tuple[Operation, ...] = (
         noun="Tenants", name="revokeKey", method="DELETE", path="/v1/keys/{id}", scopes=OPERATE, carry_out=tenants.revoke,
         summary="Revoke a key, anybody's", answer=views.Key, problems=(Code.NOT_FOUND,),
         description="It is worthless from then on; sessions and streams opened with it end.",
+    ),
+    Operation(
+        noun="Console", name="signIn", method="POST", path="/v1/signin", scopes=None, carry_out=signin.sign_in, remembered=False,
+        summary="Sign in with a key, in a browser", body=requests.SignIn, answer=views.Me,
+        problems=(*SIGNING, Code.UNAUTHENTICATED, Code.RATE_LIMITED, Code.STOPPING, Code.OVERLOADED, Code.JOURNAL_FAILED),
+        description="The answer sets a cookie that counts as the key for 12 hours wherever a request has no Authorization header. Sent again, it "
+        "signs in anew; an Idempotency-Key means nothing here.",
+    ),
+    Operation(
+        noun="Console", name="getSignIn", method="GET", path="/v1/signin", scopes=None, carry_out=signin.shown,
+        summary="Who is signed in", answer=views.SignedIn, problems=(*SIGNING, Code.JOURNAL_FAILED),
+        description="By the cookie that the request has; null if nobody is.",
+    ),
+    Operation(
+        noun="Console", name="signOut", method="DELETE", path="/v1/signin", scopes=None, carry_out=signin.sign_out, remembered=False, durable=False,
+        summary="Sign out", answer=views.SignedOut, problems=SIGNING,
+        description="Ends the sign-in whose cookie the request has and takes the cookie back. Without one it is answered just so.",
     ),
     Operation(
         noun="Health", name="getHealth", method="GET", path="/healthz", scopes=None, carry_out=health.alive, durable=False,

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from laissez.service.desk import Desk
+from laissez.service.inframaps import Board
+from laissez.service.levels import Feed
+from laissez.service.market_samples import MarketSamples
 from laissez.service.metrics import Metrics
 from laissez.service.places import Places
+from laissez.service.preview import Previews
 from laissez.service.settings import Settings
+from laissez.service.signins import SignIns
 
 
 class Site:
-    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, places: Places) -> None:
+    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, places: Places, signins: SignIns) -> None:
         self.desk = desk
         self.settings = settings
         self.metrics = metrics
         self.places = places
+        self.signins = signins
+        self.inframaps = Board()
+        self.levels = Feed(desk)
+        self.previews = Previews(desk)
+        self.samples = MarketSamples(desk, metrics)
         self.openapi = b""
         self.docs = b""
         self.count = metrics.answered

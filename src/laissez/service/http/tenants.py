@@ -8,7 +8,7 @@ from laissez.service import views
 from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey, SetCaps
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page
-from laissez.service.keyring import new_key
+from laissez.service.keyring import Principal, new_key
 from laissez.service.outcomes import pack
 from laissez.wire import events as told
 from laissez.wire.requests import Caps
@@ -16,9 +16,12 @@ from laissez.wire.views import Key, Me, Tenant
 
 
 def me(call: Call) -> Answer:
-    principal = call.principal
-    caps = Caps() if principal.is_operator else call.account.caps
-    return Answer(Me(principal.holder, principal.key, tuple(sorted(principal.scopes)), caps))
+    return Answer(me_of(call, call.principal))
+
+
+def me_of(call: Call, principal: Principal) -> Me:
+    caps = Caps() if principal.is_operator else call.desk.exchange.accounts[principal.holder].caps
+    return Me(principal.holder, principal.key, tuple(sorted(principal.scopes)), caps)
 
 
 def listed(call: Call) -> Answer:

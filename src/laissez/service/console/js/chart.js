@@ -11,18 +11,21 @@ const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7
  * A chart in an element of its own. `draw({series, from, until, marks})`:
  *   series: [{name, class: "s1".."s4" | "limit" | "floor", points: [[ms, value], ...], step: true|false, area: true|false}], time in order
  *   from, until: the ends of the time axis in ms; marks: [{at, text}] are vertical lines
- * `value(v)` writes a value for the axis and the reading, `label` says to a screen reader what is shown.
+ *   blocks: [{from, until, value, text}] are hatched: what is known there is only how much it was in all
+ * `value(v)` writes a value for the reading, `tick(v)` for the axis if that is to be shorter, `label` says to a screen reader what is shown.
  */
 export class Chart {
-  constructor({ label, height = 180, value = String, top = null }) {
+  constructor({ label, height = 180, value = String, tick = value, top = null }) {
     this.height = height;
     this.value = value;
+    this.tick = tick;
     this.top = top; // the least value at which the axis ends, if any
     this.label = label;
     this.svg = s("svg", { role: "img", tabindex: "0", "aria-label": label, height });
     this.reading = h("div", { class: "reading", hidden: true });
     this.element = h("div", { class: "chart" }, this.svg, this.reading);
-    this.data = { series: [], from: 0, until: 1, marks: [] };
+    this.data = { series: [], from: 0, until: 1, marks: [], blocks: [] };
+    this.hatch = `hatch-${(Chart.made = (Chart.made ?? 0) + 1)}`;
     this.svg.addEventListener("pointermove", (event) => this.point(this.timeAt(event.offsetX)));
     this.svg.addEventListener("pointerleave", () => this.point(null));
     this.svg.addEventListener("blur", () => this.point(null));
@@ -31,15 +34,15 @@ export class Chart {
   }
 
   draw(data) {
-    this.data = { marks: [], ...data };
+    this.data = { marks: [], blocks: [], ...data };
     this.paint();
   }
 
   paint() {
     this.width = this.element.clientWidth;
     if (!this.width) return;
-    const { series, from, until, marks } = this.data;
-    const high = Math.max(this.top ?? 0, ...series.flatMap(({ points }) => points.map(([, v]) => v ?? 0)));
+    const { series, from, until, marks, blocks } = this.data;
+    const high = Math.max(this.top ?? 0, ...blocks.map(({ value }) => value), ...series.flatMap(({ points }) => points.map(([, v]) => v ?? 0)));
     const ticks = niceTicks(high || 1, Math.max(2, Math.floor(this.height / 45)));
     this.high = ticks.at(-1);
     this.span = until - from || 1;
@@ -47,7 +50,7 @@ export class Chart {
     const right = this.width - MARGIN.right;
     const grid = ticks.map((tick) => [
       s("line", { class: "grid", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
-      s("text", { class: "axis-text", x: MARGIN.left - 6, y: this.y(tick) + 4, "text-anchor": "end" }, this.value(tick)),
+      s("text", { class: "axis-text", x: MARGIN.left - 6, y: this.y(tick) + 4, "text-anchor": "end" }, this.tick(tick)),
     ]);
     const times = timeTicks(from, until, Math.max(2, Math.floor((right - MARGIN.left) / 90))).map((time) =>
       s("text", { class: "axis-text", x: this.x(time), y: this.height - 4, "text-anchor": "middle" }, timeText(time, this.span)),
@@ -55,7 +58,7 @@ export class Chart {
     const drawn = series.map((one) => this.series(one));
     const lines = marks.map(({ at, text }) => s("line", { class: "mark", x1: this.x(at), x2: this.x(at), y1: MARGIN.top, y2: this.height - MARGIN.bottom }, s("title", {}, text)));
     this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: this.height - MARGIN.bottom, visibility: "hidden" });
-    fill(this.svg, grid, times, drawn, lines, this.cursor);
+    fill(this.svg, grid, times, this.hatched(blocks), drawn, lines, this.cursor);
     this.svg.setAttribute("aria-label", this.summary());
     if (this.at !== undefined && this.at !== null) this.point(this.at);
   }
@@ -63,10 +66,27 @@ export class Chart {
   series({ points, step, area, class: kind }) {
     const line = path(points, step, this.data.until, (t) => this.x(t), (v) => this.y(v));
     if (!line) return null;
-    const last = step ? this.data.until : points.at(-1)[0];
-    const below = `${line}L${this.x(last)},${this.y(0)}L${this.x(points[0][0])},${this.y(0)}Z`;
-    const solid = points.every(([, v]) => v !== null);
-    return [area && solid ? s("path", { class: `area ${kind}`, d: below }) : null, s("path", { class: `line ${kind}`, d: line })];
+    return [area ? s("path", { class: `area ${kind}`, d: this.below(points, step) }) : null, s("path", { class: `line ${kind}`, d: line })];
+  }
+
+  /** What lies below a line: a piece for each part without a gap. */
+  below(points, step) {
+    const pieces = runs(points).map(({ run, gap }) => {
+      const last = step ? (gap ?? this.data.until) : run.at(-1)[0];
+      const line = path(run, step, last, (t) => this.x(t), (v) => this.y(v));
+      return `${line}L${this.x(last)},${this.y(0)}L${this.x(run[0][0])},${this.y(0)}Z`;
+    });
+    return pieces.join("");
+  }
+
+  hatched(blocks) {
+    if (!blocks.length) return null;
+    const pattern = s("pattern", { id: this.hatch, width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: "hatch", y2: 7 }));
+    const drawn = blocks.map(({ from, until, value, text }) => {
+      const [left, right, top] = [this.x(from), this.x(until), this.y(value)];
+      return s("rect", { class: "block", x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, this.y(0) - top), fill: `url(#${this.hatch})` }, s("title", {}, text));
+    });
+    return [s("defs", {}, pattern), drawn];
   }
 
   x(time) {
@@ -130,6 +150,20 @@ function path(points, step, until, x, y) {
   }
   if (step && height !== null) d += `L${x(until)},${height}`;
   return d;
+}
+
+/** The parts of a line between gaps, each with the time of the gap that ends it. */
+function runs(points) {
+  const found = [];
+  let run = [];
+  for (const [time, value] of points) {
+    if (value !== null) run.push([time, value]);
+    else if (run.length) {
+      found.push({ run, gap: time });
+      run = [];
+    }
+  }
+  return run.length ? [...found, { run, gap: null }] : found;
 }
 
 /** The value that holds at a time: that of the last point before it. */

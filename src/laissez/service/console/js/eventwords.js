@@ -45,5 +45,6 @@ const KINDS = { lease: "accent", order: "", floor: "warn", controls: "warn", res
 /** The kind of mark that an event's type gets. */
 export function kind(event) {
   if (event.type === "lease.ended") return event.reason === "relinquished" ? "" : "bad";
+  if (event.type === "lease.limit_set") return "";
   return KINDS[event.type.split(".")[0]] ?? "";
 }

@@ -1,7 +1,8 @@
 // Where the console begins: who are we, and which pages are for us?
 
-import { change, get, onSignedOut } from "./api.js";
+import { Problem, change, get, onSignedOut } from "./api.js";
 import { fill, h } from "./dom.js";
+import { toast } from "./messages.js";
 import { showShell } from "./shell.js";
 import { showSignIn } from "./signin.js";
 import { apply } from "./theme.js";
@@ -12,9 +13,11 @@ let shell = null;
 
 async function begin() {
   try {
-    await enter(await get("/v1/me"));
+    const { me } = await get("/v1/signin");
+    if (me) await enter(me);
+    else leave("");
   } catch (problem) {
-    if (problem.status === 401) return; // the form is shown already
+    if (!(problem instanceof Problem)) throw problem;
     fill(app, h("main", {}, h("p", { class: "problem", role: "alert" }, `${problem.message} Trying again.`)));
     setTimeout(begin, AGAIN_MS);
   }
@@ -27,7 +30,12 @@ async function enter(me) {
 }
 
 async function signOut() {
-  await change("DELETE", "/v1/signin");
+  try {
+    await change("DELETE", "/v1/signin");
+  } catch (problem) {
+    toast(`You are still signed in: ${problem.message}`, "bad");
+    return;
+  }
   location.hash = "";
   leave("");
 }
@@ -40,7 +48,6 @@ function leave(why) {
 
 onSignedOut(() => {
   if (shell) leave("You were signed out: sign in again.");
-  else if (!app.querySelector("form")) leave("");
 });
 apply();
 begin();

@@ -12,13 +12,14 @@ export function toast(text, kind = "") {
 
 /**
  * Ask in a dialog. `body` is nodes; `act` is called when confirmed and may take its time: the dialog closes when it is through, and shows the
- * problem if there is one. `ready(button)` may hold the confirmation back until a preview is there. Gives a promise of whether it was done.
+ * problem if there is one. `cancel: null` leaves nothing to cancel. `ready(button, dialog)` may hold the confirmation back until a preview is
+ * there. Gives a promise of whether it was done.
  */
-export function ask({ title, body, confirm, danger = false, act, ready = () => {} }) {
+export function ask({ title, body, confirm, cancel = "Cancel", danger = false, act = async () => {}, ready = () => {} }) {
   return new Promise((done) => {
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const yes = h("button", { class: `button primary ${danger ? "danger" : ""}`, type: "submit" }, confirm);
-    const no = h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel");
+    const no = h("button", { class: "button", type: "button", hidden: cancel === null, onclick: () => dialog.close() }, cancel ?? "");
     const form = h("form", { method: "dialog", onsubmit: submit }, h("h2", { id: "dialog-title" }, title), body, problem, h("div", { class: "actions" }, no, yes));
     const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: leave }, form);
     let did = false;

@@ -25,7 +25,8 @@ export class Router {
       document.title = `${page.name} · LaissezCloud`;
       this.mounted = page.mount(this.main, this.context);
       this.onPage(page);
-      if (!isFirst) this.main.focus();
+      if (!isFirst) this.main.focus({ preventScroll: true });
+      window.scrollTo(0, 0);
     }
     this.mounted?.show?.(rest);
   }

@@ -38,11 +38,11 @@ export function showShell(app, me, pages, { signOut, refused }) {
     theme.setAttribute("aria-label", `${other} theme`);
   }
 
-  function onState(now) {
+  function onState(now, why) {
     state.dataset.state = now;
     fill(state, STATES[now]);
     app.classList.toggle("is-stale", now === "lost");
-    if (now === "lost") fill(lost, `No connection since ${clock(Date.now())}. What you see may be old; trying again by itself.`);
+    if (now === "lost") fill(lost, `No connection since ${clock(Date.now())}. ${why || "The server ended it."} What you see may be old; trying again.`);
     lost.hidden = now !== "lost";
   }
 
@@ -52,6 +52,7 @@ export function showShell(app, me, pages, { signOut, refused }) {
   const context = { me, feed, mayTrade: me.scopes.includes("trade"), mayOperate: me.scopes.includes("operate") };
   const router = new Router(pages, main, context, (page) => {
     pages.forEach(({ path }, i) => (path === page.path ? links[i].setAttribute("aria-current", "page") : links[i].removeAttribute("aria-current")));
+    links[pages.indexOf(page)].scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone not all have room
   });
   return {
     close() {

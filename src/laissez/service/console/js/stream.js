@@ -8,7 +8,7 @@ const AGAIN_MS = [250, 500, 1000, 2000, 4000, 5000];
 const HIDDEN_MS = 30_000; // a tab that nobody looks at gives its connection back after a while, and catches up when it is seen again
 
 /**
- * Follow `path`. `on.event({type, id, data})` is called for each event in order, `on.state("connecting" | "live" | "lost")` when that changes,
+ * Follow `path`. `on.event({type, id, data})` is called for each event in order, `on.state("connecting" | "live" | "lost", why)` when that changes,
  * `on.refused(problem)` when the server will not have us; then nothing more comes. `after()` says where to go on, or null for "from now on".
  */
 export class Stream {
@@ -39,9 +39,11 @@ export class Stream {
       if (document.hidden && this.paused) await this.untilSeen();
       if (this.closed) return;
       if (this.state !== "lost") this.tell("connecting");
+      let why = "";
       try {
         await this.read();
       } catch (error) {
+        if (error instanceof Problem) why = error.message;
         if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429 && error.status !== 408) {
           if (!this.closed) this.on.refused?.(error);
           return;
@@ -49,7 +51,7 @@ export class Stream {
       }
       if (this.closed) return;
       if (this.paused) continue;
-      this.tell("lost");
+      this.tell("lost", why);
       await this.pause(AGAIN_MS[Math.min(this.failures++, AGAIN_MS.length - 1)]);
     }
   }
@@ -98,10 +100,10 @@ export class Stream {
     }
   }
 
-  tell(state) {
+  tell(state, why = "") {
     if (state === this.state) return;
     this.state = state;
-    this.on.state?.(state);
+    this.on.state?.(state, why);
   }
 
   visibility() {

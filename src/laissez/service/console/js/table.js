@@ -49,6 +49,14 @@ export class Table {
     this.nothing.hidden = items.length > 0;
   }
 
+  /** Bring the cells up to date and leave the rows where they are: for numbers that tick. */
+  refresh() {
+    for (const item of this.items) {
+      const row = this.body.keyed?.get(this.key(item));
+      if (row) this.update(row, item);
+    }
+  }
+
   make(item) {
     return h("tr", {}, this.columns.map((column) => h("td", { class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null, "data-label": column.name || null }, column.make?.(item))));
   }

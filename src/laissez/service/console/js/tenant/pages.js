@@ -1,1 +1,8 @@
-export const pages = [];
+// The pages of a tenant, in the order of the navigation.
+
+import { events } from "../events.js";
+import { bill } from "./bill.js";
+import { leases } from "./leases.js";
+import { orders } from "./orders.js";
+
+export const pages = [leases, orders, bill, events];

@@ -1,0 +1,70 @@
+// Which events are wanted. The choice is kept in the address, one part for each filter, so that a link shows the same to somebody else.
+
+const PAGE = "events";
+const NAMES = ["kind", "reason", "tenant", "text"];
+const NAMED = ["order", "lease", "leaf", "node", "scope", "key", "name", "holder"];
+
+/** What can be chosen: a value for the address, the words for it, the types it means; `operator` kinds happen to the operator alone. */
+const KINDS = [
+  { value: "", name: "All kinds", types: [""] },
+  { value: "lease", name: "Leases", types: ["lease."] },
+  { value: "turnover", name: "Leases started or ended", types: ["lease.started", "lease.ended"] },
+  { value: "started", name: "Leases started", types: ["lease.started"] },
+  { value: "ended", name: "Leases ended", types: ["lease.ended"] },
+  { value: "limit", name: "Limits set", types: ["lease.limit_set"] },
+  { value: "order", name: "Orders", types: ["order."] },
+  { value: "money", name: "Fees and budgets", types: ["fee.", "budget."] },
+  { value: "floor", name: "Floors", types: ["floor."], operator: true },
+  { value: "controls", name: "Controls", types: ["controls."], operator: true },
+  { value: "resource", name: "Resources", types: ["resource."], operator: true },
+  { value: "account", name: "Tenants and keys", types: ["tenant.", "key."], operator: true },
+  { value: "books", name: "Books closed", types: ["books."], operator: true },
+];
+
+export const REASONS = ["outbid", "floor_raised", "taken_offline", "relinquished", "budget_spent"];
+export const NOTHING = { kind: "", reason: "", tenant: "", text: "" };
+
+export function kindsFor(isOperator) {
+  return KINDS.filter(({ operator }) => isOperator || !operator);
+}
+
+/** The filter that the parts of an address name; what is not understood is left out. */
+export function readFilter(parts) {
+  const filter = { ...NOTHING };
+  for (const part of parts) {
+    const cut = part.indexOf("=");
+    if (NAMES.includes(part.slice(0, cut))) filter[part.slice(0, cut)] = part.slice(cut + 1);
+  }
+  if (!KINDS.some(({ value }) => value === filter.kind)) filter.kind = "";
+  if (!REASONS.includes(filter.reason)) filter.reason = "";
+  return filter;
+}
+
+/** The address that shows these events: eventsHref({tenant: "ann", kind: "ended"}). */
+export function eventsHref(filter) {
+  const parts = NAMES.filter((name) => filter[name]).map((name) => `${name}=${encodeURIComponent(filter[name])}`);
+  return `#/${[PAGE, ...parts].join("/")}`;
+}
+
+/** A test for events: `told` is {n, event, tenant}. */
+export function matcher({ kind, reason, tenant, text }) {
+  const { types } = KINDS.find(({ value }) => value === kind);
+  const wanted = text.trim().toLowerCase();
+  return (told) =>
+    types.some((type) => told.event.type.startsWith(type)) &&
+    (!reason || told.event.reason === reason) &&
+    (!tenant || whose(told) === tenant) &&
+    (!wanted || names(told.event).some((name) => name.toLowerCase().includes(wanted)));
+}
+
+/** The tenant that an event is about, if any. */
+export function whose({ event, tenant }) {
+  if (tenant) return tenant;
+  if (event.type.startsWith("tenant.")) return event.name;
+  return event.holder && event.holder !== "operator" ? event.holder : null;
+}
+
+function names(event) {
+  const scopes = event.alternatives?.map(({ scope }) => scope) ?? [];
+  return [...NAMED.map((name) => event[name]).filter((name) => typeof name === "string"), ...scopes];
+}

@@ -1,0 +1,105 @@
+// A question that shows what would happen before it is answered: commands are tried on a copy of the market while somebody types.
+
+import { change } from "../api.js";
+import { fill, h } from "../dom.js";
+import { count, dollars, micros, perHour, plural, reason } from "../format.js";
+import { ask } from "../messages.js";
+
+const CALM_MS = 250; // after the last key
+const AGAIN_MS = 5000; // the market goes on meanwhile
+
+/**
+ * Ask for confirmation. `commands()` gives what would be done, or null while the fields cannot be understood; `label()` names it; `leases` is how many
+ * there are at the node; `act(commands)` does it. `body` comes above the preview. Gives a promise of whether it was done.
+ */
+export function askWithPreview({ title, body = null, commands, label, leases, act, inputs = [] }) {
+  const said = h("div", { class: "preview", role: "status", "aria-live": "polite" }, h("p", { class: "soft" }, "…"));
+  let [button, timer, asked, isOpen] = [null, null, 0, true];
+
+  async function preview() {
+    clearTimeout(timer);
+    const wanted = commands();
+    const turn = ++asked;
+    if (!wanted) return show(null, h("p", { class: "soft" }, "Fill in what should be set to see what would happen."));
+    try {
+      const found = await change("POST", "/v1/preview", { commands: wanted });
+      if (turn === asked && isOpen) show(found, told(found, leases, wanted.length));
+    } catch (problem) {
+      if (turn === asked && isOpen) show(null, h("p", { class: "problem" }, `What would happen is not known: ${problem.message}`));
+    }
+    if (turn === asked && isOpen) timer = setTimeout(preview, AGAIN_MS);
+  }
+
+  function show(found, content) {
+    const isValid = found !== null && found.refused.length < commands().length;
+    const opened = said.querySelector("details")?.open;
+    fill(said, content);
+    if (opened && said.querySelector("details")) said.querySelector("details").open = true;
+    button.disabled = !isValid;
+    button.classList.toggle("danger", isValid && found.leases_ended > 0);
+    fill(button, label());
+  }
+
+  function typed() {
+    asked++; // whatever is on its way is about something else
+    button.disabled = true;
+    clearTimeout(timer);
+    timer = setTimeout(preview, CALM_MS);
+  }
+
+  for (const input of inputs) input.addEventListener("input", typed);
+  const answer = ask({
+    title,
+    body: [body, said],
+    confirm: label(),
+    act: () => act(commands()),
+    ready(yes) {
+      button = yes;
+      button.disabled = true;
+      preview();
+    },
+  });
+  return answer.finally(() => {
+    isOpen = false;
+    clearTimeout(timer);
+  });
+}
+
+/** A preview in words. */
+function told(found, leases, commands) {
+  const refused = found.refused.map(({ detail }) => detail);
+  const problems = refused.length ? h("p", { class: "problem" }, commands === 1 ? `Would be refused: ${refused[0]}` : `${count(refused.length)} of ${count(commands)} would be refused: ${refused[0]}`) : null;
+  if (refused.length === commands) return problems;
+  return [problems, h("p", { class: found.leases_ended ? "warn" : "" }, h("b", {}, leasesEnded(found, leases))), h("p", {}, others(found)), listed(found)];
+}
+
+function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
+  if (!ended) return "No lease would end.";
+  const losers = tenants.filter(({ lost }) => lost).map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
+  const moved = transfers ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} go to other tenants` : "";
+  return `${count(ended)} of ${plural(leases, "lease")} would end (${losers.join(", ")})${moved}.`;
+}
+
+function others({ leases_started: started, rate_before: before, rate_after: after, dearer, cheaper, idle_before: idle, idle_after: idleAfter }) {
+  const parts = [
+    idleAfter > idle && `${plural(idleAfter - idle, "more leaf", "more leaves")} would be idle`,
+    idleAfter < idle && `${plural(idle - idleAfter, "leaf", "leaves")} less would be idle`,
+    started > 0 && `${plural(started, "lease")} would start`,
+    before === after ? "charges stay at " + rough(before) : `charges go from ${rough(before)} to ${rough(after)}`,
+    dearer > 0 && `${plural(dearer, "lease")} would pay more`,
+    cheaper > 0 && `${plural(cheaper, "lease")} would pay less`,
+  ].filter(Boolean);
+  const text = parts.join("; ");
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
+function rough(text) {
+  return perHour(Math.round(micros(text) / 10_000) * 10_000);
+}
+
+function listed({ ended, leases_ended: all }) {
+  if (!ended.length) return null;
+  const line = ({ leaf, tenant, reason: why, rate, limit }) => h("li", {}, h("b", {}, leaf), ` ${tenant}, ${reason(why)}: rate ${dollars(micros(rate))}, limit ${limit === null ? "none" : dollars(micros(limit))}`);
+  const more = all > ended.length ? h("li", { class: "soft" }, `and ${count(all - ended.length)} more`) : null;
+  return h("details", {}, h("summary", {}, `Which ${all === 1 ? "lease" : "leases"}`), h("ul", { class: "ended-list" }, ended.map(line), more));
+}

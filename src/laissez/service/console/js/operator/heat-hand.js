@@ -1,0 +1,147 @@
+// Pointer and keyboard on the map: what is under them, and where they lead.
+
+import { fill, h } from "../dom.js";
+import { spoken, tip } from "./heat-words.js";
+import { rectangleOf, whatIsAt } from "./layout.js";
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const AGAIN_MS = 500;
+
+export class Hand {
+  /** `go(path)` is called with where somebody wants to be. */
+  constructor(heat, levels, go) {
+    this.heat = heat;
+    this.levels = levels;
+    this.go = go;
+    this.tip = h("div", { class: "heat-tip", hidden: true });
+    this.hovered = h("div", { class: "heat-mark", hidden: true });
+    this.chosen = h("div", { class: "heat-mark chosen", hidden: true });
+    this.cursor = h("div", { class: "heat-mark cursor", hidden: true });
+    this.live = h("div", { class: "visually-hidden", "aria-live": "polite" });
+    heat.element.append(this.hovered, this.chosen, this.cursor, this.tip, this.live);
+    const on = (name, act) => heat.canvas.addEventListener(name, (event) => heat.map && act(event));
+    on("pointermove", (event) => event.pointerType === "mouse" && this.hover(event));
+    on("pointerleave", () => this.leave());
+    on("click", (event) => this.click(event));
+    on("dblclick", () => this.clicked && this.go(this.levels.leaves[this.clicked.leaf]));
+    on("keydown", (event) => this.key(event));
+    on("blur", () => (this.cursor.hidden = true));
+    this.timer = setInterval(() => this.under && this.say(), AGAIN_MS);
+  }
+
+  close() {
+    clearInterval(this.timer);
+  }
+
+  /** What is shown has changed: marks are put anew. */
+  placed(selected) {
+    this.leave();
+    this.selected = selected;
+    this.mark(this.chosen, selected);
+    const at = this.heat.view.children.includes(this.at) ? this.at : selected;
+    this.at = at;
+    if (document.activeElement === this.heat.canvas) this.mark(this.cursor, at);
+  }
+
+  mark(mark, node) {
+    mark.hidden = !node;
+    if (!node) return;
+    const { x, y, w, h: tall } = rectangleOf(this.heat.map, node);
+    const { scale } = this.heat;
+    Object.assign(mark.style, { left: `${x / scale}px`, top: `${y / scale}px`, width: `${w / scale}px`, height: `${tall / scale}px` });
+  }
+
+  found(event) {
+    const { map, scale, view } = this.heat;
+    const found = whatIsAt(map, event.offsetX * scale, event.offsetY * scale);
+    if (!found || (found.leaf < 0 && found.node === view)) return null;
+    return found;
+  }
+
+  hover(event) {
+    const found = this.found(event);
+    if (!found) return this.leave();
+    const node = found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf]);
+    const isNew = node !== this.under;
+    this.under = node;
+    this.heat.canvas.style.cursor = "pointer";
+    if (isNew) {
+      this.mark(this.hovered, node);
+      this.say();
+    }
+    this.beside(event);
+  }
+
+  say() {
+    fill(this.tip, tip(this.levels, this.under, this.heat.view));
+    this.tip.hidden = false;
+  }
+
+  /** Next to the pointer, on the side where there is room. */
+  beside({ offsetX, offsetY }) {
+    const { clientWidth } = this.heat.element;
+    const left = offsetX + 16 + this.tip.offsetWidth > clientWidth ? Math.max(0, offsetX - 12 - this.tip.offsetWidth) : offsetX + 16;
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${offsetY + 14}px` });
+  }
+
+  leave() {
+    this.under = null;
+    this.hovered.hidden = true;
+    this.tip.hidden = true;
+    this.heat.canvas.style.cursor = "";
+  }
+
+  /** One level down towards what was clicked. The first click of two says which leaf was meant: the second lands on another picture. */
+  click(event) {
+    if (event.detail > 1) return;
+    const found = this.found(event);
+    this.clicked = found?.leaf >= 0 ? found : null;
+    if (!found) return;
+    this.go(this.towards(found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf])).path);
+  }
+
+  towards(node) {
+    let step = node;
+    while (step.parent !== this.heat.view) step = step.parent;
+    return step;
+  }
+
+  key(event) {
+    const { view } = this.heat;
+    if (ARROWS[event.key]) this.move(ARROWS[event.key]);
+    else if (event.key === "Enter" && this.at) this.go(this.at.path);
+    else if ((event.key === "Backspace" || event.key === "Escape") && (this.selected || view.parent)) this.go(this.selected ? view.path : view.parent.path);
+    else return;
+    event.preventDefault();
+  }
+
+  /** To the nearest child of what is shown in this direction. */
+  move([dx, dy]) {
+    const { map, view } = this.heat;
+    const from = this.at ? middle(rectangleOf(map, this.at)) : null;
+    const next = from ? nearest(map, view.children, this.at, from, dx, dy) : view.children[0];
+    if (!next) return;
+    this.at = next;
+    this.mark(this.cursor, next);
+    this.live.textContent = spoken(this.levels, next);
+  }
+}
+
+function middle({ x, y, w, h: tall }) {
+  return [x + w / 2, y + tall / 2];
+}
+
+function nearest(map, nodes, at, [x, y], dx, dy) {
+  let best = null;
+  let least = Infinity;
+  for (const node of nodes) {
+    if (node === at) continue;
+    const [mx, my] = middle(rectangleOf(map, node));
+    const ahead = (mx - x) * dx + (my - y) * dy;
+    const aside = Math.abs((mx - x) * dy) + Math.abs((my - y) * dx);
+    if (ahead <= 0.5 || aside > 2 * ahead) continue;
+    const far = ahead + 2 * aside;
+    if (far < least) [best, least] = [node, far];
+  }
+  return best;
+}

@@ -1,0 +1,87 @@
+// One map as a card: where it presses, what it read, and how hard it presses now and did before.
+
+import { Chart } from "../chart.js";
+import { h, keyed, say } from "../dom.js";
+import { moment, percent, plural } from "../format.js";
+import { href } from "../router.js";
+
+const HOUR_MS = 3_600_000;
+const SHORTEST_MS = 300_000; // a chart of less would be a blur
+const NODES_SHOWN = 4;
+
+/** How a reading is written, by the map's kind; a map of the operator's own reads plain numbers. */
+const UNITS = {
+  power: { what: "Power used", write: (v) => percent(v, 1), tick: (v) => percent(v) },
+  cooling: { what: "Inlet temperature", write: (v) => `${v.toFixed(1)} °C`, tick: (v) => `${v} °C` },
+  carbon: { what: "Carbon intensity", write: (v) => `${v.toFixed(0)} g/kWh`, tick: plain },
+};
+const PLAIN = { what: "Value", write: plain, tick: plain };
+
+function plain(value) {
+  return Number(value.toPrecision(4)).toLocaleString("en-US", { maximumSignificantDigits: 4 });
+}
+
+export class MapCard {
+  constructor(map) {
+    const unit = UNITS[map.kind] ?? PLAIN;
+    this.write = unit.write;
+    this.value = map.signals.length ? new Chart({ label: `${unit.what} of ${map.name}`, height: 96, value: unit.write, tick: unit.tick }) : null;
+    this.pressed = new Chart({ label: `Pressure of ${map.name}`, height: 80, value: plain, top: 1 });
+    this.name = map.signals.length ? unit.what : "Pressure";
+    this.tag = h("span", { class: "tag" });
+    this.nodes = h("p", { class: "small nodes" });
+    this.signals = h("dl", { class: "facts" });
+    this.pressure = h("span");
+    this.adds = h("small");
+    this.window = map.start ? h("dd") : null;
+    const numbers = h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)));
+    if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
+    const head = h("header", {}, h("h3", {}, map.name), h("span", { class: "tag" }, map.kind), this.tag);
+    this.element = h("article", { class: "card map-card" }, head, this.nodes, h("div", { class: "read" }, this.signals, numbers), this.value?.element ?? null, this.pressed.element);
+  }
+
+  show(map, now, history) {
+    const high = Math.max(0, ...map.pressures.map(({ pressure }) => pressure));
+    this.showNodes(map.nodes);
+    this.showSignals(map.signals);
+    say(this.pressure, plain(high));
+    say(this.adds, `× weight ${plain(map.weight)} = ${percent(high * map.weight)} of the base price`);
+    if (this.window) say(this.window, `${moment(map.start)} to ${moment(map.end)}`);
+    say(this.tag, high > 0 ? "presses" : this.window ? phase(map, now) : "at rest");
+    this.tag.className = `tag ${high > 0 ? "warn" : "good"}`;
+    this.draw(history, now);
+  }
+
+  showNodes(nodes) {
+    const said = nodes.join(" ");
+    if (this.said === said) return;
+    this.said = said;
+    const links = nodes.slice(0, NODES_SHOWN).map((node, i) => [i ? ", " : "", h("a", { href: href("map", node) }, node)]);
+    this.nodes.replaceChildren("on ", ...links.flat(), nodes.length > NODES_SHOWN ? ` and ${plural(nodes.length - NODES_SHOWN, "more node")}` : "");
+    this.nodes.title = nodes.slice(0, 50).join("\n");
+  }
+
+  showSignals(signals) {
+    if (!signals.length) return;
+    const make = ({ signal }) => h("div", {}, h("dt", {}, signals.length > 1 ? signal : this.name), h("dd", {}, h("span"), h("small")));
+    keyed(this.signals, signals, ({ signal }) => signal, make, (item, { signal, value, at, missing }) => {
+      const [shown, more] = item.lastElementChild.children;
+      say(shown, value === null ? "none" : this.write(value));
+      say(more, missing ?? (signals.length > 1 ? "" : `signal ${signal}`));
+      item.lastElementChild.classList.toggle("bad", missing !== null);
+      item.title = at === null ? signal : `${signal}, read ${at}`;
+    });
+  }
+
+  draw(history, now) {
+    const first = history[0]?.[0] ?? now;
+    const from = Math.max(now - HOUR_MS, Math.min(first, now - SHORTEST_MS));
+    this.value?.draw({ series: [{ name: this.name, class: "s1", points: history.map(([at, value]) => [at, value]) }], from, until: now });
+    this.pressed.draw({ series: [{ name: "Pressure", class: "s2", area: true, step: true, points: history.map(([at, , pressure]) => [at, pressure]) }], from, until: now });
+  }
+}
+
+function phase({ start, end }, now) {
+  if (now < Date.parse(start)) return "planned";
+  return now < Date.parse(end) ? "under way" : "over";
+}

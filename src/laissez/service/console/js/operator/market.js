@@ -1,0 +1,150 @@
+// The market in figures: what it earns, how full it is, how much it moves, and where it is dear.
+
+import { get } from "../api.js";
+import { Chart, legend, valueAt } from "../chart.js";
+import { h, say } from "../dom.js";
+import { MICROS, cost, count, dollars, micros, moment, percent, perHour, plural } from "../format.js";
+import { segments } from "../messages.js";
+import { poll } from "../poll.js";
+import { MarketNodes } from "./market-nodes.js";
+import { History } from "./market-history.js";
+
+const NOW_MS = 3000;
+const HISTORY_MS = 20_000;
+const MINUTE_MS = 60_000;
+const RANGES = [[15, "15 min"], [60, "1 h"], [120, "2 h"]];
+
+export const market = {
+  path: "market",
+  name: "Market",
+  mount(main) {
+    const page = new MarketPage();
+    main.append(...page.elements);
+    return page;
+  },
+};
+
+class MarketPage {
+  constructor() {
+    this.history = new History();
+    this.minutes = null; // as much as there is, until somebody chooses
+    this.tiles = tiles();
+    this.graphs = graphs(this.history);
+    this.nodes = new MarketNodes();
+    this.since = h("p", { class: "small soft" }, "\u00a0");
+    this.ranges = segments("Time shown", RANGES, null, (minutes) => this.range(minutes));
+    this.elements = [
+      h("div", { class: "page-head" }, h("h1", {}, "Market"), this.ranges),
+      h("div", { class: "tiles" }, this.tiles.map(({ element }) => element)),
+      h("div", { class: "columns graphs" }, this.graphs.map(({ element }) => element)),
+      this.since,
+      this.nodes.element,
+    ];
+    this.polls = [poll(() => (this.minutes === null ? this.askFirst() : this.askHistory()), HISTORY_MS), poll(() => this.askNow(), NOW_MS)];
+  }
+
+  range(minutes) {
+    this.minutes = minutes;
+    this.draw();
+  }
+
+  /** At first the shortest range that shows all there is. */
+  async askFirst() {
+    await this.askHistory();
+    if (this.minutes !== null) return;
+    const measured = this.history.last.at - this.history.first.at;
+    const fits = RANGES.findIndex(([minutes]) => minutes * MINUTE_MS >= measured);
+    this.ranges.children[fits < 0 ? RANGES.length - 1 : fits].click();
+  }
+
+  async askHistory() {
+    this.history.take(await get("/v1/market/history"));
+    this.draw();
+  }
+
+  async askNow() {
+    this.now = await get("/v1/market");
+    this.history.see(this.now);
+    this.draw();
+  }
+
+  draw() {
+    if (!this.history.last || this.minutes === null) return;
+    const until = this.history.last.at;
+    const from = until - this.minutes * MINUTE_MS;
+    for (const { draw } of this.graphs) draw(from, until);
+    for (const { update } of this.tiles) update(this.history, this.now);
+    const begin = this.history.first.at > from ? `Measured since ${moment(this.history.first.at)}: a restart of the service begins anew. ` : "";
+    say(this.since, `${begin}Figures are kept for two hours, every ten seconds. For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.`);
+  }
+
+  close() {
+    for (const one of this.polls) one.stop();
+    this.nodes.close();
+  }
+}
+
+function tile(label, update) {
+  const value = h("div", { class: "value" }, "–");
+  const note = h("div", { class: "note" });
+  const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note);
+  function show([text, more, exact = ""]) {
+    say(value, text);
+    say(note, more);
+    value.title = exact;
+  }
+  return { element, update: (history, now) => now && show(update(history, now)) };
+}
+
+function tiles() {
+  return [
+    tile("Charges now", (_, now) => [`${cost(now.rate_now)}/h`, `${perLease(now)} a lease`, perHour(now.rate_now)]),
+    tile("Revenue so far", (history, now) => [cost(now.revenue), earned(history), `$${now.revenue}`]),
+    tile("In use", (_, now) => [percent(now.leased / now.online, 1), `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`]),
+    tile("Offline", (_, now) => [count(now.leaves - now.online), `of ${plural(now.leaves, "leaf", "leaves")}`]),
+    tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a leaf"]),
+    tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
+    tile("Tenants", (_, now) => [count(now.tenants), ""]),
+  ];
+}
+
+function perLease({ rate_now, leased }) {
+  return leased ? `${dollars(Math.round(micros(rate_now) / leased), 2)}/h` : "–";
+}
+
+function earned(history) {
+  const points = history.points(({ revenue }) => revenue);
+  const ago = valueAt(points, history.last.at - 15 * MINUTE_MS);
+  return ago === null ? `${cost(history.last.revenue - points[0][1])} since ${moment(points[0][0])}` : `${cost(history.last.revenue - ago)} in the last 15 min`;
+}
+
+function perMinuteNow(history) {
+  const now = history.perMinute("transfers").at(-1)?.[1];
+  return now === undefined || now === null ? "–" : count(now);
+}
+
+/** A chart with its heading and legend; `lines()` gives its series. */
+function graph(history, title, { value, tick = value }, lines) {
+  const chart = new Chart({ label: title, height: 190, value, tick });
+  const series = lines();
+  const element = h("section", { class: "card graph", "aria-label": title }, h("header", {}, h("h2", {}, title), series.length > 1 ? legend(series) : null), chart.element);
+  const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
+  return { element, draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from) }) };
+}
+
+const MONEY = { value: (value) => dollars(value, 2), tick: (value) => (value >= 10 * MICROS || value === 0 ? `$${count(Math.round(value / MICROS))}` : dollars(value, 2)) };
+const NUMBER = { value: count };
+
+function graphs(history) {
+  const level = (name, field, more) => ({ name, points: history.points((sample) => sample[field]), ...more });
+  const counted = (name, field, more) => ({ name, points: history.perMinute(field), ...more });
+  const area = { class: "s1", area: true };
+  return [
+    graph(history, "Charges per hour", MONEY, () => [level("Charges per hour", "rate_now", area)]),
+    graph(history, "Revenue", MONEY, () => [level("Revenue", "revenue", area)]),
+    graph(history, "Leaves", NUMBER, () => [level("Leased", "leased", area), level("Online", "online", { class: "s3" }), level("All", "leaves", { class: "floor" })]),
+    graph(history, "Transfers per minute", NUMBER, () => [counted("Transfers", "transfers", area)]),
+    graph(history, "Leases per minute", NUMBER, () => [counted("Started", "started", { class: "s1" }), counted("Ended", "ended", { class: "s2" })]),
+    graph(history, "Open orders", NUMBER, () => [level("Open orders", "open_orders", area)]),
+  ];
+}

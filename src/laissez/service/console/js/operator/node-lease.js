@@ -1,0 +1,91 @@
+// The lease of one leaf: whose it is, since when, what it may cost and what it did.
+
+import { all, at, get, serverNow } from "../api.js";
+import { Chart, legend } from "../chart.js";
+import { h, say } from "../dom.js";
+import { MICROS, clock, cost, dollars, duration, micros, moment, perHour, percent } from "../format.js";
+import { poll } from "../poll.js";
+import { limitOf, ownerOf } from "./heat-words.js";
+
+const EVERY_MS = 4000;
+const LIVE_MS = 500;
+const SEARCHED = 5000; // leases of one tenant
+
+export class LeaseCard {
+  constructor(node, levels) {
+    this.node = node;
+    this.levels = levels;
+    this.values = Object.fromEntries(["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [name, h("dd", {}, "–")]));
+    this.chart = new Chart({ label: `What the lease of ${node.path} was charged, dollars per hour`, height: 130, value: (v) => dollars(Math.round(v * MICROS), 2) });
+    const keys = [{ name: "Charged", class: "s1" }, { name: "Limit", class: "limit" }];
+    this.history = h("div", {}, this.chart.element, legend(keys));
+    const rows = Object.entries(this.values).map(([name, value]) => h("div", {}, h("dt", {}, name), value));
+    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Lease")), h("dl", { class: "facts" }, rows), this.history);
+    this.lease = null;
+    this.timer = setInterval(() => this.live(), LIVE_MS);
+    this.polling = poll(() => this.ask(), EVERY_MS);
+    this.live();
+  }
+
+  close() {
+    clearInterval(this.timer);
+    this.polling.stop();
+  }
+
+  /** What the map knows, at once. */
+  live() {
+    const { levels, values } = this;
+    const i = this.node.first;
+    const isLeased = levels.owner[i] >= 0;
+    if (levels.owner[i] !== this.owner) {
+      this.owner = levels.owner[i];
+      this.lease = null;
+      this.polling?.now();
+    }
+    say(values.Owner, ownerOf(levels, i));
+    say(values.Rate, perHour(levels.rate[i]));
+    say(values.Limit, isLeased ? limitOf(levels, i) : "–");
+    say(values.Headroom, !isLeased ? "–" : Number.isNaN(levels.limit[i]) ? "no limit" : percent(levels.headroom(i)));
+    this.history.hidden = !this.lease;
+    if (!this.lease) for (const name of ["Held for", "Cost so far"]) say(values[name], "–");
+    else this.since();
+  }
+
+  since() {
+    const begun = Date.parse(this.lease.started_at);
+    say(this.values["Held for"], duration(serverNow() - begun));
+    this.values["Held for"].title = `since ${moment(begun)}, ${clock(begun)}`;
+    say(this.values["Cost so far"], cost(this.lease.cost));
+    this.values["Cost so far"].title = `$${this.lease.cost}`;
+  }
+
+  /** There is no question for the lease of a leaf: it is looked for once among its owner's, then asked for by its id. */
+  async ask() {
+    const { levels, node } = this;
+    if (levels.owner[node.first] < 0) return;
+    const tenant = ownerOf(levels, node.first);
+    const found = this.lease ? await this.known(this.lease.id) : (await all("/v1/leases", { tenant }, SEARCHED)).find(({ leaf }) => leaf === node.path);
+    this.lease = found?.tenant === ownerOf(levels, node.first) || found?.tenant === null ? found : null;
+    if (this.lease) this.draw(await get(at("/v1/leases", `${this.lease.id}/prices`)));
+    this.live();
+  }
+
+  /** A lease that ended may no longer be known. */
+  async known(id) {
+    try {
+      return await get(at("/v1/leases", id));
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+      return null;
+    }
+  }
+
+  draw({ segments }) {
+    if (!segments.length) return;
+    const points = segments.map(({ start, rate }) => [Date.parse(start), rate === null ? null : micros(rate) / MICROS]);
+    const [from, until] = [points[0][0], Date.parse(segments.at(-1).end)];
+    const limit = micros(this.lease.limit);
+    const line = { name: "Limit", class: "limit", points: limit === null ? [] : [[from, limit / MICROS], [until, limit / MICROS]] };
+    this.chart.draw({ series: [{ name: "Charged", class: "s1", step: true, area: true, points }, line], from, until });
+  }
+}

@@ -1,0 +1,34 @@
+// A budget in a cell: how much of it is used, and when it will be at this rate.
+
+import { serverNow } from "../api.js";
+import { h, say } from "../dom.js";
+import { cost, duration, micros, moment, percent } from "../format.js";
+
+const NEARLY = 0.8;
+const FAR_MS = 365 * 86_400_000; // an end that far off says nothing
+
+export function usedShare(budget) {
+  return budget ? micros(budget.spent) / micros(budget.amount) : null;
+}
+
+export function budgetCell() {
+  return h("div", { class: "budget" }, h("span", { class: "bar" }, h("span")), h("span", { class: "small" }));
+}
+
+/** Bring the cell that `budgetCell` made up to date. */
+export function sayBudget(cell, budget) {
+  const [bar, text] = cell.firstElementChild.children;
+  const used = usedShare(budget);
+  bar.hidden = !budget;
+  text.classList.toggle("faint", !budget);
+  bar.className = `bar ${used >= 1 ? "bad" : used >= NEARLY ? "warn" : ""}`;
+  bar.firstElementChild.style.width = `${Math.min(1, used ?? 0) * 100}%`;
+  say(text, budget ? `${percent(used)} of ${cost(budget.amount)}, ${ending(budget)}` : "none set");
+  text.title = budget ? `${cost(budget.spent)} spent since ${moment(budget.since)}` : "";
+}
+
+export function ending({ left, ends_at }) {
+  if (micros(left) === 0) return "used up";
+  const inMs = ends_at === null ? Infinity : Date.parse(ends_at) - serverNow();
+  return inMs > FAR_MS ? "no end at this rate" : `used up in ${duration(inMs)}`;
+}

@@ -1,0 +1,62 @@
+// Caps: what one tenant may do at most. And new tenants, which begin with them.
+
+import { change } from "../api.js";
+import { h } from "../dom.js";
+import { count } from "../format.js";
+import { ask, field, toast } from "../messages.js";
+import { href } from "../router.js";
+
+export const CAPS = [
+  ["open_orders", "Open orders", "at once"],
+  ["commands_per_second", "Commands per second", "on average"],
+  ["commands_burst", "Commands in a burst", "at once, before the average counts"],
+  ["sessions", "Sessions and streams", "at once"],
+];
+
+export function capText(caps, name) {
+  return caps[name] === undefined || caps[name] === null ? "default" : count(caps[name]);
+}
+
+function capFields(caps) {
+  const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, { inputmode: "numeric", placeholder: "default", value: caps[name] ?? "" }, hint) }));
+  return { element: h("div", { class: "fields" }, fields.map(({ element }) => element)), read: () => readCaps(fields) };
+}
+
+/** What is left empty is the server's default. */
+function readCaps(fields) {
+  const caps = {};
+  let wrong = false;
+  for (const { name, input, error } of fields) {
+    const text = input.value.trim();
+    const isNumber = /^\d{1,9}$/.test(text);
+    error(text && !isNumber ? "A whole number, or nothing" : "");
+    wrong ||= Boolean(text) && !isNumber;
+    if (text) caps[name] = Number(text);
+  }
+  if (wrong) throw new Error("A cap is a whole number, or empty for the server's default.");
+  return caps;
+}
+
+export function setCaps({ name, caps }) {
+  const fields = capFields(caps);
+  const body = [
+    h("p", {}, "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off by a lower cap. Empty means the server's default."),
+    fields.element,
+  ];
+  return ask({ title: `Caps of ${name}`, body, confirm: "Set caps", act: async () => {
+    await change("PATCH", `/v1/tenants/${encodeURIComponent(name)}`, { caps: fields.read() });
+    toast(`Caps of ${name} are set.`);
+  } });
+}
+
+export function createTenant() {
+  const name = field("Name", { required: true, maxlength: "200" }, "It cannot be changed later. At most 200 characters, no slash.");
+  const fields = capFields({});
+  const caps = h("details", {}, h("summary", {}, "Caps"), fields.element);
+  const body = [name.element, caps, h("p", { class: "small soft" }, "It can do nothing until you issue a key to it.")];
+  return ask({ title: "New tenant", body, confirm: "Create", act: async () => {
+    const made = await change("POST", "/v1/tenants", { name: name.input.value.trim(), caps: fields.read() });
+    location.hash = href("tenants", made.name);
+    toast(`${made.name} is there. Issue a key to it next.`);
+  } });
+}

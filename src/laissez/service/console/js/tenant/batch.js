@@ -1,0 +1,39 @@
+// Many commands at once, and what became of each.
+
+import { change } from "../api.js";
+import { h } from "../dom.js";
+import { plural, reason } from "../format.js";
+import { ask } from "../messages.js";
+import { rate } from "./parts.js";
+import { micros } from "../format.js";
+
+const AT_ONCE = 200; // well below what a server takes in one go
+
+/** Send the commands of `items`, [{name, command}]. Gives [{name, ok, text}], in the same order. */
+export async function sendAll(items) {
+  const outcomes = [];
+  for (let first = 0; first < items.length; first += AT_ONCE) {
+    const part = items.slice(first, first + AT_ONCE);
+    const { results } = await change("POST", "/v1/batch", { commands: part.map(({ command }) => command) });
+    outcomes.push(...results.map((result, i) => ({ name: part[i].name, events: result.events ?? [], ...outcome(result) })));
+  }
+  return outcomes;
+}
+
+function outcome({ status, events = [], detail }) {
+  if (status >= 400) return { ok: false, text: detail };
+  const happened = events.map(({ event }) => event);
+  const ended = happened.find(({ type }) => type === "lease.ended");
+  const set = happened.find(({ type }) => type === "lease.limit_set");
+  if (ended) return { ok: true, text: `ended, ${reason(ended.reason)}` };
+  if (set) return { ok: true, text: set.limit === null ? "no limit" : `limit ${rate(micros(set.limit))}` };
+  return { ok: true, text: "done" };
+}
+
+/** Show what became of each. */
+export function tellOutcomes(outcomes) {
+  const failed = outcomes.filter(({ ok }) => !ok).length;
+  const lines = outcomes.map(({ name, ok, text }) => h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)));
+  const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `All ${outcomes.length} carried out`;
+  return ask({ title, body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines), confirm: "Close", cancel: null });
+}

@@ -1,0 +1,152 @@
+// What is owed: in all, over time, and line by line.
+
+import { Problem, address, get, serverNow } from "../api.js";
+import { fill, h, say } from "../dom.js";
+import { count, decimal, dollars, micros, plural } from "../format.js";
+import { poll } from "../poll.js";
+import { Table } from "../table.js";
+import { billChart } from "./billchart.js";
+import { budgetTile } from "./budget.js";
+import { charge, everySecond, exact, lasted, ms, paced, pathName, rate, running, tile, when } from "./parts.js";
+import { bounds, periodChooser, readPeriod } from "./period.js";
+
+const EVERY_MS = 20_000;
+const SOONEST_MS = 5000;
+const ROWS = 300;
+
+export const bill = { path: "bill", name: "Bill", mount };
+
+function mount(main, context) {
+  const tiles = { total: tile("Total"), now: tile("Charge per hour now"), lines: tile("Lines") };
+  const budget = budgetTile(context);
+  const chooser = periodChooser();
+  const chart = billChart();
+  const lines = lineTable();
+  const overTime = h("section", { class: "card", "aria-labelledby": "over-time" }, h("header", {}, h("h2", { id: "over-time" }, "Charged over time: the area is the cost")), chart.element);
+  const links = h("div", { class: "row" });
+  let period = readPeriod([]);
+  let found = null;
+
+  const asking = poll(async () => {
+    const asked = period;
+    try {
+      const answer = await get("/v1/bills", bounds(asked));
+      if (asked !== period) return;
+      found = answer;
+      chooser.show(period);
+      lines.show(found);
+      overTime.hidden = !found.lines.length;
+      tick();
+      await chart.show(found);
+    } catch (problem) {
+      if (problem instanceof Problem && [400, 422].includes(problem.status) && asked === period) chooser.show(period, problem);
+      else throw problem;
+    }
+  }, EVERY_MS);
+  const soon = paced(asking.now, SOONEST_MS);
+  const stops = [context.feed.onChange(["lease.", "fee."], soon), everySecond(() => (tick(), budget.tick()))];
+
+  /** The total runs on, unless the period has ended. */
+  function tick() {
+    if (!found) return;
+    const runs = !bounds(period).until;
+    const more = runs ? charge(micros(found.rate_now), serverNow() - ms(found.until)) : 0;
+    const total = Math.floor(micros(found.total) + more);
+    tiles.total.say({ value: running(total), note: `since ${when(found.since)}${runs ? "" : `, until ${when(found.until)}`}`, title: `${exact(micros(found.total))} until ${found.until}` });
+    tiles.now.say({ value: rate(micros(found.rate_now)), note: `${dollars(micros(found.rate_now) * 24, 2)} a day at this rate` });
+    tiles.lines.say({ value: count(found.lines.length), note: kinds(found) });
+  }
+
+  function show(rest) {
+    period = readPeriod(rest);
+    chooser.show(period);
+    fill(links, download("CSV", "csv"), download("FOCUS", "focus"));
+    asking.now();
+  }
+
+  function download(text, format) {
+    return h("a", { class: "button small", href: address("/v1/bills", { ...bounds(period), format }), download: `bill-${context.me.holder}-${period.name}${format === "focus" ? "-focus" : ""}.csv` }, `Download ${text}`);
+  }
+
+  fill(
+    main,
+    h("div", { class: "page-head" }, h("h1", {}, "Bill"), links),
+    chooser.element,
+    h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element),
+    overTime,
+    lines.element,
+  );
+  return {
+    show,
+    close() {
+      asking.stop();
+      soon.stop();
+      chart.close();
+      budget.close();
+      stops.forEach((stop) => stop());
+    },
+  };
+}
+
+function kinds({ lines }) {
+  const counts = { lease: 0, fee: 0, carried: 0 };
+  for (const { kind } of lines) counts[kind] += 1;
+  return [counts.lease && plural(counts.lease, "lease"), counts.fee && plural(counts.fee, "fee"), counts.carried && "carried"].filter(Boolean).join(", ");
+}
+
+/** Gives {element, show(bill)}. */
+function lineTable() {
+  let most = ROWS;
+  let shown = null;
+  const table = new Table({
+    caption: "Lines of the bill",
+    key: ({ kind, id, scope, start }) => `${kind} ${id} ${scope} ${start}`,
+    empty: "Nothing was charged in this period.",
+    columns: [
+      { name: "Place", sort: ({ scope }) => scope, make: lineName },
+      { name: "Kind", sort: ({ kind }) => kind, value: ({ kind }) => kind },
+      { name: "Start", sort: ({ start }) => start, update: (cell, { start }) => sayTime(cell, start) },
+      { name: "End", sort: ({ end }) => end, update: (cell, { end }) => sayTime(cell, end) },
+      { name: "Duration", num: true, sort: ({ start, end }) => ms(end) - ms(start), value: ({ start, end }) => lasted(ms(end) - ms(start)) },
+      { name: "Cost", num: true, sort: ({ cost }) => micros(cost), value: ({ cost }) => exact(micros(cost)) },
+    ],
+    sort: "Start",
+    descending: true,
+  });
+  const about = h("span", { class: "soft small" });
+  const more = h("button", { type: "button", class: "button small", onclick: () => ((most = Infinity), show(shown)) }, "Show all");
+  const sums = h("p", { class: "soft small sums" });
+
+  function show(found) {
+    shown = found;
+    const newest = [...found.lines].sort((a, b) => (a.start < b.start ? 1 : -1)).slice(0, most);
+    table.show(newest);
+    more.hidden = found.lines.length <= most;
+    say(about, more.hidden ? "" : `the newest ${ROWS} of ${count(found.lines.length)}`);
+    say(sums, checked(found));
+  }
+
+  const element = h("section", { class: "card", "aria-labelledby": "lines" }, h("header", {}, h("h2", { id: "lines" }, "Lines"), about, more), sums, table.element);
+  return { element, show };
+}
+
+/** The lines are rounded down one by one, the total once: the difference is less than a millionth of a dollar for each line. */
+function checked({ lines, total }) {
+  if (!lines.length) return "";
+  const sum = lines.reduce((so, { cost }) => so + micros(cost), 0);
+  const rest = micros(total) - sum;
+  const says = `The lines as printed add up to ${exact(sum)}, the total is ${exact(micros(total))}`;
+  if (rest === 0) return `${says}.`;
+  return `${says}: $${decimal(rest)} more, because each line is rounded down to a millionth of a dollar and the total only once.`;
+}
+
+function lineName({ kind, id, scope }) {
+  if (kind === "lease") return pathName(scope, id);
+  if (kind === "carried") return h("span", {}, h("b", {}, "Carried"), h("span", { class: "soft" }, ", leases that ended in closed books"));
+  return h("span", {}, pathName(scope), h("span", { class: "soft small" }, ` for ${id}`));
+}
+
+function sayTime(cell, time) {
+  say(cell, when(time));
+  cell.title = time;
+}

@@ -1,0 +1,118 @@
+// The budget: what somebody means to spend, and how far that got. It only tells.
+
+import { change, get, serverNow } from "../api.js";
+import { fill, h, say } from "../dom.js";
+import { decimal, dollars, duration, micros, moment, percent } from "../format.js";
+import { ask, field, toast } from "../messages.js";
+import { poll } from "../poll.js";
+import { charge, ms, readMoney } from "./parts.js";
+
+const EVERY_MS = 30_000;
+const none = new WeakMap(); // feed -> the last event before the answer that there is no budget
+const AMOUNT_MAX = 9_000_000_000 * 1_000_000;
+
+/** A tile that shows the budget. Gives {element, tick(), close()}. */
+export function budgetTile({ feed, mayTrade }) {
+  const value = h("div", { class: "value" }, "–");
+  const bar = h("div", { class: "bar", role: "progressbar", "aria-label": "Budget used", hidden: true }, h("span"));
+  const note = h("span", {});
+  const act = h("button", { type: "button", class: "button small plain" });
+  const element = h("div", { class: "tile mine" }, h("div", { class: "label" }, "Budget"), value, bar, h("div", { class: "note row" }, note, mayTrade ? act : null));
+  let budget = isNone(feed) ? null : undefined; // undefined: not known yet; null: none is set
+  let asOf = 0;
+
+  const asking = poll(async () => {
+    if (budget === null) return; // nobody sets one without an event
+    budget = await found(feed);
+    asOf = serverNow();
+    tick();
+  }, EVERY_MS);
+  const stop = feed.onChange(["budget.set"], () => {
+    budget = undefined;
+    asking.now();
+  });
+  act.addEventListener("click", () => askBudget(budget ?? null));
+  tick();
+
+  function tick() {
+    if (budget === undefined) return;
+    bar.hidden = budget === null;
+    fill(act, budget ? "Change" : "Set a budget");
+    if (budget === null) {
+      say(value, "None set");
+      note.hidden = true;
+      return;
+    }
+    const now = serverNow();
+    const amount = micros(budget.amount);
+    const spent = micros(budget.spent) + charge(micros(budget.rate_now), now - asOf);
+    const share = spent / amount;
+    say(value, `${dollars(Math.floor(spent), 2)} of ${dollars(amount, 2)}`);
+    note.hidden = false;
+    value.title = `counted since ${budget.since}`;
+    bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
+    bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
+    bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
+    say(note, `${percent(share)} used, ${projected(budget, share, now)}`);
+  }
+
+  return {
+    element,
+    tick,
+    close() {
+      asking.stop();
+      stop();
+    },
+  };
+}
+
+function projected({ ends_at: end }, share, now) {
+  if (share >= 1) return "nothing is left";
+  if (end === null || ms(end) - now > 3650 * 86_400_000) return "lasts at this rate";
+  return `lasts ${duration(ms(end) - now)}, until ${moment(end)}`;
+}
+
+async function found(feed) {
+  const { last } = feed;
+  try {
+    return await get("/v1/budget");
+  } catch (problem) {
+    if (problem.status !== 404) throw problem;
+    none.set(feed, last ?? 0);
+    return null;
+  }
+}
+
+/** Whether it is known that none is set: an answer said so, and no event since. */
+function isNone(feed) {
+  return none.has(feed) && !feed.events.some(({ n, event }) => n > none.get(feed) && event.type === "budget.set");
+}
+
+function askBudget(budget) {
+  const typed = field("Dollars", { value: budget ? decimal(micros(budget.amount)) : "", inputmode: "decimal", required: true }, "Counted from now on.");
+  const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
+  let dialog;
+  remove.addEventListener("click", async () => {
+    try {
+      await change("DELETE", "/v1/budget");
+      dialog.close();
+      toast("The budget is removed.");
+    } catch (problem) {
+      typed.error(problem.message);
+    }
+  });
+  async function act() {
+    const amount = readMoney(typed.input.value, AMOUNT_MAX);
+    if (amount === 0) throw new Error("Expected more than $0.");
+    await change("PUT", "/v1/budget", { amount: decimal(amount) });
+    toast(`The budget is ${dollars(amount, 2)} from now on.`);
+  }
+  const about = h("p", { class: "soft" }, "A budget only tells how far you got and when it is used up at the rate of the moment. It ends no lease and cancels no order.");
+  return ask({
+    title: budget ? "Change the budget" : "Set a budget",
+    body: [about, typed.element, budget ? h("div", {}, remove) : null],
+    confirm: budget ? "Set anew from now" : "Set it",
+    act,
+    ready: (_, opened) => (dialog = opened),
+  });
+}

@@ -1,0 +1,121 @@
+// The leases of this tenant as they are now: listed now and then, and kept in step with every event and notice in between.
+
+import { all, serverNow } from "../api.js";
+import { micros } from "../format.js";
+import { poll } from "../poll.js";
+import { charge, ms, paced } from "./parts.js";
+
+const EVERY_MS = 15_000;
+const CALM_MS = 150; // a market that moves tells of many leases at once
+export const NEAR = 0.1;
+
+/** `changed(list)` is called when something is different: `list` says whether leases came or went. */
+export class Holdings {
+  constructor(feed, changed) {
+    this.byId = new Map();
+    this.known = false;
+    this.since = []; // events heard while the list is being fetched: it may be from before them
+    this.listChanged = false;
+    this.tell = paced(() => {
+      const list = this.listChanged;
+      this.listChanged = false;
+      changed(list);
+    }, CALM_MS);
+    this.poll = poll(() => this.ask(), EVERY_MS);
+    this.stopHearing = feed.on(({ event }) => this.hear(event));
+  }
+
+  close() {
+    this.poll.stop();
+    this.stopHearing();
+    this.tell.stop();
+  }
+
+  get list() {
+    return [...this.byId.values()];
+  }
+
+  /** What all leases together are charged per hour. */
+  get charged() {
+    return this.list.reduce((sum, lease) => sum + lease.charged, 0);
+  }
+
+  async ask() {
+    this.since = [];
+    const found = await all("/v1/leases");
+    const now = serverNow();
+    this.byId = new Map(found.map((lease) => [lease.id, read(lease, now)]));
+    this.known = true;
+    this.since.forEach((event) => this.take(event));
+    this.listChanged = true;
+    this.tell();
+  }
+
+  hear(event) {
+    if (event.type === "gap") this.poll.now();
+    if (!TAKEN[event.type]) return;
+    this.since.push(event);
+    this.take(event);
+    this.tell();
+  }
+
+  take(event) {
+    if (TAKEN[event.type](this, event, this.byId.get(event.lease))) this.listChanged = true;
+  }
+}
+
+/** What each event does to the leases; true if one came or went. */
+const TAKEN = {
+  "lease.started": (holdings, event, lease) => {
+    if (lease) return false;
+    const { lease: id, leaf, order, rate, limit, hold_until: hold, at } = event;
+    holdings.byId.set(id, read({ id, leaf, order, started_at: at, rate, charged: rate, limit, hold_until: hold, cost: "0" }, Date.parse(at)));
+    return true;
+  },
+  "lease.ended": (holdings, event) => holdings.byId.delete(event.lease),
+  "lease.limit_set": (_, event, lease) => {
+    if (lease) lease.limit = micros(event.limit);
+    return false;
+  },
+  "rate.changed": (_, event, lease) => {
+    if (lease) chargedFrom(lease, micros(event.rate), Math.max(lease.asOf, Date.parse(event.at)));
+    return false;
+  },
+  "limit.near": (_, event, lease) => {
+    if (lease) lease.rate = micros(event.rate);
+    return false;
+  },
+};
+
+function read(lease, now) {
+  const { id, leaf, order } = lease;
+  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(micros);
+  return { id, leaf, order, rate, charged, limit, cost, started: ms(lease.started_at), hold: ms(lease.hold_until), asOf: now };
+}
+
+/** Another charge from a moment on. What presses is the same unless a hold keeps the two apart. */
+function chargedFrom(lease, charged, at) {
+  lease.cost = costAt(lease, at);
+  lease.asOf = at;
+  lease.charged = charged;
+  if (!isHeld(lease, at)) lease.rate = charged;
+}
+
+export function costAt(lease, now) {
+  return Math.floor(lease.cost + charge(lease.charged, now - lease.asOf));
+}
+
+export function isHeld(lease, now) {
+  return lease.hold !== null && lease.hold > now;
+}
+
+/** How far the rate may still rise, as a share of the limit; null: there is no limit. */
+export function headroom({ rate, limit }) {
+  if (limit === null) return null;
+  return limit === 0 ? 0 : (limit - rate) / limit;
+}
+
+export function isNear(lease) {
+  const left = headroom(lease);
+  return left !== null && left < NEAR;
+}

@@ -1,0 +1,158 @@
+// One lease: what it was charged and why, and what it would take to have others around it.
+
+import { at, get, serverNow } from "../api.js";
+import { fill, h, say } from "../dom.js";
+import { why } from "../eventwords.js";
+import { clock, duration, micros, moment, percent, reason } from "../format.js";
+import { poll } from "../poll.js";
+import { chargeChart, pieceTable } from "./chargechart.js";
+import { costAt, headroom, isHeld } from "./holdings.js";
+import { askLimit, limitText, relinquish } from "./limits.js";
+import { everySecond, exact, ms, paced, pathName, rate, running, when } from "./parts.js";
+import { pastEvents } from "./past.js";
+import { piecesOf } from "./steps.js";
+
+const EVERY_MS = 10_000;
+const SOONEST_MS = 2000;
+
+/** Show a lease in `element`. `lease()` gives what is held now, if it is. Gives {close()}. */
+export function leaseDetail(element, id, context, lease) {
+  const { feed, mayTrade } = context;
+  const title = h("h1", {}, id);
+  const actions = h("div", { class: "row" });
+  const facts = h("dl", { class: "facts" });
+  const about = h("p", { class: "notice", hidden: true });
+  const chart = chargeChart("What the lease was charged over time");
+  const total = h("span", { class: "soft" });
+  const table = pieceTable();
+  const around = h("div", { class: "around" });
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const charges = h("section", { class: "card charges", "aria-labelledby": "charges" }, h("header", {}, h("h2", { id: "charges" }, "Charged over time: the area is the cost"), total), chart.element);
+  const quotes = h("section", { class: "card", "aria-labelledby": "around" }, h("header", {}, h("h2", { id: "around" }, "What a leaf around it takes now")), around);
+  let pieces = [];
+  let leaf = null;
+  let live = null;
+
+  const asking = poll(async () => {
+    try {
+      const history = await get(`${at("/v1/leases", id)}/prices`);
+      pieces = piecesOf(history);
+      leaf = history.leaf;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      fill(problem, "The books no longer know this lease, or it was never yours.");
+      problem.hidden = false;
+      charges.hidden = quotes.hidden = table.element.hidden = true;
+      asking.stop();
+      return;
+    }
+    draw();
+    table.show(pieces, Boolean(lease()));
+    tick();
+    if (lease()) await askAround();
+  }, EVERY_MS);
+  const soon = paced(asking.now, SOONEST_MS);
+  const stopHearing = feed.on(({ event }) => event.lease === id && soon());
+  const stopTicking = everySecond(tick);
+
+  async function askAround() {
+    const { data } = await get("/v1/prices", { limit: 1000 });
+    const own = data.filter(({ scope }) => leaf.startsWith(`${scope}/`));
+    fill(around, own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, price === null ? "nothing to be had" : rate(micros(price))))));
+  }
+
+  function draw() {
+    const ends = pieces.at(-1)?.end ?? serverNow();
+    chart.draw({ pieces, limits: limitsOf(feed, id, lease(), pieces[0]?.start ?? ends), until: lease() ? Math.max(ends, serverNow()) : ends });
+  }
+
+  function tick() {
+    const now = lease();
+    if (Boolean(now) !== Boolean(live)) buttons(now);
+    live = now;
+    if (!leaf) return;
+    fill(title, pathName(leaf));
+    const ended = now ? null : endOf(feed, id);
+    sayFacts(facts, now ? factsNow(now) : factsThen(pieces, ended));
+    quotes.hidden = !now;
+    about.hidden = !ended;
+    if (ended) say(about, `Ended ${moment(ended.at)}, ${reason(ended.reason)}: ${why(ended)}.`);
+    say(total, `${exact(now ? costAt(now, serverNow()) : sum(pieces))} ${now ? "so far" : "in all"}`);
+  }
+
+  function buttons(now) {
+    if (!now || !mayTrade) return fill(actions);
+    return fill(
+      actions,
+      h("button", { type: "button", class: "button", onclick: () => askLimit([lease()]) }, "Set limit"),
+      h("button", { type: "button", class: "button danger", onclick: () => relinquish([lease()]) }, "Relinquish"),
+    );
+  }
+
+  const back = h("a", { href: "#/leases" }, "← All leases");
+  fill(element, back, h("div", { class: "page-head" }, title, actions), problem, about, h("section", { class: "card", "aria-label": "The lease" }, facts), charges, quotes, table.element);
+  tick();
+  return {
+    close() {
+      asking.stop();
+      soon.stop();
+      stopHearing();
+      stopTicking();
+    },
+  };
+}
+
+function sum(pieces) {
+  return pieces.reduce((total, piece) => total + piece.cost, 0);
+}
+
+function factsNow(lease) {
+  const now = serverNow();
+  const left = headroom(lease);
+  return [
+    ["Rate now", rate(lease.rate), lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)} while held`],
+    ["Limit", limitText(lease.limit), left === null ? "kept whatever the price" : `${percent(Math.max(0, left))} headroom`],
+    ["Cost so far", running(costAt(lease, now)), ""],
+    ["Held for", duration(now - lease.started), `since ${when(lease.started)}`],
+    ["Hold", isHeld(lease, now) ? `until ${clock(lease.hold)}` : "none", isHeld(lease, now) ? "cannot be lost for price" : ""],
+    ["Lease", "", lease.id],
+  ];
+}
+
+function factsThen(pieces, ended) {
+  const [first, last] = [pieces[0], pieces.at(-1)];
+  if (!first) return [];
+  return [
+    ["Cost in all", exact(sum(pieces)), ""],
+    ["Held for", duration(last.end - first.start), ""],
+    ["From", when(first.start), ""],
+    ["Until", when(last.end), ""],
+    ...(ended ? [["Rate at the end", rate(micros(ended.rate)), ""], ["Limit at the end", ended.limit === null ? "none" : rate(micros(ended.limit)), ""]] : []),
+  ];
+}
+
+/** Facts in place: only texts that differ are set. */
+function sayFacts(list, facts) {
+  if (list.children.length !== facts.length) fill(list, facts.map(() => h("div", {}, h("dt"), h("dd", {}, h("span"), h("small")))));
+  facts.forEach(([name, value, note], i) => {
+    const [term, text] = list.children[i].children;
+    say(term, name);
+    say(text.children[0], value);
+    say(text.children[1], note);
+  });
+}
+
+function endOf(feed, id) {
+  return pastEvents(feed).find(({ event }) => event.type === "lease.ended" && event.lease === id)?.event ?? null;
+}
+
+/** Its limit over time, as far back as events are known: [[ms, limit or null]]. */
+function limitsOf(feed, id, lease, start) {
+  const told = pastEvents(feed);
+  const own = told.filter(({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended").map(({ event }) => [ms(event.at), micros(event.limit)]);
+  const ended = endOf(feed, id);
+  const now = lease ? lease.limit : ended ? micros(ended.limit) : undefined;
+  if (now === undefined) return own;
+  if (!own.length) return [[Math.max(start, ms(told[0]?.event.at) ?? start), now]];
+  return own;
+}

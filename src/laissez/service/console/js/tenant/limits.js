@@ -1,0 +1,129 @@
+// Setting limits and giving leases up: what is dangerous is asked about first, with what it would do.
+
+import { at, change, serverNow } from "../api.js";
+import { h } from "../dom.js";
+import { cost, decimal, duration, plural } from "../format.js";
+import { ask, field, toast } from "../messages.js";
+import { sendAll, tellOutcomes } from "./batch.js";
+import { costAt, isHeld } from "./holdings.js";
+import { rate, readMoney } from "./parts.js";
+
+const RAISE = 1.25;
+const CENT = 10_000;
+
+/** Micro-dollars of a typed limit, or null for none. */
+export function readLimit(text) {
+  return /^\s*(none|)\s*$/i.test(text) ? null : readMoney(text);
+}
+
+export function limitText(limit) {
+  return limit === null ? "none" : rate(limit);
+}
+
+/** A quarter above what presses now, in whole cents. */
+export function raised(lease) {
+  return Math.ceil((lease.rate * RAISE) / CENT) * CENT;
+}
+
+/** Set a limit; asks first where that ends the lease or leaves it without one. Gives whether it was done. */
+export async function setLimit(lease, limit) {
+  const risk = risks([lease], limit);
+  if (!risk) return now();
+  return ask({ title: risk.title, body: risk.body, confirm: risk.confirm, danger: true, act: now });
+
+  async function now() {
+    const done = await change("PATCH", at("/v1/leases", lease.id), { limit: limit === null ? null : decimal(limit) });
+    toast(done.state === "ended" ? `${lease.leaf} has ended.` : `${lease.leaf}: limit ${limitText(limit)}.`);
+    return true;
+  }
+}
+
+/** What must be said before this limit is set, or null. */
+function risks(leases, limit) {
+  if (limit === null) {
+    const now = leases.reduce((sum, lease) => sum + lease.charged, 0);
+    return {
+      title: leases.length === 1 ? "Keep it whatever the price?" : `Keep ${leases.length} leases whatever the price?`,
+      body: h("p", {}, `Without a limit nobody can outbid you, and you pay whatever others bid, up to $10,000 per hour for each. You pay ${rate(now)} now.`),
+      confirm: "No limit",
+    };
+  }
+  const below = leases.filter((lease) => limit < lease.rate);
+  if (!below.length) return null;
+  const held = below.filter((lease) => isHeld(lease, serverNow())).length;
+  const when = held === below.length ? "when its hold is over" : held ? "at once, or when the hold is over" : "at once";
+  return {
+    title: leases.length === 1 ? "This ends the lease" : `This ends ${plural(below.length, "lease")}`,
+    body: h("p", {}, `A limit of ${rate(limit)} is below what presses now (${below.length === 1 ? rate(below[0].rate) : `on ${below.length} of ${leases.length} leases`}): it ends ${when}.`),
+    confirm: leases.length === 1 ? "End the lease" : "Set it and end them",
+  };
+}
+
+/** The dialog that asks for a limit, for one lease or for many. */
+export function askLimit(leases, done) {
+  const one = leases.length === 1 ? leases[0] : null;
+  const typed = field("Limit, dollars per hour", { value: one && one.limit !== null ? decimal(one.limit) : "", inputmode: "decimal" }, "The most that you pay. Empty: none, kept whatever the price.");
+  const warning = h("p", { class: "notice", hidden: true });
+  typed.input.addEventListener("input", warn);
+  warn();
+
+  function warn() {
+    typed.error("");
+    let risk = null;
+    try {
+      risk = typed.input.value.trim() ? risks(leases, readLimit(typed.input.value)) : risks(leases, null);
+    } catch {
+      // Whoever is still typing is told when the form is sent.
+    }
+    warning.hidden = !risk;
+    if (risk) warning.textContent = risk.body.textContent;
+  }
+
+  async function act() {
+    const limit = readLimit(typed.input.value);
+    const written = limit === null ? null : decimal(limit);
+    if (one) {
+      const { state } = await change("PATCH", at("/v1/leases", one.id), { limit: written });
+      toast(state === "ended" ? `${one.leaf} has ended.` : `${one.leaf}: limit ${limitText(limit)}.`);
+    } else {
+      tellOutcomes(await sendAll(leases.map(({ id, leaf }) => ({ name: leaf, command: { type: "set_limit", lease: id, limit: written } }))));
+    }
+    done?.();
+  }
+
+  const title = one ? "Set the limit" : `Set the limit of ${leases.length} leases`;
+  const now = one ? h("p", { class: "soft" }, `${one.leaf} is at ${rate(one.rate)} now.`) : null;
+  return ask({ title, body: [now, typed.element, warning], confirm: "Set limit", act });
+}
+
+/** Give leases up, after a question that says what ends and what it has cost. */
+export function relinquish(leases, done) {
+  const now = serverNow();
+  const spent = leases.reduce((sum, lease) => sum + costAt(lease, now), 0);
+  const one = leases.length === 1 ? leases[0] : null;
+  const held = one ? `You have held it for ${duration(now - one.started)}; it has cost ${cost(spent)}.` : `Together they have cost ${cost(spent)}.`;
+
+  async function act() {
+    if (one) {
+      await change("DELETE", at("/v1/leases", one.id));
+      toast(`${one.leaf} given up.`);
+    } else {
+      tellOutcomes(await sendAll(leases.map(({ id, leaf }) => ({ name: leaf, command: { type: "relinquish", lease: id } }))));
+    }
+    done?.();
+  }
+
+  const title = one ? `Give up ${one.leaf}?` : `Give up ${leases.length} leases?`;
+  const body = h("p", {}, `${one ? "It ends" : "They end"} at once, with whatever runs there, and nothing more is charged. ${held}`);
+  return ask({ title, body, confirm: one ? "Relinquish" : `Relinquish ${leases.length}`, danger: true, act });
+}
+
+/** Raise the limits of leases that are near them; each to a quarter above its own rate. */
+export async function raiseAll(leases) {
+  const commands = leases.map((lease) => ({ name: lease.leaf, command: { type: "set_limit", lease: lease.id, limit: decimal(raised(lease)) } }));
+  try {
+    tellOutcomes(await sendAll(commands));
+  } catch (problem) {
+    toast(problem.message, "bad");
+  }
+}

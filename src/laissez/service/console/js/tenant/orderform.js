@@ -1,0 +1,81 @@
+// Placing orders: alternatives, how many, and at once what became of each.
+
+import { change } from "../api.js";
+import { fill, h, say } from "../dom.js";
+import { dollars, micros } from "../format.js";
+import { field } from "../messages.js";
+import { alternativesEditor } from "./alternatives.js";
+import { sendAll } from "./batch.js";
+import { pathName, rate } from "./parts.js";
+
+const COUNT_MAX = 100;
+
+/** Gives {element, refresh(), use(scope)}. */
+export function orderForm(prices) {
+  const number = field("How many", { value: "1", type: "number", min: "1", max: String(COUNT_MAX), inputmode: "numeric" }, "one order each");
+  const worst = h("p", { class: "worst" });
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const results = h("ul", { class: "outcomes placed", "aria-live": "polite", hidden: true });
+  const send = h("button", { type: "submit", class: "button primary" }, "Place order");
+  const editor = alternativesEditor(prices, changed);
+  const about = h("p", { class: "soft small" }, "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.");
+  const form = h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, about, editor.element, h("div", { class: "finish" }, number.element, worst, send), problem, results);
+  const element = h("section", { class: "card", "aria-labelledby": "place" }, h("header", {}, h("h2", { id: "place" }, "Place an order")), form);
+
+  function wanted() {
+    const found = Number(number.input.value);
+    if (!Number.isInteger(found) || found < 1 || found > COUNT_MAX) throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
+    return found;
+  }
+
+  function changed() {
+    const limit = editor.worst();
+    const many = Number(number.input.value) || 0;
+    say(send, many > 1 ? `Place ${many} orders` : "Place order");
+    say(worst, limit === null ? "" : `At worst ${dollars(limit * many)}/h, ${dollars(limit * many * 24, 2)} a day.`);
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    problem.hidden = true;
+    send.disabled = true;
+    try {
+      const alternatives = editor.read();
+      const many = wanted();
+      const lines = many === 1 ? [placed(await change("POST", "/v1/orders", { alternatives }))] : await placeMany(alternatives, many);
+      fill(results, lines);
+      results.hidden = false;
+      prices.poll.now();
+    } catch (error) {
+      fill(problem, error.message);
+      problem.hidden = false;
+    }
+    send.disabled = false;
+  }
+
+  number.input.addEventListener("input", changed);
+  return { element, refresh: editor.refresh, use: editor.use };
+}
+
+async function placeMany(alternatives, many) {
+  const items = Array.from({ length: many }, (_, i) => ({ name: `order ${i + 1} of ${many}`, command: { type: "place_order", alternatives } }));
+  const outcomes = await sendAll(items);
+  return outcomes.map(({ name, ok, text, events }) => (ok ? fromEvents(events) : line("bad", "refused", `${name}: ${text}`)));
+}
+
+function fromEvents(numbered) {
+  const events = numbered.map(({ event }) => event);
+  const order = events.find(({ type }) => type === "order.placed");
+  const won = events.find(({ type, order: id }) => type === "lease.started" && id === order.order);
+  return placed({ id: order.order, state: won ? "filled" : "open", leaf: won?.leaf, lease: won?.lease, rate: won?.rate, clipped: order.clipped });
+}
+
+function placed({ id, state, leaf, lease, rate: price, clipped }) {
+  if (state === "filled") return line("good", "won", pathName(leaf, lease), ` at ${rate(micros(price))}`);
+  return line("accent", "open", `${id} waits for a leaf${clipped ? "; the rise band let less than your bid through" : ""}`);
+}
+
+function line(kind, word, ...text) {
+  return h("li", {}, h("span", { class: `tag ${kind}` }, word), h("span", {}, text));
+}
+

@@ -1,0 +1,100 @@
+// Orders that wait.
+
+import { at, change, serverNow } from "../api.js";
+import { fill, h } from "../dom.js";
+import { duration, micros } from "../format.js";
+import { ask, toast } from "../messages.js";
+import { Table } from "../table.js";
+import { alternativesEditor, asGiven } from "./alternatives.js";
+import { ms, pathName, rate } from "./parts.js";
+
+const SHOWN = 3;
+
+/** Gives {element, show(orders, clipped), refresh()}; `clipped` holds the ids of orders whose bid a band clipped. */
+export function orderTable(mayTrade, prices) {
+  const columns = [
+    { name: "Alternatives", wide: true, update: (cell, order) => sayAlternatives(cell, order, prices) },
+    { name: "Age", num: true, sort: ({ placed_at: placed }) => -ms(placed), value: ({ placed_at: placed }) => duration(serverNow() - ms(placed)) },
+    { name: "Order", update: sayOrder },
+  ];
+  if (mayTrade) {
+    columns.push({
+      name: "",
+      make: ({ id }) => [action("Amend", id, (order) => amend(order, prices)), action("Cancel", id, cancel)],
+      update: (cell, order) => [...cell.children].forEach((one) => (one.order = order)),
+    });
+  }
+  const table = new Table({ caption: "Open orders", columns, key: ({ id }) => id, empty: mayTrade ? "No order waits. Place one above." : "No order waits." });
+  const count = h("span", { class: "tag" });
+  const element = h("section", { class: "card", "aria-labelledby": "open" }, h("header", {}, h("h2", { id: "open" }, "Open orders"), count), table.element);
+  return {
+    element,
+    refresh: () => table.refresh(),
+    show(orders, clipped) {
+      table.show(orders.map((order) => ({ ...order, clipped: clipped.has(order.id) })));
+      count.textContent = String(orders.length);
+      count.hidden = !orders.length;
+    },
+  };
+}
+
+function action(text, id, act) {
+  const made = h("button", { type: "button", class: "button small plain", "aria-label": `${text} ${id}`, onclick: () => act(made.order) }, text);
+  return made;
+}
+
+function sayOrder(cell, { id, clipped }) {
+  if (cell.shown === `${id}${clipped}`) return;
+  cell.shown = `${id}${clipped}`;
+  fill(cell, h("code", {}, id), clipped ? [" ", h("span", { class: "tag warn", title: "A rise band of the operator let less than your bid through" }, "clipped")] : null);
+}
+
+/** Up to three are shown; the rest opens. What was opened stays open. */
+function sayAlternatives(cell, { alternatives }, prices) {
+  const shown = JSON.stringify(alternatives);
+  if (cell.shown !== shown) {
+    cell.shown = shown;
+    const rest = alternatives.slice(SHOWN);
+    const more = rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest.map(alternative)) : null;
+    fill(cell, h("div", { class: "asked" }, alternatives.slice(0, SHOWN).map(alternative), more));
+  }
+  for (const quote of cell.querySelectorAll(".quote")) {
+    const price = prices.quote(quote.dataset.scope);
+    const text = price === undefined ? "" : price === null ? "nothing to be had" : `quote ${rate(price)}`;
+    if (quote.textContent !== text) quote.textContent = text;
+  }
+}
+
+function alternative({ scope, bid, limit }) {
+  const follows = bid === limit ? `up to ${rate(micros(limit))}` : `bid ${rate(micros(bid))}, up to ${rate(micros(limit))}`;
+  return h("div", { class: "ask-one" }, pathName(scope), h("span", { class: "num" }, follows), h("span", { class: "quote soft small", "data-scope": scope }));
+}
+
+async function cancel({ id, alternatives }) {
+  const about = h("p", {}, `It wants ${alternatives.map(({ scope }) => scope).join(" or ")}. Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.`);
+  await ask({
+    title: `Cancel ${id}?`,
+    body: about,
+    confirm: "Cancel the order",
+    cancel: "Keep it",
+    danger: true,
+    act: async () => {
+      await change("DELETE", at("/v1/orders", id));
+      toast(`${id} cancelled.`);
+    },
+  });
+}
+
+function amend({ id, alternatives }, prices) {
+  const editor = alternativesEditor(prices, () => {}, asGiven(alternatives));
+  return ask({
+    title: `Amend ${id}`,
+    body: [h("p", { class: "notice" }, "An amended order goes to the back of the queue: at the same price, those that wait already come first."), editor.element],
+    confirm: "Amend",
+    ready: (_, dialog) => dialog.classList.add("broad"),
+    act: async () => {
+      const done = await change("PUT", at("/v1/orders", id), { alternatives: editor.read() });
+      toast(done.state === "filled" ? `${id} won ${done.leaf} at ${rate(micros(done.rate))}.` : `${id} amended; it waits.`);
+    },
+  });
+}

@@ -1,0 +1,62 @@
+// What a leaf takes now, place by place, as a tree.
+
+import { spark } from "../chart.js";
+import { fill, h, say } from "../dom.js";
+import { decimal, splitPath } from "../format.js";
+import { Table } from "../table.js";
+import { rate } from "./parts.js";
+
+/** Gives {element, show(prices, leases)}; `order(scope)` begins an order there. */
+export function quoteTable(mayTrade, order) {
+  const columns = [
+    { name: "Place", make: placeName },
+    { name: "Quote now", num: true, update: sayQuote },
+    { name: "While you look", update: sayHistory },
+    { name: "Yours", num: true, value: ({ mine }) => (mine ? String(mine) : "–") },
+  ];
+  if (mayTrade) columns.push({ name: "", make: ({ scope }) => h("button", { type: "button", class: "button small plain", "aria-label": `Order in ${scope}`, onclick: () => order(scope) }, "Order") });
+  const table = new Table({ caption: "Quotes", columns, key: ({ scope }) => scope, empty: "No quotes yet." });
+  const about = h("p", { class: "soft small" }, "The least price that wins a leaf now: at the top of each tree, and around what you hold.");
+  const element = h("section", { class: "card quotes", "aria-labelledby": "quotes" }, h("header", {}, h("h2", { id: "quotes" }, "Quotes"), about), table.element);
+  return {
+    element,
+    show(prices, leases) {
+      const own = new Set(leases.map(({ leaf }) => leaf));
+      const below = countBelow(leases);
+      const scopes = [...prices.quotes.keys()].filter((scope) => !own.has(scope)).sort(inPathOrder);
+      table.show(scopes.map((scope) => ({ scope, price: prices.quotes.get(scope), history: prices.histories.get(scope), mine: below.get(scope) ?? 0 })));
+    },
+  };
+}
+
+function countBelow(leases) {
+  const counts = new Map();
+  for (const { leaf } of leases) {
+    for (let cut = leaf.indexOf("/"); cut > 0; cut = leaf.indexOf("/", cut + 1)) counts.set(leaf.slice(0, cut), (counts.get(leaf.slice(0, cut)) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function inPathOrder(a, b) {
+  return a.replaceAll("/", " ").localeCompare(b.replaceAll("/", " "), "en", { numeric: true });
+}
+
+function placeName({ scope }) {
+  const depth = scope.split("/").length - 1;
+  const name = h("span", { class: depth ? "place" : "place root", title: scope }, splitPath(scope)[1]);
+  name.style.marginInlineStart = `${depth * 1.25}rem`;
+  return name;
+}
+
+function sayQuote(cell, { price }) {
+  say(cell, price === null ? "none to be had" : rate(price));
+  cell.title = price === null ? "Nothing is to be had there now at any price" : `$${decimal(price)} per hour`;
+  cell.classList.toggle("faint", price === null);
+}
+
+function sayHistory(cell, { history }) {
+  const drawn = history.join();
+  if (cell.drawn === drawn) return;
+  cell.drawn = drawn;
+  fill(cell, h("span", { class: "mini" }, spark(history)));
+}

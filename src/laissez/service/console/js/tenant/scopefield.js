@@ -1,0 +1,104 @@
+// A field for a place: type its path and be offered what goes on from there, or go down the tree step by step.
+
+import { Problem } from "../api.js";
+import { fill, h } from "../dom.js";
+import { plural, splitPath } from "../format.js";
+import { suggestions } from "./topology.js";
+
+/** Gives {element, input}. `changed()` is called for each change; `quote(path)` gives a short text to show beside a place. */
+export function scopeField(value, changed, quote) {
+  const id = `scope-${(scopeField.made = (scopeField.made ?? 0) + 1)}`;
+  const list = h("ul", { id: `${id}-list`, class: "offers", role: "listbox", "aria-label": "Places", hidden: true });
+  const input = h("input", {
+    id, class: "input", value, role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: "h100/zone-a",
+  });
+  const browse = h("button", { type: "button", class: "button", "aria-label": "Browse the places", tabindex: "-1" }, "▾");
+  const element = h("div", { class: "field scope" }, h("label", { for: id }, "Place"), h("div", { class: "combo" }, input, browse, list));
+  let nodes = [];
+  let active = -1;
+
+  async function offer() {
+    try {
+      nodes = await suggestions(input.value.trim());
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem; // nothing is offered; what is typed counts all the same
+      nodes = [];
+    }
+    active = -1;
+    draw();
+  }
+
+  function draw() {
+    fill(list, up(), nodes.map((node, i) => option(node, i)));
+    const open = document.activeElement === input && list.childElementCount > 0;
+    list.hidden = !open;
+    input.setAttribute("aria-expanded", String(open));
+    if (active >= 0) input.setAttribute("aria-activedescendant", `${id}-${active}`);
+    else input.removeAttribute("aria-activedescendant");
+    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  function up() {
+    const cut = input.value.lastIndexOf("/");
+    if (cut < 0) return null;
+    const parent = input.value.slice(0, cut);
+    return h("li", { role: "presentation", class: "up", onmousedown: (event) => go(event, parent.includes("/") ? splitPath(parent)[0] : "") }, `↑ ${parent.includes("/") ? splitPath(parent)[0].slice(0, -1) : "all types"}`);
+  }
+
+  function option(node, i) {
+    const deeper = node.children.length ? h("span", { class: "deeper", title: "What is below", onmousedown: (event) => go(event, `${node.path}/`) }, "›") : null;
+    const size = node.children.length ? plural(node.leaves, "leaf", "leaves") : "one leaf";
+    return h(
+      "li",
+      { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => take(event, node.path) },
+      h("span", { class: "what" }, splitPath(node.path)[1]), h("span", { class: "soft small" }, [node.level, size].filter(Boolean).join(", ")), h("span", { class: "num small" }, quote(node.path)), deeper,
+    );
+  }
+
+  function go(event, text) {
+    event.preventDefault();
+    event.stopPropagation();
+    input.value = text;
+    changed();
+    offer();
+  }
+
+  function take(event, path) {
+    event.preventDefault();
+    input.value = path;
+    changed();
+    close();
+  }
+
+  function close() {
+    list.hidden = true;
+    active = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  }
+
+  function key(event) {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move && list.hidden) offer();
+    else if (move) {
+      active = (active + move + nodes.length) % (nodes.length || 1);
+      draw();
+    } else if (event.key === "Enter" && active >= 0 && !list.hidden) return take(event, nodes[active].path);
+    else if (event.key === "ArrowRight" && active >= 0 && nodes[active].children.length) return go(event, `${nodes[active].path}/`);
+    else if (event.key === "Escape" && !list.hidden) close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  input.addEventListener("input", () => (changed(), offer()));
+  input.addEventListener("focus", offer);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", key);
+  browse.addEventListener("mousedown", (event) => {
+    event.preventDefault();
+    if (list.hidden) input.focus(), offer();
+    else close();
+  });
+  return { element, input };
+}

@@ -1,0 +1,90 @@
+// Charges as steps over time: what lies below them is the cost.
+
+import { micros } from "../format.js";
+import { ms } from "./parts.js";
+
+const HOUR_MS = 3_600_000;
+const DRAWN = 1500; // more points than that cannot be told apart
+
+/** The pieces of a price history, in milliseconds and micro-dollars; `rate` null: the detail is closed. */
+export function piecesOf(history) {
+  return history.segments.map(({ start, end, rate, cost }) => ({ start: ms(start), end: ms(end), rate: micros(rate), cost: micros(cost) }));
+}
+
+/** A rate that costs `cost` from start to end. */
+export function averageRate(cost, start, end) {
+  return end > start ? (cost * HOUR_MS) / (end - start) : 0;
+}
+
+/** Points of a line in steps: closed pieces are gaps, and so is time between pieces. */
+export function pointsOf(pieces) {
+  const points = [];
+  for (const { start, end, rate } of pieces) {
+    if (points.length && points.at(-1)[0] === start) points.pop();
+    points.push([start, rate], [end, null]);
+  }
+  return points;
+}
+
+/**
+ * What a line of the bill was charged over time, such that the sum is the line's cost: the pieces that are known, within the line's bounds, and
+ * an even rate for the rest of the cost over the rest of the time.
+ */
+export function piecesOfLine(line, pieces = []) {
+  const [start, end] = [ms(line.start), ms(line.end)];
+  const known = pieces
+    .filter((piece) => piece.rate !== null && piece.end > start && piece.start < end)
+    .map((piece) => within(piece, start, end));
+  const covered = known.reduce((sum, piece) => sum + piece.end - piece.start, 0);
+  const cost = known.reduce((sum, piece) => sum + piece.cost, 0);
+  const rest = end - start - covered;
+  if (rest < 1) return known;
+  const rate = Math.max(0, averageRate(micros(line.cost) - cost, 0, rest));
+  return [...known, ...gaps(known, start, end).map((gap) => ({ ...gap, rate, average: true }))];
+}
+
+function within(piece, start, end) {
+  const from = Math.max(piece.start, start);
+  const until = Math.min(piece.end, end);
+  return { start: from, end: until, rate: piece.rate, cost: (piece.rate * (until - from)) / HOUR_MS };
+}
+
+function gaps(pieces, start, end) {
+  const found = [];
+  let from = start;
+  for (const piece of pieces) {
+    if (piece.start > from) found.push({ start: from, end: piece.start });
+    from = Math.max(from, piece.end);
+  }
+  if (from < end) found.push({ start: from, end });
+  return found;
+}
+
+/** The sum of many pieces as points in steps. */
+export function sumOf(pieces) {
+  const turns = new Map();
+  for (const { start, end, rate } of pieces) {
+    turns.set(start, (turns.get(start) ?? 0) + rate);
+    turns.set(end, (turns.get(end) ?? 0) - rate);
+  }
+  let height = 0;
+  return [...turns].sort(([a], [b]) => a - b).map(([time, by]) => [time, Math.max(0, (height += by))]);
+}
+
+/** Few enough points to draw: means over even stretches of time, so that the area stays the same. */
+export function thinned(points, until) {
+  if (points.length <= DRAWN || points.some(([, value]) => value === null)) return points;
+  const from = points[0][0];
+  const width = (until - from) / (DRAWN / 2);
+  const sums = new Float64Array(Math.ceil((until - from) / width) + 1);
+  points.forEach(([start, value], i) => {
+    const end = Math.min(until, points[i + 1]?.[0] ?? until);
+    for (let time = start; time < end; ) {
+      const slot = Math.floor((time - from) / width + 1e-9);
+      const next = Math.min(end, from + (slot + 1) * width);
+      sums[slot] += value * (next - time);
+      time = next > time ? next : end;
+    }
+  });
+  return Array.from(sums.slice(0, Math.ceil((until - from) / width)), (sum, slot) => [from + slot * width, sum / Math.min(width, until - from - slot * width)]);
+}

@@ -1,0 +1,60 @@
+"""The market in figures: what all tenants owe, and how much of what there is, is leased."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+from laissez.market.money import dollars
+from laissez.service.accounts import Account
+from laissez.service.billing import owed_in_all
+from laissez.service.budgets import budget_view
+from laissez.service.desk import Desk
+from laissez.service.metrics import Metrics
+from laissez.service.telling import price
+from laissez.service.views import reached
+from laissez.wire.figures import Spending
+from laissez.wire.times import format_time
+from laissez.wire.views import MarketSummary
+
+TENANTS_PER_TURN = 20  # worked out before others have their turn
+
+
+async def in_turns(accounts: Iterable[Account]) -> AsyncIterator[Account]:
+    """One after the other, a few at a time, because what is worked out for each may take long."""
+    for turn, account in enumerate(list(accounts)):
+        if turn % TENANTS_PER_TURN == 0:
+            await asyncio.sleep(0)
+        yield account
+
+
+async def all_owed(desk: Desk) -> tuple[int, int]:
+    """What all tenants owe, exactly, and what they are charged per hour now."""
+    owed = rate = 0
+    async for account in in_turns(desk.exchange.accounts.values()):
+        more, charged = owed_in_all(desk.exchange, account, desk.clock.now())
+        owed += more
+        rate += charged
+    return owed, rate
+
+
+async def market_summary(desk: Desk, metrics: Metrics) -> MarketSummary:
+    owed, rate = await all_owed(desk)
+    accounts = desk.exchange.accounts.values()
+    leaves = len(desk.exchange.market.topology.leaves)
+    leased = sum(leases_of(account) for account in accounts)
+    open_orders = sum(account.open_orders for account in accounts)
+    online = leaves - len(metrics.offline)
+    return MarketSummary(format_time(desk.clock.now()), leaves, online, leased, open_orders, len(accounts), dollars(owed), price(rate))
+
+
+def leases_of(account: Account) -> int:
+    """How many last."""
+    return len(account.leases) - len(account.ended)
+
+
+def spending_of(desk: Desk, account: Account) -> Spending:
+    now = reached(desk.exchange, desk.clock.now())
+    owed, rate = owed_in_all(desk.exchange, account, now)
+    budget = None if account.budget is None else budget_view(account.budget, owed, rate, now)
+    return Spending(account.name, dollars(owed), price(rate), leases_of(account), account.open_orders, budget)

@@ -1,0 +1,78 @@
+"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has done lately."""
+
+from __future__ import annotations
+
+from laissez.service.accounts import Account
+from laissez.service.budgets import NO_BUDGET
+from laissez.service.commands import SetBudget
+from laissez.service.figures import in_turns, spending_of
+from laissez.service.http.call import Answer, Call
+from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.service.outcomes import numbered
+from laissez.service.preview import Readable
+from laissez.service.reading import read_amount, read_command
+from laissez.wire.figures import Budget, PreviewRefused
+from laissez.wire.limits import PREVIEW_COMMANDS_MAX
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import OperatorCommand
+from laissez.wire.views import Done
+
+# -- what would happen
+
+
+async def preview(call: Call) -> Answer:
+    asked = call.body.commands
+    if not 1 <= len(asked) <= PREVIEW_COMMANDS_MAX:
+        raise ProblemError(Code.BAD_REQUEST, f"commands: expected 1 to {PREVIEW_COMMANDS_MAX}, found {len(asked)}")
+    return Answer(await call.site.previews.of([_read(index, one) for index, one in enumerate(asked)]))
+
+
+def _read(index: int, asked: OperatorCommand) -> Readable:
+    try:
+        return read_command(asked)
+    except ProblemError as problem:
+        return PreviewRefused(index, problem.code, problem.detail)
+
+
+# -- what tenants spend
+
+
+async def spending(call: Call) -> Answer:
+    """In the order in which they were made."""
+    accounts = call.desk.exchange.accounts
+    cursor = cursor_of(call, "spending")
+    names = list(accounts)
+    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)
+    wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
+    found = [spending_of(call.desk, account) async for account in in_turns(wanted)]
+    return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
+
+
+def budget(call: Call) -> Answer:
+    if call.principal.is_operator and "tenant" not in call.query:
+        raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose budget is asked for; the operator has none")
+    return Answer(_budget(call, call.accounts()[0]))
+
+
+def set_budget(call: Call) -> Answer:
+    """Answered with the budget as it is now: what is spent is no part of an event."""
+    call.enter(SetBudget(read_amount(call.body.amount, "amount")))
+    return Answer(_budget(call, call.account))
+
+
+def remove_budget(call: Call) -> Answer:
+    return Answer(Done(numbered(call.enter(SetBudget(None)).outcome, call.principal.holder)))
+
+
+def _budget(call: Call, account: Account) -> Budget:
+    found = spending_of(call.desk, account).budget
+    if found is None:
+        raise ProblemError(Code.NOT_FOUND, NO_BUDGET)
+    return found
+
+
+# -- how the market has done
+
+
+def history(call: Call) -> Answer:
+    return Answer(call.site.samples.history())

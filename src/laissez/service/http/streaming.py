@@ -1,0 +1,79 @@
+"""Answers that go on: server-sent events until the key is revoked, the server stops, or nobody listens any more."""
+
+from __future__ import annotations
+
+import asyncio
+
+from laissez.service.desk import Desk
+from laissez.service.http.call import Receive, Send
+from laissez.service.http.outgoing import EVERY
+from laissez.service.keyring import Principal
+from laissez.service.places import Places
+
+STREAM = "text/event-stream"
+BEAT = b": beat\n\n"
+LAST_WORD_WITHIN_S = 1  # whoever does not read is simply cut off
+
+
+class Streaming:
+    """One stream. What it sends, and how it is known to the desk, is for those that are made of it."""
+
+    def __init__(self, desk: Desk, principal: Principal, places: Places) -> None:
+        self.key = principal.key
+        self._desk = desk
+        self._holder = principal.holder
+        self._places = places
+        self._over = asyncio.Event()
+        self._reason = ""
+        caps = None if principal.is_operator else desk.account(principal).caps.sessions
+        self._places_max = desk.limits.sessions_max if caps is None else caps
+
+    def _take_place(self) -> None:
+        self._places.enter(self._holder, self._places_max)
+
+    def _leave(self) -> None:
+        self._places.leave(self._holder)
+
+    async def serve(self, receive: Receive, send: Send) -> None:
+        tasks = [asyncio.create_task(work) for work in (self._say_all(send), _gone(receive), self._over.wait())]
+        saying, gone, _ = tasks
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done():
+                await asyncio.wait((saying,), timeout=LAST_WORD_WITHIN_S)
+        finally:
+            self._leave()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _say_all(self, send: Send) -> None:
+        headers = [(b"content-type", STREAM.encode()), *EVERY]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send_all(send)
+        await send({"type": "http.response.body", "body": f": closing {self._reason}\n\n".encode()})
+
+    async def _send_all(self, send: Send) -> None:
+        """Send what there is to send until it is over."""
+        raise NotImplementedError
+
+    async def _send(self, send: Send, body: bytes) -> None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    def ignore(self) -> None:
+        """There is nothing to hear: it only sends."""
+
+    def end(self, code: int, reason: str) -> None:
+        if not self._over.is_set():
+            self._reason = reason
+            self._over.set()
+
+
+async def _gone(receive: Receive) -> None:
+    """Wait until the other side has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def written(data: bytes, event: str) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), data)

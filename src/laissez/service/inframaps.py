@@ -1,0 +1,112 @@
+"""The board on which operators' maps show what they read and how hard they press. In memory alone: after a restart it fills with the next reports.
+
+Bounded in every direction: runners, maps of each, points of each map and of all maps together.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+from msgspec.structs import asdict
+
+from laissez.wire.inframaps import InfraMaps, InfraMapsReport, MapReport, MapShown, RunnerShown
+from laissez.wire.times import HOUR_US, SECOND_US, format_time, parse_time
+
+RUNNERS_MAX: Final = 16
+POINTS_PER_MAP_MAX: Final = 360  # an hour at the usual pace of ten seconds
+POINTS_MAX: Final = 100_000  # of all maps: an answer with all of them is some megabytes
+LATE_AFTER_TURNS: Final = 3
+SILENT_MAX_US: Final = HOUR_US
+
+
+class Course:
+    """The values and pressures of one map, oldest first, by the runner's clock and with the times at which they were heard by the service's. NaN
+    stands for no value."""
+
+    def __init__(self) -> None:
+        self._heard = array("q")
+        self._times = array("q")
+        self._values = array("d")
+        self._pressures = array("d")
+
+    def add(self, heard: int, at: int, reported: MapReport, points_max: int) -> None:
+        """A time that was reported before is the same report sent again; one before that means that a clock was set back, and begins anew."""
+        last = self._times[-1] if self._times else at - 1
+        if at == last:
+            return
+        value = reported.signals[0].value if reported.signals else None
+        self._heard.append(heard)
+        self._times.append(at)
+        self._values.append(math.nan if value is None else value)
+        self._pressures.append(max((one.pressure for one in reported.pressures), default=0.0))
+        for column in (self._heard, self._times, self._values, self._pressures):
+            del column[: -1 if at < last else -points_max]
+
+    def after(self, since: int | None, written: Callable[[int], str]) -> Iterator[tuple[str, float | None, float]]:
+        first = 0 if since is None else bisect_right(self._heard, since)
+        for at, value, pressure in zip(self._times[first:], self._values[first:], self._pressures[first:], strict=True):
+            yield written(at), None if math.isnan(value) else value, pressure
+
+
+class Runner:
+    """The last report of a runner, when it came by the service's clock, and the courses of its maps."""
+
+    report: InfraMapsReport
+    heard: int
+
+    def __init__(self) -> None:
+        self.courses: dict[str, Course] = {}
+
+    def take(self, report: InfraMapsReport, now: int, points_max: int) -> None:
+        self.report = report
+        self.heard = now
+        at = parse_time(report.at)
+        self.courses = {each.name: self.courses.get(each.name) or Course() for each in report.maps}
+        for each in report.maps:
+            self.courses[each.name].add(now, at, each, points_max)
+
+    def is_late(self, now: int) -> bool:
+        return now - self.heard > self._late_after_us
+
+    def is_gone(self, now: int) -> bool:
+        return now - self.heard > max(SILENT_MAX_US, self._late_after_us)
+
+    @property
+    def _late_after_us(self) -> float:
+        return LATE_AFTER_TURNS * self.report.pace_s * SECOND_US
+
+    def shown(self, name: str, now: int, since: int | None) -> RunnerShown:
+        report = self.report
+        written = cache(format_time)  # its maps were read at the same times, thousands of them
+        maps = tuple([MapShown(**asdict(each), history=tuple(self.courses[each.name].after(since, written))) for each in report.maps])
+        return RunnerShown(name, report.at, report.pace_s, self.is_late(now), maps, report.floors, report.alarms)
+
+
+class Board:
+    """The runners that were heard of lately."""
+
+    def __init__(self, points_max: int = POINTS_MAX) -> None:
+        self._points_max = points_max
+        self._runners: dict[str, Runner] = {}
+
+    def take(self, name: str, report: InfraMapsReport, now: int) -> None:
+        """A report, whose texts have been checked."""
+        runner = self._runners.setdefault(name, Runner())
+        maps = len(report.maps) + sum(len(each.courses) for each in self._runners.values() if each is not runner)
+        runner.take(report, now, max(1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, maps))))
+        self._forget(now)
+
+    def shown(self, now: int, since: int | None) -> InfraMaps:
+        self._forget(now)
+        return InfraMaps(format_time(now), tuple([self._runners[name].shown(name, now, since) for name in sorted(self._runners)]))
+
+    def _forget(self, now: int) -> None:
+        """Those that have gone, and of too many the one that has been silent for longest."""
+        self._runners = {name: runner for name, runner in self._runners.items() if not runner.is_gone(now)}
+        while len(self._runners) > RUNNERS_MAX:
+            del self._runners[min(self._runners, key=lambda name: self._runners[name].heard)]

@@ -1,0 +1,122 @@
+"""What commands of the operator would do: they are carried out, on a copy of the process, and what came of them is told. Exact, and nothing changes.
+
+Only what happens at once is told: what a band lets through later, or a hold keeps for now, comes when it comes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.market import Market
+from laissez.market.answers import LeaseView
+from laissez.market.commands import AdvanceTime
+from laissez.service.commands import OPERATOR, SERVICE, Command, Request
+from laissez.service.copied import Copy, CopyFailed
+from laissez.service.desk import Desk
+from laissez.service.exchange import Exchange
+from laissez.service.outcomes import Told
+from laissez.service.telling import price
+from laissez.wire.events import LeaseEnded, LeaseStarted
+from laissez.wire.figures import PreviewDone, PreviewEnded, PreviewRefused, PreviewTenant
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import format_time
+
+PREVIEWS_AT_ONCE = 2  # each is a copy of the process, and keeps a core busy
+PREVIEW_S = 8.0  # less than the ten seconds for which a client waits
+ENDED_SHOWN = 100
+
+Readable: TypeAlias = Command | PreviewRefused  # a command, or why it is none
+
+_read_done = msgspec.msgpack.Decoder(PreviewDone).decode
+
+
+class Previews:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._under_way = 0
+
+    async def of(self, commands: Sequence[Readable]) -> PreviewDone:
+        self._desk.check_open()
+        if self._under_way >= PREVIEWS_AT_ONCE:
+            raise ProblemError(Code.OVERLOADED, f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment", 1.0)
+        self._under_way += 1
+        try:
+            return await self._worked_out(commands)
+        finally:
+            self._under_way -= 1
+
+    async def _worked_out(self, commands: Sequence[Readable]) -> PreviewDone:
+        work = partial(_say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands)
+        try:
+            with Copy(work, PREVIEW_S) as copy:
+                return _read_done(await copy.answer())
+        except OSError as error:
+            raise ProblemError(Code.OVERLOADED, f"there is no room for a copy of the process: {error.strerror}; try again later", 10.0) from None
+        except CopyFailed as failed:
+            if not failed.took_too_long:
+                raise
+            why = f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about fewer commands"
+            raise ProblemError(Code.OVERLOADED, why, 60.0) from None
+
+
+def _say_what_would_happen(exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket) -> None:
+    line.sendall(msgspec.msgpack.encode(carried_out(exchange, at, commands)))
+
+
+def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
+    """Have the commands carried out by the exchange, and say what came of it."""
+    exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))  # what is over by now is no consequence
+    before = _Look(exchange.market)
+    told: list[Told] = []
+    refused: list[PreviewRefused] = []
+    for index, command in enumerate(commands):
+        if isinstance(command, PreviewRefused):
+            refused.append(command)
+            continue
+        outcome = exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", command)).outcome
+        told += outcome.told
+        if outcome.refused is not None:
+            refused.append(PreviewRefused(index, outcome.refused.code, outcome.refused.detail))
+    return _compared(at, before, _Look(exchange.market), told, refused)
+
+
+class _Look:
+    """The market at one moment: its leases by leaf, and how many leaves are idle."""
+
+    def __init__(self, market: Market) -> None:
+        self.leases: dict[str, LeaseView] = {lease.leaf: lease for lease in market.leases()}
+        self.rate = sum(lease.charged for lease in self.leases.values())
+        self.idle = sum(market.is_online(leaf) for leaf in market.topology.leaves) - len(self.leases)
+
+
+def _compared(at: int, before: _Look, after: _Look, told: Sequence[Told], refused: Sequence[PreviewRefused]) -> PreviewDone:
+    pairs = [(lease, after.leases[leaf]) for leaf, lease in before.leases.items() if leaf in after.leases]
+    lasting = [(was.charged, now.charged) for was, now in pairs if was.lease == now.lease]
+    ended = [
+        PreviewEnded(one.event.leaf, one.tenant or "", one.event.reason, one.event.rate, one.event.limit)
+        for one in told
+        if isinstance(one.event, LeaseEnded)
+    ]
+    lost = Counter(one.tenant for one in ended)
+    won = Counter(one.tenant or "" for one in told if isinstance(one.event, LeaseStarted))
+    return PreviewDone(
+        at=format_time(at),
+        refused=tuple(refused),
+        leases_ended=len(ended),
+        leases_started=won.total(),
+        transfers=sum(was.tenant != now.tenant for was, now in pairs),
+        tenants=tuple([PreviewTenant(tenant, lost[tenant], won[tenant]) for tenant in sorted({*lost, *won})]),
+        ended=tuple(ended[:ENDED_SHOWN]),
+        rate_before=price(before.rate),
+        rate_after=price(after.rate),
+        dearer=sum(now > was for was, now in lasting),
+        cheaper=sum(now < was for was, now in lasting),
+        idle_before=before.idle,
+        idle_after=after.idle,
+    )

@@ -1,0 +1,106 @@
+"""Books and levels: what rests around a node and what could be had there, what its rate was, and every leaf at a glance. All for the operator."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.wire.views import Controls
+
+
+class Bid(msgspec.Struct, frozen=True):
+    """Orders that follow up to `price` and would take a leaf of the node; `here` of them rest at the node itself, the others above it."""
+
+    price: str
+    orders: int
+    here: int
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Leaves that are idle with this floor, or leased with this limit; `null`: no price opens them now."""
+
+    price: str | None
+    leaves: int
+
+
+class NodeBook(msgspec.Struct, frozen=True):
+    """What is set at a node, what rests around it and what could be had below it.
+
+    `bids` are highest first and `asks` lowest first, 50 prices each; `bids_more` and `asks_more` are how many prices are left out. An order with
+    several alternatives on the path counts at each. `rate_now` is what all leases below are charged per hour. `best_bid` presses at the node itself.
+    """
+
+    node: str
+    level: str | None
+    at: str
+    leaves: int
+    online: int
+    leased: int
+    floor_own: str | None
+    floor_in_force: str
+    standing_rate: str
+    best_bid: str | None
+    quote: str | None
+    rate_now: str
+    controls: Controls | None
+    controls_in_force: Controls
+    orders_here: int
+    orders_above: int
+    orders_below: int
+    bids: tuple[Bid, ...]
+    bids_more: int
+    asks: tuple[Ask, ...]
+    asks_more: int
+
+
+class RatePiece(msgspec.Struct, frozen=True):
+    start: str
+    end: str
+    rate: str
+
+
+class RateHistory(msgspec.Struct, frozen=True):
+    """The standing rate of a node: the highest floor or bid on its path, of anyone. `since` is later than asked where no more is kept or shown."""
+
+    node: str
+    since: str
+    until: str
+    segments: tuple[RatePiece, ...]
+
+
+class Levels(msgspec.Struct, frozen=True):
+    """Every leaf, in columns of equal length: what presses on it, its owner's limit, its owner, and the floor in force.
+
+    An owner is its place in `owners`; -1: nobody's, -2: offline. A limit is `null` where there is none, or no owner. `levels` are the names of each
+    tree's levels. All events up to the operator's number `n` are in it, perhaps some later ones too.
+    """
+
+    at: str
+    n: int
+    levels: dict[str, tuple[str, ...] | None]
+    owners: tuple[str, ...]
+    leaves: tuple[str, ...]
+    rates: list[str]
+    limits: list[str | None]
+    owner: list[int]
+    floors: list[str]
+
+
+LevelChange: TypeAlias = tuple[int, str, str | None, int, str]  # the leaf's place in `leaves`; its rate, limit, owner and floor
+
+
+class LevelsChanged(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is different since the last message of the stream: new `owners`, to be added to the list, and leaves one by one.
+
+    Where very many leaves changed, whole columns come instead, those that changed at all.
+    """
+
+    at: str
+    n: int
+    owners: tuple[str, ...]
+    changes: list[LevelChange]
+    rates: list[str] | None = None
+    limits: list[str | None] | None = None
+    owner: list[int] | None = None
+    floors: list[str] | None = None

@@ -1,0 +1,63 @@
+"""One browser and few servers for everything that is looked at in a browser. They end with the last of these tests: while a browser is driven, the
+thread has an event loop, in which the tests of others could start none of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from console.market import Market
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from console.window import Window
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ZONES = "abcdefghijklmnop"  # tests share a market: each has a zone, and nobody else's orders reach it
+SMALL = "".join(f'[h100.zone-{zone}]\nrack1 = ["gpu[1-4]"]\nrack2 = ["gpu[1-4]"]\n' for zone in ZONES)
+
+
+class Opening(Protocol):
+    def __call__(self, market: Market, **more: Any) -> Window: ...
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing: install the extra `test`")
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if found is None:
+        pytest.skip("no Chromium is installed: the console is not looked at in a browser")
+    alone = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox does not run as root
+    with playwright.sync_playwright() as play, contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as launched:
+        yield launched
+
+
+@pytest.fixture(scope="package")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
+    served = Market(tmp_path_factory.mktemp("market"), SMALL)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def open_window(browser: Browser) -> Iterator[Opening]:
+    """Open windows; at the end of the test none of them may have anything to complain about."""
+    from console.window import Window
+
+    opened: list[Window] = []
+
+    def opening(market: Market, **more: Any) -> Window:
+        opened.append(Window(browser, market, **more))
+        return opened[-1]
+
+    yield opening
+    complaints = [said for window in opened for said in window.unexpected()]
+    for window in opened:
+        window.context.close()
+    assert [] == complaints

@@ -1,0 +1,101 @@
+"""A tenant's console holds nothing of anybody else: not in its page, not in its memory, not on the wire."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from console.conftest import Opening
+from console.market import Market, Tenant
+from console.window import Window, expect
+from laissez.service.http.operation import Operation
+from laissez.service.http.operations import OPERATIONS
+
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+# Everything that any answer says, also one that never ends, is kept in the page beside its address.
+LISTEN = """{
+    const heard = (window.heard = []);
+    const fetching = window.fetch;
+    window.fetch = async (address, ...more) => {
+        const response = await fetching(address, ...more);
+        const kept = { address: String(address), text: "" };
+        heard.push(kept);
+        const reader = response.clone().body.pipeThrough(new TextDecoderStream()).getReader();
+        (async () => { for (let part; !(part = await reader.read()).done; ) kept.text += part.value; })().catch(() => {});
+        return response;
+    };
+}"""
+SECRET_PRICES = [f"7.43190{digit}" for digit in range(1, 8)]
+
+
+def trade_in_secret(market: Market, bob: Tenant) -> None:
+    """Leases, orders, limits, floors and leases lost, at prices that nobody else names."""
+    for number, price in enumerate(SECRET_PRICES):
+        leaf = f"h100/zone-g/rack{1 + number % 2}/gpu{1 + number % 4}"
+        bob.order(leaf, price)
+        bob.cancel(bob.order("h100/zone-g/rack1/gpu1", price, SECRET_PRICES[0]))
+        market.set_floor("h100/zone-g/rack2", price)
+    for lease in bob.leases()[:2]:
+        market.done("PATCH", f"/v1/leases/{lease['id']}", {"limit": SECRET_PRICES[-1]}, bob.key)
+        market.done("DELETE", f"/v1/leases/{lease['id']}", key=bob.key)
+
+
+def look_around(window: Window, lease: str) -> None:
+    for address, heading in (("#/leases", "Leases"), ("#/orders", "Orders"), ("#/bill", "Bill"), (f"#/leases/{lease}", "h100/zone-f/rack1/gpu1"), ("#/events", "Events")):
+        window.go(address)
+        expect(window.page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(window.state).to_have_text("Live")
+
+
+def test_a_tenant_sees_and_hears_nothing_outside_its_domain(market: Market, open_window: Opening) -> None:
+    ann, bob = market.tenant("ann"), market.tenant("bob")
+    ann.order("h100/zone-f/rack1/gpu1", "4.125")
+    lease = ann.leases()[0]["id"]
+    window = open_window(market)
+    window.context.add_init_script(LISTEN)
+    window.sign_in(ann.key)
+    pages = []
+    for _ in range(2):
+        trade_in_secret(market, bob)
+        look_around(window, lease)
+        pages.append(window.page.content())
+    market.set_floor("h100/zone-f/rack1/gpu1", "1.625")  # what is hers is told
+    expect(window.page.get_by_role("list", name="Events, newest first")).to_contain_text("h100/zone-f/rack1/gpu1 won")
+    window.go("#/leases")
+    expect(window.main).to_contain_text("$1.6250/h")
+
+    heard = window.page.evaluate("window.heard.map(({address, text}) => [address, text])")
+    told = "".join(text for _, text in heard)
+    assert "4.125" in told and "1.625" in told and "/v1/events" in {urlsplit(address).path for address, _ in heard}
+    names = [bob.name, bob.key_id, *SECRET_PRICES, *(price.rstrip("0") for price in SECRET_PRICES)]
+    names += [entry["id"] for entry in (*bob.leases(), *bob.orders())]
+    for text in (told, *pages, window.page.content()):
+        assert [] == [name for name in names if name in text]
+    places = "".join(text for address, text in heard if urlsplit(address).path != "/v1/topology")  # where there are leaves is no secret
+    assert "zone-g" not in places and [] == [page for page in pages if "zone-g" in page]
+
+
+def test_a_tenants_console_asks_for_nothing_that_is_the_operators(market: Market, open_window: Opening) -> None:
+    ann = market.tenant("ann")
+    ann.order("h100/zone-f/rack2/gpu1", "4.125")
+    window = open_window(market).sign_in(ann.key)
+    look_around_of = ann.leases()[0]["id"]
+    for address in ("#/orders", "#/bill", f"#/leases/{look_around_of}", "#/events", "#/map", "#/tenants"):
+        window.go(address)
+        expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
+    asked = {(request.method, urlsplit(request.url).path) for request in window.asked}
+    used = {name for method, path in asked if path.startswith("/v1/") for name in [operation_of(method, path)]}
+    theirs = {operation.name for operation in OPERATIONS if operation.scopes == ("operate",)}
+    assert {"getMe", "listLeases", "getBill", "getEvents"} & used and not used & theirs
+    assert [] == [path for _, path in asked if path.startswith("/console/js/operator/")]
+
+
+def operation_of(method: str, path: str) -> str:
+    def fits(operation: Operation) -> bool:
+        pattern = re.sub(r"\{[^}]*:path\}", ".+", operation.path)
+        return operation.method == method and re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", pattern), path) is not None
+
+    return next(operation.name for operation in OPERATIONS if fits(operation))

@@ -1,0 +1,45 @@
+"""A server that dies and comes back: the loss is shown, heals by itself, and nothing that happened is missing."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from console.conftest import Opening
+from console.market import Market
+from console.window import Window, expect
+
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+
+def numbers(window: Window) -> list[int]:
+    """Of the events that are shown, newest first."""
+    return [int(text.removeprefix("#").replace(",", "")) for text in window.page.locator(".event .n").all_text_contents()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_restart_is_seen_heals_by_itself_and_loses_no_event(market: Market, open_window: Opening, number: signal.Signals) -> None:
+    ann = market.tenant("ann")
+    hers = open_window(market).sign_in(ann.key).go("#/events")
+    operators = open_window(market).sign_in(market.key).go("#/events")
+    ann.order("h100/zone-h/rack1/gpu1", "2")
+    for window in (hers, operators):
+        window.expects(r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)")
+        window.expects(r"\b503\b")
+        expect(window.page.locator(".event").first).to_contain_text("won")
+    market.stop(number)
+    for window in (hers, operators):
+        expect(window.state).to_have_text("Connection lost")
+        expect(window.page.get_by_role("alert")).to_contain_text("What you see may be old; trying again by itself.")
+    market.start()
+    for price in ("3", "4", "5"):
+        market.set_floor("h100/zone-h/rack1/gpu1", price)
+    for window, key in ((hers, ann.key), (operators, market.key)):
+        expect(window.state).to_have_text("Live")
+        expect(window.page.get_by_role("alert")).to_have_count(0)
+        last = market.listed("/v1/events?limit=1000", key)[-1]["n"]
+        expect(window.page.locator(".event .n").first).to_have_text(f"#{last:,}")
+        expect(window.main).to_contain_text("none missing")
+        shown = numbers(window)
+        assert list(range(last, last - len(shown), -1)) == shown and len(shown) > 2

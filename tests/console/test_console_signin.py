@@ -1,0 +1,91 @@
+"""Signing in and out: who one is, what the browser keeps of a key (nothing), and what ends it."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from console.conftest import Opening
+from console.market import Market
+from console.window import Window, expect
+
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+KEPT = "() => JSON.stringify([document.cookie, Object.entries(localStorage), Object.entries(sessionStorage), location.href, history.state])"
+
+
+def cookie(window: Window) -> dict[str, object]:
+    found = window.context.cookies()
+    assert 1 == len(found)
+    return dict(found[0])
+
+
+def signed_in_by(market: Market, token: dict[str, object]) -> bool:
+    return 200 == httpx.get(f"{market.url}/v1/me", headers={"Cookie": f"{token['name']}={token['value']}"}).status_code
+
+
+def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Opening) -> None:
+    ann = market.tenant("ann")
+    for key, holder in ((market.key, "operator"), (ann.key, ann.name)):
+        window = open_window(market).sign_in(key)
+        expect(window.page.get_by_role("banner")).to_contain_text(holder)
+        expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
+        modules = {"operator" if "/js/operator/" in answer.url else "tenant" for answer in window.answers if re.search("/js/(operator|tenant)/", answer.url)}
+        assert {"operator" if holder == "operator" else "tenant"} == modules
+
+
+def test_a_wrong_key_is_refused_in_words_and_the_right_one_still_works(market: Market, open_window: Opening) -> None:
+    window = open_window(market).open()
+    window.expects(r"401 POST .*/v1/signin|status of 401 .*/v1/signin")
+    window.page.get_by_label("Your key").fill("lz_nobody_has_this_one")
+    window.page.keyboard.press("Enter")
+    expect(window.page.get_by_role("alert")).to_have_text("This key is not known here, or it was revoked.")
+    window.page.get_by_label("Your key").fill(market.key)
+    window.page.keyboard.press("Enter")
+    expect(window.state).to_have_text("Live")
+
+
+def test_a_browser_keeps_nothing_of_a_key_and_the_log_neither(market: Market, open_window: Opening) -> None:
+    ann = market.tenant("ann")
+    window = open_window(market).sign_in(ann.key)
+    own = {key: cookie(window)[key] for key in ("httpOnly", "sameSite", "path", "secure")}
+    assert {"httpOnly": True, "sameSite": "Strict", "path": "/", "secure": False} == own
+    secrets = [ann.key, ann.key.split("_", 2)[2], str(cookie(window)["value"])]
+    seen = [window.page.evaluate(KEPT), window.page.content(), market.log.read_text(), *(request.url for request in window.asked)]
+    assert [] == [secret for secret in secrets for text in seen if secret in text]
+    assert ann.key not in str(cookie(window))
+
+
+def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(market: Market, open_window: Opening) -> None:
+    window = open_window(market).sign_in(market.tenant("ann").key)
+    token = cookie(window)
+    assert signed_in_by(market, token)
+    window.page.get_by_role("button", name="Sign out").click()
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    assert [] == window.context.cookies() and not signed_in_by(market, token)
+    window.page.reload()
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_reload_stays_signed_in_and_on_the_same_page(market: Market, open_window: Opening) -> None:
+    window = open_window(market).sign_in(market.key)
+    window.page.get_by_role("navigation").get_by_role("link").last.click()
+    title, heading = window.page.title(), window.page.get_by_role("heading", level=1).text_content()
+    window.page.reload()
+    expect(window.state).to_have_text("Live")
+    expect(window.page).to_have_title(title)
+    expect(window.page.get_by_role("heading", level=1)).to_have_text(heading or "")
+
+
+def test_a_revoked_key_ends_the_console_and_it_says_so(market: Market, open_window: Opening) -> None:
+    ann = market.tenant("ann")
+    window = open_window(market).sign_in(ann.key)
+    window.expects(r"\b401\b")
+    market.done("DELETE", f"/v1/keys/{ann.key_id}")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    expect(window.page.get_by_role("alert")).not_to_be_empty()
+    window.page.get_by_label("Your key").fill(ann.key)
+    window.page.keyboard.press("Enter")
+    expect(window.page.get_by_role("alert")).to_contain_text("revoked")

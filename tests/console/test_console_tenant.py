@@ -1,0 +1,122 @@
+"""What a tenant does in the console: orders, limits, leases given up, and the bill, to the millionth of a dollar."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+
+from console.conftest import Opening
+from console.market import Market
+from console.window import Window, expect
+
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+# The area below a chart's line as a share of the chart, the highest tick, and the ends of the time axis in hours.
+DRAWN = """svg => {
+    const points = svg.querySelector("path.area").getAttribute("d").match(/-?[\\d.]+,-?[\\d.]+/g).map((pair) => pair.split(",").map(Number));
+    const area = Math.abs(points.reduce((sum, [x, y], i) => {
+        const [nextX, nextY] = points[(i + 1) % points.length];
+        return sum + (x * nextY - nextX * y) / 2;
+    }, 0));
+    const lines = [...svg.querySelectorAll("line.grid")].map((line) => Number(line.getAttribute("y1")));
+    const [low, high] = [Math.max(...lines), Math.min(...lines)];
+    const [left, right] = ["x1", "x2"].map((end) => Number(svg.querySelector("line.grid").getAttribute(end)));
+    const top = [...svg.querySelectorAll("text[text-anchor=end]")].at(-1).textContent;
+    return [area / ((right - left) * (low - high)), top];
+}"""
+
+
+def money(text: str) -> Decimal:
+    return Decimal(re.sub(r"[^0-9.]", "", text))
+
+
+def place(window: Window, scope: str, limit: str, bid: str = "") -> None:
+    form = window.page.locator("form", has=window.page.get_by_role("button", name="Place order"))
+    form.get_by_label("Place", exact=True).fill(scope)
+    form.get_by_label("Limit, $/h").fill(limit)
+    form.get_by_label("Bid, $/h").fill(bid)
+    form.get_by_role("button", name="Place order").click()
+
+
+def test_an_order_is_placed_waits_is_amended_and_cancelled(market: Market, open_window: Opening) -> None:
+    leaf = "h100/zone-d/rack1/gpu1"
+    ann, bob = market.tenant("ann"), market.tenant("bob")
+    bob.order(leaf, "8")
+    window = open_window(market).sign_in(ann.key).go("#/orders")
+    page = window.page
+    place(window, leaf, "three")
+    expect(page.get_by_role("alert")).to_contain_text("Expected dollars such as 2.75")
+    assert [] == ann.orders()
+    place(window, leaf, "3", "2")
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="Amend"))
+    expect(row).to_contain_text("bid $2.0000/h, up to $3.0000/h")
+    assert [[{"scope": leaf, "bid": "2", "limit": "3"}]] == [order["alternatives"] for order in ann.orders()]
+
+    row.get_by_role("button", name="Amend").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Limit, $/h").fill("4.5")
+    dialog.get_by_role("button", name="Amend").click()
+    expect(row).to_contain_text("bid $2.0000/h, up to $4.5000/h")
+    assert ["4.5"] == [order["alternatives"][0]["limit"] for order in ann.orders()]
+
+    row.get_by_role("button", name="Cancel").click()
+    dialog.get_by_role("button", name="Cancel the order").click()
+    expect(page.locator("main")).to_contain_text("No order waits.")
+    assert [] == ann.orders()
+
+
+def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(market: Market, open_window: Opening) -> None:
+    leaf = "h100/zone-d/rack2/gpu1"
+    ann = market.tenant("ann")
+    market.set_floor(leaf, "0.75")
+    window = open_window(market).sign_in(ann.key).go("#/orders")
+    page = window.page
+    place(window, leaf, "3")
+    expect(page.locator(".outcomes")).to_contain_text("won")
+    page.get_by_role("link", name="Leases", exact=True).click()
+    row = page.get_by_role("row").filter(has_text="gpu1")
+    row.get_by_role("button", name="Change the limit").click()
+    page.get_by_label("dollars per hour, or none").fill("6.5")
+    page.keyboard.press("Enter")
+    expect(row).to_contain_text("$6.5000/h")
+    assert ["6.5"] == [lease["limit"] for lease in ann.leases()]
+
+    row.get_by_role("button", name="Relinquish").click()
+    page.get_by_role("dialog").get_by_role("button", name="Relinquish").click()
+    expect(page.locator("main")).to_contain_text("You hold nothing now.")
+    expect(page.locator("main")).to_contain_text("given up")
+    assert [] == ann.leases()
+
+
+def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(market: Market, open_window: Opening) -> None:
+    leaf = "h100/zone-e/rack1/gpu1"
+    ann = market.tenant("ann")
+    market.set_floor(leaf, "3600")
+    ann.order(leaf, "9000")
+    window = open_window(market).sign_in(ann.key)  # meanwhile it is charged a dollar a second
+    market.set_floor(leaf, "7200")
+    window.go("#/bill")
+    expect(window.main).to_contain_text("Charged over time")
+    lease = ann.leases()[0]["id"]
+    market.done("DELETE", f"/v1/leases/{lease}", key=ann.key)
+    bill = market.done("GET", "/v1/bills", key=ann.key)
+    segments = market.done("GET", f"/v1/leases/{lease}/prices", key=ann.key)["segments"]
+
+    window.page.reload()
+    expect(window.main).to_contain_text(f"The lines as printed add up to ${bill['lines'][0]['cost']}")
+    cost = window.page.get_by_role("region", name="Lines of the bill").get_by_role("row").nth(1).get_by_role("cell").last
+    assert Decimal(bill["total"]) == money(cost.text_content() or "")
+
+    window.go(f"#/leases/{lease}")
+    expect(window.main).to_contain_text("Cost in all")
+    pieces = window.page.get_by_role("region", name="What it was charged, piece by piece").locator("tbody tr")
+    expect(pieces).to_have_count(len(segments))
+    shown = [[money(cell) for cell in row.locator("td").all_text_contents()[3:]] for row in pieces.all()]
+    assert [[Decimal(segment["rate"]), Decimal(segment["cost"])] for segment in reversed(segments)] == shown
+    assert Decimal(bill["total"]) == sum(price for _, price in shown)
+
+    share, top = window.page.locator(".chart svg").first.evaluate(DRAWN)
+    hours = Decimal(window.page.evaluate("ends => (Date.parse(ends[1]) - Date.parse(ends[0])) / 3600000", [segments[0]["start"], segments[-1]["end"]]))
+    assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)  # pixels

@@ -1,0 +1,91 @@
+"""A page of the console in a real browser, which notes everything that is not as it should be.
+
+    window = open_window(market)          whoever opens it may not leave a complaint behind: the fixture looks at the end
+    window.sign_in(key)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.market import Market
+
+pytest.importorskip("playwright.sync_api", reason="playwright is missing: install the extra `test`")
+
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, Response  # noqa: E402
+from playwright.sync_api import expect as expect  # noqa: E402
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ViewportSize
+
+DESK: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+NO_BUDGET = r"\b404\b.*/v1/budget"  # how a tenant without one is told so
+STREAM_CLOSED = "net::ERR_ABORTED"  # a page that is left closes its streams
+TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI, sample}) =>
+    console.error("policy violated", violatedDirective, blockedURI, sample))"""
+
+
+class Window:
+    """One person's browser: cookies and storage of its own."""
+
+    def __init__(self, browser: Browser, market: Market, size: ViewportSize = DESK, dark: bool = False) -> None:
+        self.market = market
+        self.complaints: list[str] = []
+        self.answers: list[Response] = []
+        self.asked: list[Request] = []
+        self._expected = [re.compile(NO_BUDGET)]
+        self.context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", reduced_motion="reduce", base_url=market.url)
+        self.context.add_init_script(TELL_VIOLATIONS)
+        self.page = self.context.new_page()
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("request", lambda request: self.asked.append(request))
+        self.page.on("response", self._take)
+        self.page.on("requestfailed", self._fail)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"console: {message.text} {message.location.get('url', '')}")
+
+    def _take(self, response: Response) -> None:
+        self.answers.append(response)
+        if response.status >= 400:
+            self.complaints.append(f"answer: {response.status} {response.request.method} {response.url}")
+
+    def _fail(self, request: Request) -> None:
+        if request.failure != STREAM_CLOSED:
+            self.complaints.append(f"request: {request.failure} {request.method} {request.url}")
+
+    def expects(self, pattern: str) -> None:
+        """A complaint that belongs to the story."""
+        self._expected.append(re.compile(pattern))
+
+    def unexpected(self) -> list[str]:
+        return [said for said in self.complaints if not any(pattern.search(said) for pattern in self._expected)]
+
+    def open(self) -> Window:
+        self.page.goto("/")
+        return self
+
+    def sign_in(self, key: str) -> Window:
+        self.open()
+        self.page.get_by_label("Your key").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.state).to_have_text("Live")
+        return self
+
+    def go(self, address: str) -> Window:
+        self.page.evaluate("where => { location.hash = where; }", address)
+        return self
+
+    @property
+    def state(self) -> Locator:
+        return self.page.locator("[data-state]").first
+
+    @property
+    def main(self) -> Locator:
+        return self.page.locator("main")

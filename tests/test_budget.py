@@ -1,0 +1,289 @@
+"""Budgets and spending: what a tenant means to spend from some time on, exactly how far it got, and that nobody else hears of it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exchange_histories import draw
+from laissez.journal.verify import verify
+from laissez.market.commands import AdvanceTime, CloseBooks
+from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
+from laissez.service import billing
+from laissez.service.accounts import BudgetRecord
+from laissez.service.budgets import AMOUNT_MAX, budget_view
+from laissez.service.commands import OPERATOR, CreateTenant, Request, SetBudget
+from laissez.service.exchange import Exchange, read_request
+from laissez.service.opening import Replaying, open_folder
+from laissez.service.settings import Journal as JournalSettings
+from laissez.service.settings import Limits
+from laissez.service.snapshotter import Snapshotter
+from laissez.wire.requests import Caps
+from laissez.wire.times import format_time, parse_time
+from service_world import HOUR_US, World, with_service
+
+pytestmark = pytest.mark.once
+
+DOLLAR = 1_000_000
+FIELDS_BEFORE_BUDGETS = 13
+
+
+async def budget(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
+    answer = await world.ask(who, "GET", "/v1/budget", params=query)
+    assert 200 == answer.status_code, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def set_budget(world: World, amount: str, who: str = "ann") -> dict[str, Any]:
+    answer = await world.ask(who, "PUT", "/v1/budget", {"amount": amount})
+    assert 200 == answer.status_code, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def charged_an_hour(world: World, hours: int = 1) -> None:
+    """Ann leases the A100 at the 3.60 $/h that Bob presses on it with, and so many hours pass."""
+    await world.place("ann", "a100", "9")
+    await world.place("bob", "a100", "3.6")
+    world.passing.pass_us(hours * HOUR_US)
+
+
+def about(expected: str, found: str) -> bool:
+    """Within a hundredth of a cent: the clock moves a little with every request."""
+    return abs(Decimal(expected) - Decimal(found)) < Decimal("0.0001")
+
+
+def test_it_counts_from_when_it_was_set_and_says_when_it_is_used_up(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        fresh = await set_budget(world, "36")
+        assert ("36.000000", "3.6") == (fresh["amount"], fresh["rate_now"]) and about("0", fresh["spent"]) and about("36", fresh["left"])
+        assert fresh["since"] <= format_time(world.desk.clock.now())
+        assert abs(parse_time(fresh["ends_at"]) - parse_time(fresh["since"]) - 10 * HOUR_US) < 1_000_000
+        world.passing.pass_us(2 * HOUR_US)
+        later = await budget(world)
+        assert about("7.2", later["spent"]) and about("28.8", later["left"])
+        assert fresh["ends_at"] == later["ends_at"]  # the same rate all the time
+        assert about("10.8", (await world.ask("ann", "GET", "/v1/bills")).json()["total"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        ends = parse_time((await set_budget(world, "0.001"))["ends_at"])
+        account, exchange = world.desk.exchange.accounts["ann"], world.desk.exchange
+        assert account.budget is not None
+        amount = DOLLAR // 1_000 * CHARGE_PER_MICRO_DOLLAR
+        spent = [billing.owed_in_all(exchange, account, at)[0] - int(account.budget.owed) for at in (ends - 1, ends)]
+        assert spent[0] < amount <= spent[1]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_nothing_is_left_of_one_that_is_overspent_and_nothing_acts_on_it(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        await set_budget(world, "1")
+        world.passing.pass_us(HOUR_US)
+        found = await budget(world)
+        assert about("3.6", found["spent"]) and ("0.000000", "3.6") == (found["left"], found["rate_now"])
+        assert abs(parse_time(found["ends_at"]) - world.desk.clock.now()) < 1_000  # it is used up now
+        assert 1 == len((await world.ask("ann", "GET", "/v1/leases")).json()["data"])
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize(
+    ("left", "rate", "ends"),
+    [(0, 0, 1_000), (0, 5, 1_000), (1, 0, None), (10, 3, 1_004), (9, 3, 1_003), (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None)],
+)
+def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
+    """Without a rate never; beyond what times can be, as good as never."""
+    amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
+    spent = amount * CHARGE_PER_MICRO_DOLLAR - left
+    found = budget_view(BudgetRecord(amount, 5, "7"), 7 + spent, rate, 1_000)
+    assert (None if ends is None else format_time(ends)) == found.ends_at
+
+
+def test_closing_the_books_changes_nothing_about_it(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        await set_budget(world, "36")
+        lease = (await world.ask("ann", "GET", "/v1/leases")).json()["data"][0]["id"]
+        world.passing.pass_us(HOUR_US)
+        await world.ask("ann", "DELETE", f"/v1/leases/{lease}")
+        before = await budget(world)
+        world.passing.pass_us(HOUR_US)
+        world.close_books()
+        assert before == await budget(world) and about("3.6", before["spent"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        assert 404 == (await world.ask("ann", "GET", "/v1/budget")).status_code
+        assert 404 == (await world.ask("ann", "DELETE", "/v1/budget")).status_code
+        await charged_an_hour(world)
+        await set_budget(world, "36")
+        world.passing.pass_us(HOUR_US)
+        assert about("0", (await set_budget(world, "5.5"))["spent"])
+        gone = await world.ask("ann", "DELETE", "/v1/budget")
+        assert [("budget.set", None)] == [(one["event"]["type"], one["event"]["amount"]) for one in gone.json()["events"]]
+        assert (404, "no budget is set") == ((found := await world.ask("ann", "GET", "/v1/budget")).status_code, found.json()["detail"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for amount in ("0", "0.0000001", "-1", "1e3", "", "1,5", "\u0661", "9" * 13, "1000000000.000001", 5, None):
+            answer = await world.ask("ann", "PUT", "/v1/budget", {"amount": amount})
+            assert (400, "bad_request") == (answer.status_code, answer.json()["code"]), answer.text
+            assert "expected" in answer.json()["detail"].lower() and world.desk.exchange.accounts["ann"].budget is None
+
+    with_service(tmp_path / "data", story)
+
+
+def test_the_largest_and_the_smallest_amount_are_taken(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        assert "1000000000.000000" == (await set_budget(world, "1000000000"))["amount"] == dollars(AMOUNT_MAX * CHARGE_PER_MICRO_DOLLAR)
+        assert "0.000001" == (await set_budget(world, "0.000001"))["left"]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        first = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
+        await charged_an_hour(world)
+        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
+        assert ("true", first.json()["since"]) == (again.headers["idempotency-replayed"], again.json()["since"])
+        assert about("3.6", again.json()["spent"])
+        other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "6"}, key="b-1")
+        assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
+
+    with_service(tmp_path / "data", story)
+
+
+# -- who sees it
+
+
+def test_only_the_tenant_and_the_operator_hear_of_it(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await set_budget(world, "77.25")
+        for path in ("/v1/events", "/v1/budget"):
+            assert "77.25" in (await world.ask("ann", "GET", path)).text
+            assert "77.25" not in (await world.ask("bob", "GET", path)).text
+        assert 403 == (await world.ask("bob", "GET", "/v1/budget?tenant=ann")).status_code
+        assert "77.250000" == (await budget(world, "operator", tenant="ann"))["amount"]
+        told = [one for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "budget.set"]
+        assert [("ann", "77.250000")] == [(one["tenant"], one["event"]["amount"]) for one in told]
+        assert 404 == (await world.ask("operator", "GET", "/v1/budget?tenant=bob")).status_code
+        assert 404 == (await world.ask("operator", "GET", "/v1/budget?tenant=eve")).status_code
+        assert 400 == (await world.ask("operator", "GET", "/v1/budget")).status_code
+        assert 403 == (await world.ask("operator", "PUT", "/v1/budget", {"amount": "1"})).status_code
+
+    with_service(tmp_path / "data", story)
+
+
+def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        await set_budget(world, "36")
+        page = (await world.ask("operator", "GET", "/v1/spending")).json()
+        ann, bob = page["data"]
+        assert ("ann", "3.6", 1, 0, "36.000000") == (ann["tenant"], ann["rate_now"], ann["leases"], ann["open_orders"], ann["budget"]["amount"])
+        assert about("3.6", ann["total"]) and not page["has_more"]
+        assert {"tenant": "bob", "total": "0.000000", "rate_now": "0", "leases": 0, "open_orders": 1, "budget": None} == bob
+        first = (await world.ask("operator", "GET", "/v1/spending?limit=1")).json()
+        second = (await world.ask("operator", "GET", "/v1/spending", params={"limit": "1", "cursor": first["cursor"]})).json()
+        assert [(["ann"], True), (["bob"], False)] == [([one["tenant"] for one in part["data"]], part["has_more"]) for part in (first, second)]
+        assert 403 == (await world.ask("ann", "GET", "/v1/spending")).status_code
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_owed_in_all_is_the_total_of_the_bill_also_between_commands(seed: int) -> None:
+    drawn = draw(seed)
+    exchange = Exchange.begin(drawn.genesis)
+    for index, step in enumerate(drawn.steps):
+        exchange.replay(step.at, step.request)
+        if index % 10 == 0:
+            for account in exchange.accounts.values():
+                for at in (exchange.market.now, exchange.market.now + 7, exchange.market.now + HOUR_US):
+                    bill = billing.running(exchange, account, at)
+                    assert (bill.total, bill.rate_now) == billing.owed_in_all(exchange, account, at)
+
+
+# -- how it is kept
+
+
+def test_what_a_budget_counts_from_does_not_depend_on_closed_books() -> None:
+    """Over histories with and without closings: the exact charge is the same."""
+    compared = 0
+    for seed in range(8):
+        drawn = draw(seed)
+        closed, open_ = Exchange.begin(drawn.genesis), Exchange.begin(drawn.genesis)
+        for step in drawn.steps:
+            request = read_request(step.request)
+            closed.apply(step.at, request)
+            open_.apply(step.at, Request(OPERATOR, "", "", b"", AdvanceTime()) if isinstance(request.command, CloseBooks) else request)
+        budgets = [account.budget for account in closed.accounts.values()]
+        assert budgets == [account.budget for account in open_.accounts.values()]
+        compared += closed.closed_before > 0 and any(budget is not None and budget.owed != "0" for budget in budgets)
+    assert compared > 2
+
+
+def with_tenant() -> Exchange:
+    exchange = Exchange.begin(draw(0).genesis)
+    exchange.apply(1, Request(OPERATOR, "", "", b"", CreateTenant("ann", Caps())))
+    return exchange
+
+
+def test_a_state_without_budgets_is_written_as_before_there_were_any_and_read() -> None:
+    exchange = with_tenant()
+    saved = exchange.snapshot()
+    assert [FIELDS_BEFORE_BUDGETS] == [len(account) for account in msgspec.msgpack.decode(saved)[3]]
+    assert saved == Exchange.restore(saved).snapshot()
+
+
+def test_a_state_with_a_budget_is_restored_whole_and_one_of_a_later_version_is_refused() -> None:
+    exchange = with_tenant()
+    exchange.apply(5, Request("ann", "", "", b"", SetBudget(DOLLAR)))
+    saved = exchange.snapshot()
+    assert BudgetRecord(DOLLAR, 5, "0") == Exchange.restore(saved).accounts["ann"].budget
+    assert saved == Exchange.restore(saved).snapshot()
+    later = msgspec.msgpack.decode(saved)
+    later[3][0].append("more")
+    with pytest.raises(msgspec.ValidationError):
+        Exchange.restore(msgspec.msgpack.encode(later))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_it_survives_a_restart_from_a_snapshot_and_from_the_journal_alone(tmp_path: Path) -> None:
+    found: list[BudgetRecord | None] = []
+
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        await set_budget(world, "36")
+        await Snapshotter(world.desk, world.desk._journal, JournalSettings()).take()
+        found.append(world.desk.exchange.accounts["ann"].budget)
+
+    with_service(tmp_path, story)
+    assert found[0] is not None and verify(tmp_path, begin=Replaying.begin).ok
+    for _ in range(2):
+        opened = open_folder(tmp_path, Limits())
+        opened.journal.close()
+        assert found[0] == opened.exchange.accounts["ann"].budget
+        for snapshot in (tmp_path / "snapshots").iterdir():
+            snapshot.unlink()
+    assert 0 == opened.snapshot_seq

@@ -1,0 +1,383 @@
+"""Levels over HTTP: every leaf at a glance, and a stream of what is different that always leads to what a fresh question is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from laissez.client import calls
+from laissez.service import levels
+from laissez.service.commands import OPERATOR
+from laissez.service.settings import Limits
+from laissez.wire.books import Levels, LevelsChanged
+from laissez.wire.problems import Code, ProblemError
+from service_world import GENEROUS, LEAVES, TOPOLOGY, World, with_service
+
+pytestmark = pytest.mark.once
+
+SOON_S = 10  # far more than anything here takes
+QUICK_S = 0.005  # between two looks, instead of a fifth of a second
+COLUMNS = ("rates", "limits", "owner", "floors")
+WHERE = {leaf: place for place, leaf in enumerate(TOPOLOGY.leaves)}
+A100 = WHERE["a100/east/rack1/gpu1"]
+
+
+class Watching:
+    """A reader of the stream that keeps the state it is told of, as a console does."""
+
+    def __init__(self, world: World, who: str = "operator") -> None:
+        world.app.site.levels.every_s = QUICK_S
+        headers = {"authorization": f"Bearer {world.secrets.get(who, who)}", "accept": "text/event-stream"}
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/levels",
+            "query_string": b"",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        self.status = 0
+        self.text = ""
+        self.messages: list[tuple[str, dict[str, Any]]] = []
+        self.state: dict[str, Any] = {}
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self._heard = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            return
+        await self.reads.wait()
+        body = message.get("body", b"").decode()
+        self.text += body
+        if body.startswith("event: "):
+            event, data = body.removeprefix("event: ").rstrip("\n").split("\ndata: ")
+            told = json.loads(data)
+            assert data.encode() == msgspec.json.encode(msgspec.json.decode(data, type=Levels if event == "levels" else LevelsChanged))
+            self._take(event, told)
+        self._heard.set()
+
+    def _take(self, event: str, told: dict[str, Any]) -> None:
+        self.messages.append((event, told))
+        if event == "levels":
+            self.state = told
+            return
+        state = self.state
+        state["at"], state["n"] = told["at"], told["n"]
+        state["owners"] += told["owners"]
+        state.update({column: told[column] for column in COLUMNS if column in told})
+        for leaf, *row in told["changes"]:
+            for column, value in zip(COLUMNS, row, strict=True):
+                state[column][leaf] = value
+
+    async def until(self, count: int) -> dict[str, Any]:
+        """The last of the first `count` messages."""
+        async with asyncio.timeout(SOON_S):
+            while len(self.messages) < count:
+                self._heard.clear()
+                await self._heard.wait()
+        return self.messages[count - 1][1]
+
+    async def until_like(self, whole: dict[str, Any]) -> None:
+        async with asyncio.timeout(SOON_S):
+            while not self.state or shape(self.state) != shape(whole):
+                self._heard.clear()
+                await self._heard.wait()
+
+    async def over(self) -> str:
+        async with asyncio.timeout(SOON_S):
+            await self._task
+        return self.text
+
+    async def leave(self) -> None:
+        self._gone.set()
+        await self.over()
+
+
+def shape(whole: dict[str, Any]) -> dict[str, Any]:
+    """All but when."""
+    return {name: value for name, value in whole.items() if name not in ("at", "n")}
+
+
+async def asked(world: World) -> dict[str, Any]:
+    answer = await world.ask("operator", "GET", "/v1/levels")
+    assert 200 == answer.status_code
+    found: dict[str, Any] = answer.json()
+    assert answer.content == msgspec.json.encode(calls.levels().read(answer.content))
+    return found
+
+
+def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.ask("operator", "PUT", "/v1/floors/h100/west", {"price": "1.5"})
+        await world.ask("operator", "PATCH", "/v1/resources/h100/west/rack2/gpu2", {"online": False})
+        lease = (await world.place("bob", "a100", "4.5"))["lease"]
+        await world.place("ann", "a100", "2.75", "2.25")
+        found = await asked(world)
+        assert {"h100": ["type", "zone", "rack", "gpu"], "a100": None} == found["levels"]
+        assert list(TOPOLOGY.leaves) == found["leaves"] and ["bob", "ann"] == found["owners"]
+        assert ["2.25", *["0"] * 4, *["1.5"] * 4] == found["rates"]
+        assert ["0"] * 5 + ["1.5"] * 4 == found["floors"]
+        assert ["4.5", *[None] * 8] == found["limits"]
+        assert [0, *[-1] * 7, -2] == found["owner"]
+        assert world.desk.latest(OPERATOR) == found["n"]
+        await world.ask("bob", "PATCH", f"/v1/leases/{lease}", {"limit": None})
+        assert (None, 0) == ((await asked(world))["limits"][A100], found["owner"][A100])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_levels_are_as_of_now_also_when_nothing_happens(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        before = await asked(world)
+        world.passing.pass_us(60_000_000)
+        after = await asked(world)
+        assert shape(before) == shape(after) and before["at"][:17] < after["at"][:17]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_levels_are_the_operators(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for path in ("/v1/levels", "/v1/books/h100", "/v1/rates/h100"):
+            refused = await world.ask("ann", "GET", path)
+            assert (403, "forbidden") == (refused.status_code, refused.json()["code"])
+        stream = Watching(world, "ann")
+        await stream.over()
+        assert 403 == stream.status and 0 == len(world.places)
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        first = await stream.until(1)
+        assert "levels" == stream.messages[0][0] and shape(await asked(world)) == shape(first)
+        await world.place("bob", "a100", "4.5")
+        told = await stream.until(2)
+        assert ("changed", ["bob"], [[A100, "0", "4.5", 0, "0"]]) == (stream.messages[1][0], told["owners"], told["changes"])
+        await world.place("ann", "a100", "2")
+        told = await stream.until(3)
+        assert (["ann"], [[A100, "2", "4.5", 0, "0"]]) == (told["owners"], told["changes"])
+        await world.place("ann", "a100", "6")
+        told = await stream.until(4)
+        assert ([], [[A100, "0", "6", 1, "0"]]) == (told["owners"], told["changes"])  # ann's own bid does not press on ann
+        assert world.desk.latest(OPERATOR) == told["n"]
+        await stream.leave()
+        assert 0 == len(world.places)
+
+    with_service(tmp_path / "data", story)
+
+
+def test_where_very_many_leaves_change_whole_columns_are_told(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        await stream.until(1)
+        await world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1.5"})
+        told = await stream.until(2)
+        assert {"at", "n", "owners", "changes", "rates", "floors"} == told.keys()
+        assert ["0"] + ["1.5"] * 8 == told["rates"] == told["floors"] and [] == told["changes"]
+        await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.ask("operator", "PUT", "/v1/controls/a100", {"rise": None, "fall": None, "hold_s": 60, "flash_s": None})
+        await world.place("bob", "a100", "2")
+        await world.place("ann", "a100", "5")
+        stream = Watching(world)
+        assert 0 == (await stream.until(1))["owner"][A100]
+        world.passing.pass_us(61_000_000)
+        assert [[A100, "0", "5", 1, "0"]] == (await stream.until(2))["changes"]
+        await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_changed_leads_from_the_first_state_to_what_a_fresh_question_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(levels, "LEAVES_PER_TURN", 2)  # so that there are several parts, and commands in between
+
+    async def story(world: World) -> None:
+        draw = Random(seed)
+        early, slow = Watching(world), Watching(world)
+        await early.until(1)
+        await slow.until(1)
+        slow.reads.clear()
+        for turn in range(60):
+            await one_command(world, draw)
+            if turn % 20 == 0:
+                await early.until_like(await asked(world))
+        whole = await asked(world)
+        slow.reads.set()
+        for stream in (early, slow):
+            await stream.until_like(whole)
+            await stream.leave()
+        assert len(slow.messages) <= 4 < len(early.messages)
+
+    with_service(tmp_path / "data", story)
+
+
+async def one_command(world: World, draw: Random) -> None:
+    what, leaf = draw.choice(("place", "place", "place", "floor", "relinquish", "online")), draw.choice(LEAVES)
+    tenant, price = draw.choice(("ann", "bob")), str(draw.randint(0, 5))
+    node = "/".join(leaf.split("/")[: draw.randint(1, 4)])
+    if what == "place":
+        await world.place(tenant, node, price)
+    elif what == "floor":
+        await world.ask("operator", "PUT", f"/v1/floors/{node}", {"price": price})
+    elif what == "online":
+        await world.ask("operator", "PATCH", f"/v1/resources/{leaf}", {"online": draw.random() < 0.7})
+    else:
+        for lease in (await world.ask(tenant, "GET", "/v1/leases?limit=1")).json()["data"]:
+            await world.ask(tenant, "DELETE", f"/v1/leases/{lease['id']}")
+
+
+def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        looks = 0
+        market = world.desk.exchange.market
+
+        class Counting:
+            """The market, asked through a counter."""
+
+            def __getattr__(self, name: str) -> Any:
+                nonlocal looks
+                looks += name == "levels"
+                return getattr(market, name)
+
+        monkeypatch.setattr(world.desk.exchange, "market", Counting())
+        streams = [Watching(world), Watching(world), Watching(world)]
+        for stream in streams:
+            await stream.until(1)
+        assert 1 == looks
+        await asyncio.sleep(4 * QUICK_S)
+        assert 1 == looks
+        await world.place("bob", "a100", "4.5")
+        for stream in streams:
+            await stream.until(2)
+        assert 2 == looks and streams[0].messages[1] == streams[1].messages[1] == streams[2].messages[1]
+        for stream in streams:
+            await stream.leave()
+        await world.place("bob", "h100", "4.5")
+        await asyncio.sleep(4 * QUICK_S)
+        assert 2 == looks
+
+    with_service(tmp_path / "data", story)
+
+
+def test_nothing_is_shown_before_it_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        await stream.until(1)
+        let_out = world.desk._let_out
+        held: list[int] = []
+        monkeypatch.setattr(world.desk, "_let_out", held.append)
+        placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
+        async with asyncio.timeout(SOON_S):
+            while not held:
+                await asyncio.sleep(QUICK_S)
+        await asyncio.sleep(4 * QUICK_S)
+        assert 1 == len(stream.messages)
+        monkeypatch.undo()
+        let_out(held[-1])
+        await placing
+        assert 0 == (await stream.until(2))["changes"][0][3]
+        await stream.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_of_levels_ends_with_its_key_and_with_the_server(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        secret = world.new_secret("operator", "operate")
+        id = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
+        revoked, other = Watching(world, secret), Watching(world)
+        await revoked.until(1)
+        await other.until(1)
+        await world.ask("operator", "DELETE", f"/v1/keys/{id}")
+        assert (await revoked.over()).endswith(": closing key_revoked\n\n")
+        assert 1 == len(world.places)
+        world.desk.end_streams(1001, "stopping")
+        assert (await other.over()).endswith(": closing stopping\n\n")
+        assert 0 == len(world.places)
+        world.desk.stopping = True
+        refused = Watching(world)
+        await refused.over()
+        assert 503 == refused.status
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_key_that_is_revoked_while_a_stream_opens_sees_nothing(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        async with asyncio.timeout(SOON_S):
+            while not len(world.places):
+                await asyncio.sleep(0)
+        world.desk.end_streams(0, "key_revoked")
+        assert ": closing key_revoked\n\n" == await stream.over()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_of_levels_ends_when_the_journal_fails(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        await stream.until(1)
+        world.desk.fail("a test")
+        assert (await stream.over()).endswith(": closing journal_failed\n\n")
+        with pytest.raises(ProblemError) as refused:
+            await world.app.site.levels.look_now()
+        assert Code.JOURNAL_FAILED == refused.value.code
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        async with asyncio.timeout(SOON_S):
+            while stream.text.count(": beat") < 2:
+                await asyncio.sleep(QUICK_S)
+        refused = await world.ask("operator", "GET", "/v1/levels", headers={"Accept": "text/event-stream"})
+        assert (429, "too_many_sessions") == (refused.status_code, refused.json()["code"])
+        await stream.leave()
+        again = Watching(world)
+        await again.until(1)
+        await again.leave()
+
+    with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, sessions_max=1))
+
+
+def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        stream = Watching(world)
+        await stream.until(1)
+        stream.reads.clear()
+        await world.place("bob", "a100", "4.5")
+        await asyncio.sleep(4 * QUICK_S)
+        world.desk.end_streams(1001, "stopping")
+        async with asyncio.timeout(SOON_S):
+            while len(world.places):
+                await asyncio.sleep(QUICK_S)
+        await stream.over()
+
+    with_service(tmp_path / "data", story, GENEROUS)
