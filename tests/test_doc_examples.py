@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from doc_shell import Example, Shell, examples, matches
 from laissez.market.reasons import EndReason
 from laissez.service import exports
+from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
 from laissez.service.settings import Limits
 from laissez.wire import limits, session
@@ -81,10 +82,10 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def test_every_operation_is_in_the_table_with_its_scope() -> None:
-    def scope(scopes: tuple[str, ...] | None) -> str:
-        return "none" if scopes is None else " or ".join(scopes) or "any"
+    def scope(one: Operation) -> str:
+        return "read, the operator's" if one.of_operator else "none" if one.scopes is None else " or ".join(one.scopes) or "any"
 
-    expected = [(f"`{one.method} {one.written_path}`", scope(one.scopes)) for one in OPERATIONS]
+    expected = [(f"`{one.method} {one.written_path}`", scope(one)) for one in OPERATIONS]
     assert expected == [(row[0], row[1]) for row in rows(API, "Every operation")]
 
 

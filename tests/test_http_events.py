@@ -259,7 +259,7 @@ def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
         principal = authenticate(world.desk.exchange.keys, world.secrets["ann"])
         assert principal is not None
         with pytest.raises(Exception, match="from 0 to 0"):
-            await Stream(world.desk, principal, world.places).open(7)
+            await Stream(world.app.site, principal).open(7)
         assert 0 == len(world.places) and [] == world.desk.following()
         for query in ("limit=3", "cursor=x", "after=x"):
             assert 400 == (await world.ask("ann", "GET", f"/v1/events?{query}", headers={"Accept": "text/event-stream"})).status_code

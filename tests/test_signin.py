@@ -488,6 +488,27 @@ def test_a_stream_of_events_takes_the_cookie_and_ends_with_the_key_and_a_session
     with_live(tmp_path, tale)
 
 
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/levels"])
+def test_a_stream_ends_with_the_sign_in_that_it_was_opened_by_and_with_no_other(tmp_path: Path, path: str) -> None:
+    async def tale(live: Live) -> None:
+        wanted = {"Accept": "text/event-stream"}
+        address = f"http://127.0.0.1:{live.port}"
+        key = {"key": live.world.secrets["operator"]}
+        async with httpx.AsyncClient(base_url=address) as here, httpx.AsyncClient(base_url=address) as there, asyncio.timeout(20):
+            for browser in (here, there):
+                await browser.post("/v1/signin", json=key, headers=OURS)
+            async with here.stream("GET", path, headers=wanted) as ended, there.stream("GET", path, headers=wanted) as lasting:
+                assert [200, 200] == [ended.status_code, lasting.status_code]
+                going_on = lasting.aiter_lines()
+                await anext(going_on)
+                await here.delete("/v1/signin", headers=OURS)
+                assert ": closing signed_out" == [line async for line in ended.aiter_lines() if line][-1]
+                await live.world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1.23"})
+                assert [line async for line in _until(going_on, "data: ")]
+
+    with_live(tmp_path, tale)
+
+
 async def _until(lines: Any, beginning: str) -> Any:
     async for line in lines:
         yield line

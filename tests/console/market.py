@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,15 @@ class Market:
         self.http.close()
         self.process.send_signal(number)
         self.process.communicate(timeout=WITHIN_S)
+
+    @contextlib.contextmanager
+    def away(self, number: signal.Signals) -> Iterator[None]:
+        """Stopped by a signal; afterwards it serves again, on the same port and folder."""
+        self.stop(number)
+        try:
+            yield
+        finally:
+            self.start()
 
     def ask(self, method: str, path: str, body: object = None, key: str | None = None, **more: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key or self.key}"}

@@ -28,11 +28,10 @@ def test_a_restart_is_seen_heals_by_itself_and_loses_no_event(market: Market, op
         window.expects(r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)")
         window.expects(r"\b503\b")
         expect(window.page.locator(".event").first).to_contain_text("won")
-    market.stop(number)
-    for window in (hers, operators):
-        expect(window.state).to_have_text("Connection lost")
-        expect(window.page.get_by_role("alert")).to_contain_text("What you see may be old; trying again by itself.")
-    market.start()
+    with market.away(number):
+        for window in (hers, operators):
+            expect(window.state).to_have_text("Connection lost")
+            expect(window.page.get_by_role("alert")).to_contain_text("What you see may be old; trying again")
     for price in ("3", "4", "5"):
         market.set_floor("h100/zone-h/rack1/gpu1", price)
     for window, key in ((hers, ann.key), (operators, market.key)):

@@ -32,11 +32,12 @@ _PREFIX = "lz_"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Whoever holds the key that a request came with."""
+    """Whoever holds the key that a request came with. `signin` is the digest of the sign-in that stood for the key, if one did."""
 
     holder: str
     key: str
     scopes: frozenset[str]
+    signin: bytes = b""
 
     @property
     def is_operator(self) -> bool:

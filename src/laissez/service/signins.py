@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from laissez.journal.disk import write_whole
 from laissez.service.desk import Desk
@@ -62,7 +63,13 @@ class SignIns:
     def whose(self, token: str) -> Principal | None:
         """Who is signed in by this token; None if it is unknown or over, or its key is no longer in force, all alike."""
         signin = self._by_digest.get(_digest(token))
-        return None if signin is None else self._holder(signin)
+        principal = None if signin is None else self._holder(signin)
+        return None if signin is None or principal is None else replace(principal, signin=signin.digest)
+
+    def lasts(self, principal: Principal) -> bool:
+        """Whether the sign-in that somebody came by is still good."""
+        signin = self._by_digest.get(principal.signin)
+        return signin is not None and self._holder(signin) is not None
 
     async def end(self, token: str) -> bool:
         """Forget a sign-in; says whether there was one."""

@@ -77,7 +77,7 @@ def make_app(
 
 
 def _opened(operation: Operation) -> Operation:
-    return replace(operation, scopes=None) if operation.name == "getMetrics" else operation
+    return replace(operation, scopes=None, of_operator=False) if operation.name == "getMetrics" else operation
 
 
 async def _nothing_there(scope: Any, receive: Any, send: Any) -> None:

@@ -129,6 +129,8 @@ class _Ready:
             principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
         if principal is None:
             raise unauthenticated()
+        if self._operation.of_operator and not principal.is_operator:
+            raise ProblemError(Code.FORBIDDEN, f"expected a key of the operator, found one of {principal.holder}")
         scopes = self._scopes
         if scopes and principal.scopes.isdisjoint(scopes):
             raise ProblemError(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call, Send
 from laissez.service.http.outgoing import encode
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.service.http.site import Site
 from laissez.service.http.streaming import BEAT, STREAM, Streaming, written
 from laissez.service.keyring import Principal
 from laissez.service.outcomes import Applied, numbered_one
-from laissez.service.places import Places
 from laissez.service.rates import RateWatch
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
@@ -42,7 +41,7 @@ async def _stream(call: Call, after: int | None) -> Answer:
         raise ProblemError(Code.BAD_REQUEST, "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or after")
     last = _number(call.last_event_id or None, "Last-Event-ID")
     call.desk.check_open()
-    stream = Stream(call.desk, call.principal, call.site.places)
+    stream = Stream(call.site, call.principal)
     await stream.open(after if last is None else last)
     return Answer(None, streams=stream.serve)
 
@@ -58,8 +57,8 @@ def _number(text: str | None, name: str) -> int | None:
 class Stream(Streaming):
     """Follows its holder's events like a session, but only sends."""
 
-    def __init__(self, desk: Desk, principal: Principal, places: Places) -> None:
-        super().__init__(desk, principal, places)
+    def __init__(self, site: Site, principal: Principal) -> None:
+        super().__init__(site, principal)
         self.watch = RateWatch(WARN_WITHIN_PPM)
         self._queue: list[bytes] = []
         self._queued_bytes = 0

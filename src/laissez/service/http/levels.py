@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call, Send
 from laissez.service.http.outgoing import encode
+from laissez.service.http.site import Site
 from laissez.service.http.streaming import BEAT, STREAM, Streaming, written
 from laissez.service.keyring import Principal
-from laissez.service.levels import Feed
-from laissez.service.places import Places
 from laissez.wire.problems import ProblemError
 
 
@@ -20,7 +18,7 @@ async def shown(call: Call) -> Answer:
         await feed.look_now()
         return Answer(feed.whole())
     call.desk.check_open()
-    stream = LevelsStream(call.desk, call.principal, call.site.places, feed)
+    stream = LevelsStream(call.site, call.principal)
     await stream.open()
     return Answer(None, streams=stream.serve)
 
@@ -28,9 +26,9 @@ async def shown(call: Call) -> Answer:
 class LevelsStream(Streaming):
     """Sends all, then what is different, as often as its reader takes it: of what comes too fast it sees the newest."""
 
-    def __init__(self, desk: Desk, principal: Principal, places: Places, feed: Feed) -> None:
-        super().__init__(desk, principal, places)
-        self._feed = feed
+    def __init__(self, site: Site, principal: Principal) -> None:
+        super().__init__(site, principal)
+        self._feed = site.levels
 
     async def open(self) -> None:
         self._take_place()

@@ -91,7 +91,8 @@ def _description(operation: Operation) -> str:
 def needed(operation: Operation) -> str:
     if operation.scopes is None:
         return "Needs no key."
-    return f"Needs a key with the scope {' or '.join(operation.scopes)}." if operation.scopes else "Needs a key."
+    whose = " of the operator" if operation.of_operator else ""
+    return f"Needs a key{whose} with the scope {' or '.join(operation.scopes)}." if operation.scopes else "Needs a key."
 
 
 def _content(kind: Any, schemas: dict[Any, dict[str, Any]]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     carry_out: Callable[..., Any]
     description: str = ""
     scopes: tuple[str, ...] | None
+    of_operator: bool = False  # a tenant's key will not do, whatever its scopes
     body: type | None = None
     answer: Any = None
     status: int = 200

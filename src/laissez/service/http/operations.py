@@ -16,6 +16,7 @@ from laissez.wire.problems import Code
 READ = ("read",)
 TRADE = ("trade",)
 OPERATE = ("operate",)
+LOOK = ("read", "operate")  # of the operator
 ANY: tuple[str, ...] = ()
 
 PLACING = (
@@ -139,7 +140,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Remove the budget", answer=views.Done, problems=(Code.NOT_FOUND,),
     ),
     Operation(
-        noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=OPERATE, carry_out=figures.spending, paged=True,
+        noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=LOOK, of_operator=True, carry_out=figures.spending, paged=True,
         summary="What every tenant owes and is charged now", answer=views.Page[Spending],
     ),
     Operation(
@@ -156,11 +157,11 @@ OPERATIONS: tuple[Operation, ...] = (
         query=(Parameter("node", "This node, followed by those right below it. Without it: the roots."),),
     ),
     Operation(
-        noun="Market", name="getMarket", method="GET", path="/v1/market", scopes=OPERATE, carry_out=market.summary,
+        noun="Market", name="getMarket", method="GET", path="/v1/market", scopes=LOOK, of_operator=True, carry_out=market.summary,
         summary="The market in figures", answer=views.MarketSummary,
     ),
     Operation(
-        noun="Market", name="getMarketHistory", method="GET", path="/v1/market/history", scopes=OPERATE, carry_out=figures.history,
+        noun="Market", name="getMarketHistory", method="GET", path="/v1/market/history", scopes=LOOK, of_operator=True, carry_out=figures.history,
         summary="The market in figures, every ten seconds of the last two hours", answer=MarketHistory,
         description="Kept in memory: it begins with the start of the server.",
     ),
@@ -172,7 +173,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "beyond that, 503 overloaded.",
     ),
     Operation(
-        noun="Market", name="listResources", method="GET", path="/v1/resources", scopes=OPERATE, carry_out=market.resources, paged=True,
+        noun="Market", name="listResources", method="GET", path="/v1/resources", scopes=LOOK, of_operator=True,
+        carry_out=market.resources, paged=True,
         summary="List leaves", answer=views.Page[views.Resource], query=(Parameter("under", "Only those below this node."),),
         problems=(Reason.SCOPE_UNKNOWN,),
     ),
@@ -183,25 +185,25 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Taking it offline ends its lease.",
     ),
     Operation(
-        noun="Market", name="getLevels", method="GET", path="/v1/levels", scopes=OPERATE, carry_out=levels.shown, media=(JSON, STREAM),
+        noun="Market", name="getLevels", method="GET", path="/v1/levels", scopes=LOOK, of_operator=True, carry_out=levels.shown, media=(JSON, STREAM),
         summary="Every leaf at a glance", answer=Levels, problems=(Code.TOO_MANY_SESSIONS, Code.STOPPING),
         description="With Accept: text/event-stream, an event levels comes first, then at most five times a second an event changed, "
         "with what is different since the one before: levels, not history. A reader that is slow misses steps in between and never the newest.",
     ),
     Operation(
-        noun="Market", name="getBook", method="GET", path="/v1/books/{node:path}", scopes=OPERATE, carry_out=books.book,
+        noun="Market", name="getBook", method="GET", path="/v1/books/{node:path}", scopes=LOOK, of_operator=True, carry_out=books.book,
         summary="What rests around a node and what could be had there", answer=NodeBook, problems=(Reason.SCOPE_UNKNOWN,),
         description="Bids are the orders at the node and above it, by limit; asks are the leaves below it, by what it takes to open them.",
     ),
     Operation(
-        noun="Market", name="getRates", method="GET", path="/v1/rates/{node:path}", scopes=OPERATE, carry_out=books.rates,
+        noun="Market", name="getRates", method="GET", path="/v1/rates/{node:path}", scopes=LOOK, of_operator=True, carry_out=books.rates,
         summary="What the rate of a node was, piece by piece", answer=RateHistory,
         problems=(Reason.SCOPE_UNKNOWN, Code.PERIOD_INVALID, Reason.TIME_OUT_OF_RANGE),
         query=(Parameter("since", "Where it begins: an hour ago unless given, and later where no more is kept or shown.", "time"),),
         description="The highest floor or bid on its path, of anyone; the newest 2,000 pieces at most.",
     ),
     Operation(
-        noun="Market", name="listFloors", method="GET", path="/v1/floors", scopes=OPERATE, carry_out=market.floors, paged=True,
+        noun="Market", name="listFloors", method="GET", path="/v1/floors", scopes=LOOK, of_operator=True, carry_out=market.floors, paged=True,
         summary="List floors", answer=views.Page[views.Floor],
     ),
     Operation(
@@ -213,7 +215,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Remove the floor of a node", answer=views.Done, problems=(Reason.SCOPE_UNKNOWN,),
     ),
     Operation(
-        noun="Market", name="listControls", method="GET", path="/v1/controls", scopes=OPERATE, carry_out=market.controls, paged=True,
+        noun="Market", name="listControls", method="GET", path="/v1/controls", scopes=LOOK, of_operator=True, carry_out=market.controls, paged=True,
         summary="List volatility controls", answer=views.Page[views.Controls],
     ),
     Operation(
@@ -231,7 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Replaces the report before. It changes nothing in the market and is kept in memory alone, so an Idempotency-Key is ignored.",
     ),
     Operation(
-        noun="InfraMaps", name="getInfraMaps", method="GET", path="/v1/inframaps", scopes=OPERATE, carry_out=inframaps.shown,
+        noun="InfraMaps", name="getInfraMaps", method="GET", path="/v1/inframaps", scopes=LOOK, of_operator=True, carry_out=inframaps.shown,
         summary="What operators' maps read and how hard they press", answer=InfraMaps,
         query=(Parameter("since", "Of each map's history, only what came after this time: at of an earlier answer. Without it: all.", "time"),),
         description="The last report of every runner that was heard of lately, and the latest values and pressures of each map.",
@@ -240,7 +242,7 @@ OPERATIONS: tuple[Operation, ...] = (
         noun="Tenants", name="getMe", method="GET", path="/v1/me", scopes=ANY, carry_out=tenants.me, summary="Whose key this is", answer=views.Me,
     ),
     Operation(
-        noun="Tenants", name="listTenants", method="GET", path="/v1/tenants", scopes=OPERATE, carry_out=tenants.listed, paged=True,
+        noun="Tenants", name="listTenants", method="GET", path="/v1/tenants", scopes=LOOK, of_operator=True, carry_out=tenants.listed, paged=True,
         summary="List tenants", answer=views.Page[views.Tenant],
     ),
     Operation(
@@ -248,7 +250,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Create a tenant", body=requests.CreateTenant, answer=views.Tenant, problems=(Code.CONFLICT, Reason.TENANT_INVALID),
     ),
     Operation(
-        noun="Tenants", name="getTenant", method="GET", path="/v1/tenants/{name}", scopes=OPERATE, carry_out=tenants.shown,
+        noun="Tenants", name="getTenant", method="GET", path="/v1/tenants/{name}", scopes=LOOK, of_operator=True, carry_out=tenants.shown,
         summary="A tenant", answer=views.Tenant, problems=(Code.NOT_FOUND,),
     ),
     Operation(
@@ -257,7 +259,8 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Answered with the tenant as it is now, also when sent again.",
     ),
     Operation(
-        noun="Tenants", name="listTenantKeys", method="GET", path="/v1/tenants/{name}/keys", scopes=OPERATE, carry_out=tenants.keys, paged=True,
+        noun="Tenants", name="listTenantKeys", method="GET", path="/v1/tenants/{name}/keys", scopes=LOOK, of_operator=True,
+        carry_out=tenants.keys, paged=True,
         summary="List the keys of a tenant", answer=views.Page[views.Key], problems=(Code.NOT_FOUND,),
     ),
     Operation(
@@ -266,7 +269,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="The secret is in this answer and never shown again, not even to the same request sent again.",
     ),
     Operation(
-        noun="Tenants", name="listKeys", method="GET", path="/v1/keys", scopes=OPERATE, carry_out=tenants.keys, paged=True,
+        noun="Tenants", name="listKeys", method="GET", path="/v1/keys", scopes=LOOK, of_operator=True, carry_out=tenants.keys, paged=True,
         summary="List the operator's own keys", answer=views.Page[views.Key],
     ),
     Operation(
@@ -305,7 +308,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Are requests taken?", answer=views.Health, description="503 if not.",
     ),
     Operation(
-        noun="Health", name="getMetrics", method="GET", path="/metrics", scopes=OPERATE, carry_out=health.metrics, media=("text/plain",),
+        noun="Health", name="getMetrics", method="GET", path="/metrics", scopes=LOOK, of_operator=True,
+        carry_out=health.metrics, media=("text/plain",),
         summary="Figures for Prometheus", description="Needs no key if the setting server.metrics_open says so.",
     ),
     Operation(

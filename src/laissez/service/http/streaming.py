@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.service.desk import Desk
 from laissez.service.http.call import Receive, Send
 from laissez.service.http.outgoing import EVERY
+from laissez.service.http.site import Site
 from laissez.service.keyring import Principal
-from laissez.service.places import Places
+from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
 STREAM = "text/event-stream"
 BEAT = b": beat\n\n"
+SIGNED_OUT_LOOK_S = 1
 LAST_WORD_WITHIN_S = 1  # whoever does not read is simply cut off
 
 
 class Streaming:
     """One stream. What it sends, and how it is known to the desk, is for those that are made of it."""
 
-    def __init__(self, desk: Desk, principal: Principal, places: Places) -> None:
+    def __init__(self, site: Site, principal: Principal) -> None:
+        desk = site.desk
         self.key = principal.key
         self._desk = desk
         self._holder = principal.holder
-        self._places = places
+        self._principal = principal
+        self._signins = site.signins
+        self._places = site.places
         self._over = asyncio.Event()
         self._reason = ""
         caps = None if principal.is_operator else desk.account(principal).caps.sessions
@@ -35,8 +39,8 @@ class Streaming:
         self._places.leave(self._holder)
 
     async def serve(self, receive: Receive, send: Send) -> None:
-        tasks = [asyncio.create_task(work) for work in (self._say_all(send), _gone(receive), self._over.wait())]
-        saying, gone, _ = tasks
+        tasks = [asyncio.create_task(work) for work in (self._say_all(send), _gone(receive), self._over.wait(), self._signed_out())]
+        saying, gone, *_ = tasks
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if not gone.done():
@@ -46,6 +50,12 @@ class Streaming:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _signed_out(self) -> None:
+        """Wait until the sign-in that it was opened by is over, and end it then. A key has no end of its own: that it is revoked the desk tells."""
+        while not self._principal.signin or self._signins.lasts(self._principal):
+            await asyncio.sleep(SIGNED_OUT_LOOK_S)
+        self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 
     async def _say_all(self, send: Send) -> None:
         headers = [(b"content-type", STREAM.encode()), *EVERY]

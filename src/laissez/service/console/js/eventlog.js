@@ -2,9 +2,9 @@
 
 import { Problem, get } from "./api.js";
 
-const PAGE = 500; // older events that are asked for at once
+const PAGE = 1000; // older events that are asked for at once
 const PAGES_MOST = 10; // in one search, before somebody must want more
-const KEPT = 20_000;
+const KEPT = 20_000; // and what was asked for beyond that
 const CALM_MS = 200; // events that come together are told together
 
 export class EventLog {
@@ -13,6 +13,7 @@ export class EventLog {
     this.feed = feed;
     this.onChange = onChange;
     this.events = [...feed.events]; // oldest first
+    this.most = KEPT;
     this.isEndless = true; // there may be older ones on the server
     this.wasCut = false; // events were missed: too long away
     this.stop = feed.on((told) => this.hear(told));
@@ -28,7 +29,7 @@ export class EventLog {
     else if (told.event.type === "gap") this.cut();
     else if (told.event.type === "backfill") this.prepend(this.feed.events);
     else return;
-    if (this.events.length > KEPT) this.events.splice(0, this.events.length - KEPT);
+    if (this.events.length > this.most) this.events.splice(0, this.events.length - this.most);
     this.waiting ??= setTimeout(() => {
       this.waiting = null;
       this.onChange();
@@ -42,7 +43,9 @@ export class EventLog {
 
   prepend(events) {
     const first = this.first;
-    this.events = [...events.filter(({ n }) => n < first), ...this.events];
+    const older = events.filter(({ n }) => n < first);
+    this.events = [...older, ...this.events];
+    this.most += older.length;
   }
 
   get first() {
@@ -74,14 +77,15 @@ export class EventLog {
     return found;
   }
 
-  /** Ask for older ones until some match. */
+  /** Ask for older ones until some match; gives whether any did. */
   async older(matches) {
     for (let page = 0; page < PAGES_MOST && this.isEndless && this.events.length; page++) {
       const found = await this.pageBefore(this.first);
       this.prepend(found);
       if (this.first === 1) this.isEndless = false;
-      if (found.some(matches)) return;
+      if (found.some(matches)) return true;
     }
+    return false;
   }
 
   async pageBefore(first) {

@@ -22,8 +22,9 @@ export const events = {
 };
 
 class EventsPage {
-  constructor({ me, feed }) {
+  constructor({ me, feed, mayOperate }) {
     this.isOperator = me.holder === "operator";
+    this.mayList = mayOperate; // tenants, to choose one of them
     this.filter = { ...NOTHING };
     this.upper = Infinity; // the newest number to be shown; less than infinite while paused
     this.size = STEP;
@@ -60,7 +61,7 @@ class EventsPage {
     this.size = STEP;
     this.searched = false;
     this.matches = matcher(this.filter);
-    this.named ??= this.isOperator ? this.nameTenants() : null;
+    this.named ??= this.mayList ? this.nameTenants() : null;
     this.addTenant(this.filter.tenant);
     for (const name of ["kind", "reason", "tenant", "text"]) if (this[name] && this[name].value !== this.filter[name]) this[name].value = this.filter[name];
     this.clear.disabled = Object.values(this.filter).every((value) => !value);
@@ -117,7 +118,8 @@ class EventsPage {
     const cut = log.wasCut ? "You were away for longer than events are kept: it begins anew. " : "";
     if (!log.events.length) return cut || "\u00a0";
     const whole = log.missing ? `${plural(log.missing, "number")} between them missing: load the page again` : "none missing";
-    return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}. ${this.isLive ? "Live." : `Paused at ${count(this.upper)}.`}`;
+    const matching = this.clear.disabled ? "" : `, ${count(log.countAfter(-1, this.matches))} of them match`;
+    return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}${matching}. ${this.isLive ? "Live." : `Paused at ${count(this.upper)}.`}`;
   }
 
   get isLive() {
@@ -137,15 +139,15 @@ class EventsPage {
   }
 
   async showOlder() {
-    this.more.disabled = true;
+    if (this.isAsking) return; // the button is left as it is: it has the focus
+    this.isAsking = true;
     try {
-      if (!this.hasMore) await this.log.older(this.matches);
-      this.searched = this.log.newest(this.matches, this.upper, this.size + 1).length <= this.size;
-      if (!this.searched) this.extend();
+      this.searched = !this.hasMore && !(await this.log.older(this.matches));
+      if (this.rows.length === this.size && !this.searched) this.extend();
     } catch (problem) {
       toast(problem.message, "bad");
     }
-    this.more.disabled = false;
+    this.isAsking = false;
     this.draw();
   }
 

@@ -51,5 +51,5 @@ export function ramp(stops, steps) {
 
 /** Black or white, whichever can be read on a colour. */
 export function inkOn(colour) {
-  return lab(colour)[0] > 0.64 ? "#101315" : "#ffffff";
+  return lab(colour)[0] > 0.57 ? "#101315" : "#ffffff";
 }

@@ -4,6 +4,7 @@ import { colour } from "../theme.js";
 import { IDLE } from "./map-levels.js";
 
 const NAMED_CELL = 44; // from this size on, a cell says its name and rate
+const OWNED_CELL = 72; // and whose it is
 export const FLASHES = 3; // steps in which a flash fades
 
 export class Painter {
@@ -111,12 +112,14 @@ export class Painter {
     context.fillStyle = ink;
     context.textAlign = "center";
     context.font = `600 ${11 * scale}px system-ui, sans-serif`;
-    const middle = x + map.cell / 2;
-    const most = map.cell - 4 * scale;
-    context.fillText(shortened(context, path.slice(path.lastIndexOf("/") + 1), most), middle, y + map.cell / 2 - 8 * scale);
+    const [centre, middle, most] = [x + map.cell / 2, y + map.cell / 2, map.cell - 4 * scale];
+    const isOwned = levels.owner[i] >= 0 && map.cell >= OWNED_CELL * scale;
+    const line = (isOwned ? 16 : 8) * scale;
+    context.fillText(shortened(context, path.slice(path.lastIndexOf("/") + 1), most), centre, middle - line);
     context.font = `${11 * scale}px system-ui, sans-serif`;
     const state = levels.owner[i] === IDLE ? "idle" : levels.owner[i] < 0 ? "offline" : `$${(levels.rate[i] / 1e6).toFixed(2)}`;
-    context.fillText(shortened(context, state, most), middle, y + map.cell / 2 + 8 * scale);
+    if (isOwned) context.fillText(shortened(context, levels.owners[levels.owner[i]], most), centre, middle);
+    context.fillText(shortened(context, state, most), centre, middle + line);
   }
 }
 

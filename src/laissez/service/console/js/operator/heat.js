@@ -14,6 +14,7 @@ const SETTLE_MS = 1000; // how often the range of colours and the biggest owners
 const EASE_MS = 90;
 const FLASH_MS = 130;
 const LEAST_HEIGHT = 320;
+const LEAST_SHARE = 0.6; // of the window's height
 
 export class Heat {
   /** `onScale()` is called when what colours mean has changed. */
@@ -165,10 +166,11 @@ export class Heat {
     this.width = this.element.clientWidth;
     this.scale = devicePixelRatio;
     if (!this.width || !this.view) return;
-    const room = Math.max(LEAST_HEIGHT, window.innerHeight - Math.min(420, this.element.getBoundingClientRect().top + window.scrollY) - 75);
+    const room = Math.max(LEAST_HEIGHT, window.innerHeight * LEAST_SHARE, window.innerHeight - Math.min(420, this.element.getBoundingClientRect().top + window.scrollY) - 75);
     this.map = layOut(this.view, Math.floor(this.width * this.scale), Math.floor(room * this.scale), this.scale);
     this.canvas.width = this.map.width;
     this.canvas.height = Math.max(1, this.map.height);
+    this.element.classList.add("drawn");
     this.canvas.style.height = `${this.map.height / this.scale}px`;
     this.redraw();
     this.onLayout?.();

@@ -5,12 +5,13 @@ import { h, keyed } from "../dom.js";
 import { poll } from "../poll.js";
 import { MapHistories } from "./inframaps-history.js";
 import { Runner } from "./inframaps-runner.js";
+import { needsOperate } from "./needs.js";
 
 const EVERY_MS = 3000;
 const HOUR_MS = 3_600_000;
 const DOCS = "docs/operators.md";
 
-export const inframaps = {
+export const inframaps = needsOperate({
   path: "inframaps",
   name: "InfraMaps",
   mount(main) {
@@ -18,7 +19,7 @@ export const inframaps = {
     main.append(...page.elements);
     return page;
   },
-};
+});
 
 class InfraMapsPage {
   constructor() {

@@ -1,7 +1,7 @@
 // Where everything on the map goes: leaves are squares of one size, groups are boxes around what is in them, wrapped like words into the width.
 // The size of the squares is the largest with which all of it fits the height; below the smallest legible one, the map grows longer instead.
 
-const CELL_MAX = 76;
+const CELL_MAX = 112;
 const COMFORT = 6; // cells as large as this are worth a map that is longer than the window
 const LONGER = 1.8;
 const ASPECTS = [1.6, 0.7, 1, 2.4, 4, 8, 20]; // of the larger groups: width for height; the one that lets cells be largest is taken

@@ -11,7 +11,7 @@ const HISTORY_MS = 10_000;
 const SPARKS_MAX = 180;
 
 const TILES = [
-  { name: "Utilisation", value: (m) => percent(m.online ? m.leased / m.online : 0, 1), note: (m) => `${count(m.leased)} of ${count(m.online)} online leaves leased`, sample: (s) => (s.online ? s.leased / s.online : 0) },
+  { name: "Utilisation", value: (m) => percent(m.online ? m.leased / m.online : 0, 1), note: (m) => `${count(m.leased)} of ${count(m.online)} online`, sample: (s) => (s.online ? s.leased / s.online : 0) },
   { name: "Revenue now", value: (m) => perHour(rounded(m.rate_now)), title: (m) => `$${m.rate_now}/h`, note: (m) => `${cost(m.revenue)} in all`, sample: (s) => micros(s.rate_now) },
   { name: "Transfers", value: (m, h) => (h.length ? `${count(lastMinute(h).moved)} / min` : "–"), note: (m, h) => (h.length ? `${count(lastMinute(h).started)} started, ${count(lastMinute(h).ended)} ended` : ""), sample: (s) => s.transfers },
   { name: "Open orders", value: (m) => count(m.open_orders), note: (m) => `of ${count(m.tenants)} tenants`, sample: (s) => s.open_orders },

@@ -8,13 +8,14 @@ import { segments } from "../messages.js";
 import { poll } from "../poll.js";
 import { MarketNodes } from "./market-nodes.js";
 import { History } from "./market-history.js";
+import { needsOperate } from "./needs.js";
 
 const NOW_MS = 3000;
 const HISTORY_MS = 20_000;
 const MINUTE_MS = 60_000;
 const RANGES = [[15, "15 min"], [60, "1 h"], [120, "2 h"]];
 
-export const market = {
+export const market = needsOperate({
   path: "market",
   name: "Market",
   mount(main) {
@@ -22,7 +23,7 @@ export const market = {
     main.append(...page.elements);
     return page;
   },
-};
+});
 
 class MarketPage {
   constructor() {

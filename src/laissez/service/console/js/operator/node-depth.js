@@ -7,7 +7,7 @@ import { Table } from "../table.js";
 
 const [WIDTH, HEIGHT] = [400, 150];
 const MARGIN = { left: 38, right: 8, top: 8, bottom: 20 };
-const BEYOND = 3; // prices far above all that matters are left out of the picture
+const BEYOND = 1.6; // times what a leaf costs now; limits may be far higher, and nobody looks there
 
 export class Depth {
   constructor() {
@@ -39,9 +39,10 @@ export class Depth {
     this.paying = cumulated([...bids], ({ orders }) => orders); // highest price first
     this.offered = cumulated([...asks], ({ leaves }) => leaves); // lowest price first
     const known = [...bids, ...asks].map(({ at }) => at);
-    const middle = Math.max(micros(book.standing_rate), micros(book.quote) ?? 0, asks[asks.length >> 1]?.at ?? 0, bids[0]?.at ?? 0);
-    this.price = Math.max(1e5, Math.min(Math.max(0, ...known) * 1.05, BEYOND * middle || Infinity));
-    this.most = Math.max(1, this.paying.at(-1)?.[1] ?? 0, ...this.offered.filter(([at]) => at <= this.price).map(([, sum]) => sum));
+    const now = Math.max(micros(book.standing_rate), micros(book.quote) ?? asks[0]?.at ?? 0, bids[0]?.at ?? 0);
+    this.price = Math.max(1e5, Math.min(Math.max(0, ...known) * 1.05, BEYOND * now || Infinity));
+    this.inside = this.offered.filter(([at]) => at <= this.price);
+    this.most = Math.max(1, this.paying.at(-1)?.[1] ?? 0, this.inside.at(-1)?.[1] ?? 0);
     fill(this.svg, this.axes(), this.area(this.asksPath(), "s2"), this.area(this.bidsPath(), "s1"), (this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, visibility: "hidden" })));
     this.svg.setAttribute("aria-label", `Depth of the book: ${plural(this.paying.at(-1)?.[1] ?? 0, "order")}, ${plural(this.offered.at(-1)?.[1] ?? 0, "leaf", "leaves")} to be had`);
   }
@@ -69,7 +70,7 @@ export class Depth {
   }
 
   asksPath() {
-    return steps(this.offered, (p) => this.x(p), (n) => this.y(n), this.x(this.price));
+    return steps(this.inside, (p) => this.x(p), (n) => this.y(n), this.x(this.price));
   }
 
   area(path, kind) {

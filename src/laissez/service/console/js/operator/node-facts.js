@@ -7,7 +7,7 @@ const FACTS = [
   { name: "Standing rate", value: (b) => perHour(b.standing_rate), note: (b) => (b.best_bid === null ? "no bid at this node" : `best bid here ${perHour(b.best_bid)}`) },
   { name: "Quote", value: (b) => (b.quote === null ? "none" : perHour(b.quote)), note: (b) => (b.quote === null ? "no price wins a leaf now" : "wins a leaf now") },
   { name: "Floor in force", value: (b) => perHour(b.floor_in_force), note: (b) => (b.floor_own === null ? "none set here" : `${perHour(b.floor_own)} set here`) },
-  { name: "Charged here", value: (b) => perHour(Math.round(micros(b.rate_now) / 10_000) * 10_000), note: () => "all leases together" },
+  { name: "Charged here", value: (b) => perHour(Math.round(micros(b.rate_now) / 10_000) * 10_000), note: (b) => (b.leaves === 1 ? "its lease" : "all leases together") },
   { name: "Leased", value: (b) => `${count(b.leased)} of ${count(b.online)}`, note: (b) => (b.online === b.leaves ? "all online" : `${count(b.leaves - b.online)} offline`) },
   { name: "Orders", value: (b) => count(b.orders_here), note: (b) => `above ${count(b.orders_above)}, below ${count(b.orders_below)}` },
 ];

@@ -18,7 +18,7 @@ export class LeaseCard {
     this.values = Object.fromEntries(["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [name, h("dd", {}, "–")]));
     this.chart = new Chart({ label: `What the lease of ${node.path} was charged, dollars per hour`, height: 130, value: (v) => dollars(Math.round(v * MICROS), 2) });
     const keys = [{ name: "Charged", class: "s1" }, { name: "Limit", class: "limit" }];
-    this.history = h("div", {}, this.chart.element, legend(keys));
+    this.history = h("div", { class: "lease-history" }, this.chart.element, legend(keys));
     const rows = Object.entries(this.values).map(([name, value]) => h("div", {}, h("dt", {}, name), value));
     this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Lease")), h("dl", { class: "facts" }, rows), this.history);
     this.lease = null;

@@ -13,8 +13,12 @@ export const CAPS = [
   ["sessions", "Sessions and streams", "at once"],
 ];
 
+export function isCapped(caps, name) {
+  return caps[name] !== undefined && caps[name] !== null;
+}
+
 export function capText(caps, name) {
-  return caps[name] === undefined || caps[name] === null ? "default" : count(caps[name]);
+  return isCapped(caps, name) ? count(caps[name]) : "default";
 }
 
 function capFields(caps) {

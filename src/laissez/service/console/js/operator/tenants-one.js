@@ -10,7 +10,7 @@ import { poll } from "../poll.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { budgetCell, sayBudget } from "./tenants-budget.js";
-import { CAPS, capText, setCaps } from "./tenants-caps.js";
+import { CAPS, capText, isCapped, setCaps } from "./tenants-caps.js";
 import { TenantsKeys } from "./tenants-keys.js";
 import { leaseColumns, orderColumns } from "./tenants-columns.js";
 import { tenantsWithSpending } from "./tenants-list.js";
@@ -23,15 +23,30 @@ const EVENTS_SHOWN = 20;
 export class TenantsOne {
   constructor(name, context) {
     this.name = name;
-    this.leases = held("Leases", leaseColumns(), "It holds nothing now.");
-    this.orders = held("Open orders", orderColumns(), "It wants nothing now: no order is open.");
-    this.keys = new TenantsKeys(name, context);
-    this.facts = FACTS.map(() => h("dd", {}, "–"));
+    this.context = context;
     this.created = h("span", { class: "soft" });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
-    this.elements = [this.head(), this.problem, this.money(), this.leases.element, this.orders.element, h("div", { class: "columns" }, this.keys.element, this.caps(context)), this.happened(context)];
-    this.polls = [poll(() => this.askHeld(), HELD_MS), poll(() => this.askSpent(), SPENT_MS)];
-    this.stop = context.feed.onChange(["tenant.", "budget."], this.polls[1].now);
+    this.body = h("div", { class: "stack" });
+    this.elements = [this.head(), this.problem, this.body];
+    this.running = [];
+    this.spent = this.run(poll(() => this.askSpent(), SPENT_MS));
+    this.run({ stop: context.feed.onChange(["tenant.", "budget."], this.spent.now) });
+  }
+
+  run(one) {
+    this.running.push(one);
+    return one;
+  }
+
+  /** Only once it is known that there is such a tenant. */
+  open() {
+    this.leases = held("Leases", leaseColumns(), "It holds nothing now.");
+    this.orders = held("Open orders", orderColumns(), "It wants nothing now: no order is open.");
+    this.facts = FACTS.map(() => h("dd", {}, "–"));
+    const keys = this.run(new TenantsKeys(this.name, this.context));
+    const below = h("div", { class: "columns" }, keys.element, this.caps());
+    this.body.append(this.money(), this.leases.element, this.orders.element, below, this.happened());
+    this.run(poll(() => this.askHeld(), HELD_MS));
   }
 
   head() {
@@ -45,14 +60,13 @@ export class TenantsOne {
     return h("section", { class: "card", "aria-label": "Spending" }, h("header", {}, h("h2", {}, "Spending"), file("csv", "Bill as CSV"), file("focus", "Bill as FOCUS")), list, h("div", { class: "budget-line" }, h("span", { class: "small soft" }, "Budget"), this.budget));
   }
 
-  caps({ mayOperate }) {
+  caps() {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
-    const change = mayOperate ? h("button", { class: "button small", type: "button", disabled: true, onclick: () => setCaps(this.tenant).then(this.polls[1].now) }, "Set caps") : null;
-    this.changeCaps = change;
+    const change = this.context.mayOperate ? h("button", { class: "button small", type: "button", onclick: () => setCaps(this.tenant).then(this.spent.now) }, "Set caps") : null;
     return h("section", { class: "card" }, h("header", {}, h("h2", {}, "Caps"), change), h("dl", { class: "facts" }, CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i]))));
   }
 
-  happened({ feed }) {
+  happened() {
     const list = h("ol", { class: "events" });
     const nothing = h("p", { class: "empty" }, "Looking for its last events …");
     const matches = matcher({ ...NOTHING, tenant: this.name });
@@ -63,7 +77,7 @@ export class TenantsOne {
       nothing.hidden = rows.length > 0;
       if (rows.length < EVENTS_SHOWN && this.log.events.length) this.lookBack(matches, nothing, draw);
     };
-    this.log = new EventLog(feed, draw);
+    this.log = this.run(new EventLog(this.context.feed, draw));
     draw();
     return h("section", { class: "card" }, h("header", {}, h("h2", {}, "Last events"), h("a", { href: eventsHref({ tenant: this.name }) }, "All its events")), list, nothing);
   }
@@ -88,19 +102,22 @@ export class TenantsOne {
     const found = (await tenantsWithSpending()).find(({ name }) => name === this.name);
     this.problem.hidden = Boolean(found);
     say(this.problem, found ? "" : `There is no tenant named ${this.name}.`);
-    if (!found) return;
+    if (!found || this.isClosed) return;
     this.tenant = found;
+    if (!this.leases) this.open();
     say(this.created, `since ${moment(found.created_at)}`);
     FACTS.forEach(([, value], i) => say(this.facts[i], value(found)));
-    CAPS.forEach(([cap], i) => say(this.capValues[i], capText(found.caps, cap)));
+    CAPS.forEach(([cap], i) => {
+      say(this.capValues[i], capText(found.caps, cap));
+      this.capValues[i].classList.toggle("plain", !isCapped(found.caps, cap));
+    });
     this.facts[0].title = `$${decimal(found.total)}`;
     sayBudget(this.budget, found.budget);
-    if (this.changeCaps) this.changeCaps.disabled = false;
   }
 
   close() {
-    for (const one of [...this.polls, this.keys, this.log]) (one.stop ?? one.close).call(one);
-    this.stop();
+    this.isClosed = true;
+    for (const one of this.running) one.close ? one.close() : one.stop();
   }
 }
 

@@ -1,10 +1,11 @@
 // Tenants: all of them in a table, or one of them with everything that is its own.
 
 import { h } from "../dom.js";
+import { needsOperate } from "./needs.js";
 import { TenantsList } from "./tenants-list.js";
 import { TenantsOne } from "./tenants-one.js";
 
-export const tenants = {
+export const tenants = needsOperate({
   path: "tenants",
   name: "Tenants",
   mount(main, context) {
@@ -25,4 +26,4 @@ export const tenants = {
       },
     };
   },
-};
+});

@@ -63,14 +63,14 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   const press = field("Bid, $/h", { value: bid, inputmode: "decimal", placeholder: "as the limit" });
   const would = h("p", { class: "would small", "aria-live": "polite" });
   const remove = h("button", { type: "button", class: "button plain small", "aria-label": "Remove this alternative", onclick: drop }, "Remove");
-  [most, press].forEach(({ input }) => input.addEventListener("input", changed));
+  [most, press].forEach(({ input }) => input.addEventListener("input", () => (input.setAttribute("aria-invalid", "false"), changed())));
 
   function read() {
     const path = place.input.value.trim();
     place.input.setAttribute("aria-invalid", String(!path));
     if (!path) throw new Error("Expected a place, such as h100 or h100/zone-a.");
-    const asked = { scope: path, limit: decimal(typed(most)) };
-    if (press.input.value.trim()) asked.bid = decimal(typed(press));
+    const asked = { scope: path, limit: decimal(typed(most, "Limit")) };
+    if (press.input.value.trim()) asked.bid = decimal(typed(press, "Bid"));
     return asked;
   }
 
@@ -92,13 +92,14 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   };
 }
 
-function typed({ input, error }) {
+function typed({ input }, name) {
   try {
-    error("");
-    return readMoney(input.value);
+    const value = readMoney(input.value);
+    input.setAttribute("aria-invalid", "false");
+    return value;
   } catch (problem) {
-    error(problem.message);
-    throw problem;
+    input.setAttribute("aria-invalid", "true");
+    throw new Error(`${name}: ${problem.message}`);
   }
 }
 

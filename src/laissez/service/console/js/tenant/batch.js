@@ -2,10 +2,9 @@
 
 import { change } from "../api.js";
 import { h } from "../dom.js";
-import { plural, reason } from "../format.js";
+import { micros, plural, reason } from "../format.js";
 import { ask } from "../messages.js";
 import { rate } from "./parts.js";
-import { micros } from "../format.js";
 
 const AT_ONCE = 200; // well below what a server takes in one go
 
@@ -34,6 +33,6 @@ function outcome({ status, events = [], detail }) {
 export function tellOutcomes(outcomes) {
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) => h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)));
-  const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `All ${outcomes.length} carried out`;
+  const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `${plural(outcomes.length, "command")} carried out`;
   return ask({ title, body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines), confirm: "Close", cancel: null });
 }

@@ -15,9 +15,9 @@ const AMOUNT_MAX = 9_000_000_000 * 1_000_000;
 export function budgetTile({ feed, mayTrade }) {
   const value = h("div", { class: "value" }, "–");
   const bar = h("div", { class: "bar", role: "progressbar", "aria-label": "Budget used", hidden: true }, h("span"));
-  const note = h("span", {});
+  const note = h("div", { class: "note" });
   const act = h("button", { type: "button", class: "button small plain" });
-  const element = h("div", { class: "tile mine" }, h("div", { class: "label" }, "Budget"), value, bar, h("div", { class: "note row" }, note, mayTrade ? act : null));
+  const element = h("div", { class: "tile mine" }, h("div", { class: "label row" }, "Budget", mayTrade ? act : null), value, bar, note);
   let budget = isNone(feed) ? null : undefined; // undefined: not known yet; null: none is set
   let asOf = 0;
 
@@ -40,7 +40,7 @@ export function budgetTile({ feed, mayTrade }) {
     fill(act, budget ? "Change" : "Set a budget");
     if (budget === null) {
       say(value, "None set");
-      note.hidden = true;
+      say(note, "What you mean to spend, and how long it lasts");
       return;
     }
     const now = serverNow();
@@ -48,7 +48,6 @@ export function budgetTile({ feed, mayTrade }) {
     const spent = micros(budget.spent) + charge(micros(budget.rate_now), now - asOf);
     const share = spent / amount;
     say(value, `${dollars(Math.floor(spent), 2)} of ${dollars(amount, 2)}`);
-    note.hidden = false;
     value.title = `counted since ${budget.since}`;
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;

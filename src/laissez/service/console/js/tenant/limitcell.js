@@ -53,8 +53,10 @@ function open(cell, button, editing) {
   }
 
   input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault(); // or the same key would press a button of the question that follows
     if (event.key === "Enter") save();
-    if (event.key === "Escape") leave();
+    else leave();
   });
   input.addEventListener("blur", () => setTimeout(() => !busy && input.isConnected && document.activeElement !== input && leave(), 0));
   button.hidden = true;

@@ -51,10 +51,10 @@ function risks(leases, limit) {
   const below = leases.filter((lease) => limit < lease.rate);
   if (!below.length) return null;
   const held = below.filter((lease) => isHeld(lease, serverNow())).length;
-  const when = held === below.length ? "when its hold is over" : held ? "at once, or when the hold is over" : "at once";
+  const when = held === below.length ? "when the hold is over" : held ? "at once, or when the hold is over" : "at once";
   return {
     title: leases.length === 1 ? "This ends the lease" : `This ends ${plural(below.length, "lease")}`,
-    body: h("p", {}, `A limit of ${rate(limit)} is below what presses now (${below.length === 1 ? rate(below[0].rate) : `on ${below.length} of ${leases.length} leases`}): it ends ${when}.`),
+    body: h("p", {}, `A limit of ${rate(limit)} is below what presses now (${below.length === 1 ? rate(below[0].rate) : `on ${below.length} of ${leases.length} leases`}): ${below.length === 1 ? "it ends" : "they end"} ${when}.`),
     confirm: leases.length === 1 ? "End the lease" : "Set it and end them",
   };
 }
@@ -64,8 +64,8 @@ export function askLimit(leases, done) {
   const one = leases.length === 1 ? leases[0] : null;
   const typed = field("Limit, dollars per hour", { value: one && one.limit !== null ? decimal(one.limit) : "", inputmode: "decimal" }, "The most that you pay. Empty: none, kept whatever the price.");
   const warning = h("p", { class: "notice", hidden: true });
+  let send;
   typed.input.addEventListener("input", warn);
-  warn();
 
   function warn() {
     typed.error("");
@@ -76,6 +76,8 @@ export function askLimit(leases, done) {
       // Whoever is still typing is told when the form is sent.
     }
     warning.hidden = !risk;
+    send.textContent = risk ? risk.confirm : "Set limit";
+    send.classList.toggle("danger", Boolean(risk));
     if (risk) warning.textContent = risk.body.textContent;
   }
 
@@ -93,7 +95,7 @@ export function askLimit(leases, done) {
 
   const title = one ? "Set the limit" : `Set the limit of ${leases.length} leases`;
   const now = one ? h("p", { class: "soft" }, `${one.leaf} is at ${rate(one.rate)} now.`) : null;
-  return ask({ title, body: [now, typed.element, warning], confirm: "Set limit", act });
+  return ask({ title, body: [now, typed.element, warning], confirm: "Set limit", act, ready: (button) => ((send = button), warn()) });
 }
 
 /** Give leases up, after a question that says what ends and what it has cost. */

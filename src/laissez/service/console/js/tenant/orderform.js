@@ -29,6 +29,7 @@ export function orderForm(prices) {
   }
 
   function changed() {
+    problem.hidden = true;
     const limit = editor.worst();
     const many = Number(number.input.value) || 0;
     say(send, many > 1 ? `Place ${many} orders` : "Place order");

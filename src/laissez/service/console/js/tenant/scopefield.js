@@ -92,7 +92,8 @@ export function scopeField(value, changed, quote) {
   }
 
   input.addEventListener("input", () => (changed(), offer()));
-  input.addEventListener("focus", offer);
+  input.addEventListener("focus", () => !input.value && offer());
+  input.addEventListener("click", offer);
   input.addEventListener("blur", close);
   input.addEventListener("keydown", key);
   browse.addEventListener("mousedown", (event) => {
