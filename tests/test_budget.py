@@ -206,7 +206,9 @@ def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
         first = (await world.ask("operator", "GET", "/v1/spending?limit=1")).json()
         second = (await world.ask("operator", "GET", "/v1/spending", params={"limit": "1", "cursor": first["cursor"]})).json()
         assert [(["ann"], True), (["bob"], False)] == [([one["tenant"] for one in part["data"]], part["has_more"]) for part in (first, second)]
-        assert 403 == (await world.ask("ann", "GET", "/v1/spending")).status_code
+        for who, query in (("ann", {}), ("operator", {"tenant": "ann"})):
+            assert ["ann"] == [one["tenant"] for one in (await world.ask(who, "GET", "/v1/spending", params=query)).json()["data"]]
+        assert 403 == (await world.ask("ann", "GET", "/v1/spending", params={"tenant": "bob"})).status_code
 
     with_service(tmp_path / "data", story)
 

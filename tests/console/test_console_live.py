@@ -6,7 +6,7 @@ import pytest
 
 from console.conftest import Opening
 from console.market import Market
-from console.window import expect
+from console.window import expect, price
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -20,11 +20,11 @@ def test_a_price_moves_and_a_lease_changes_hands_before_everybodys_eyes(market: 
     operators = open_window(market).sign_in(market.key).go(f"#/map/{leaf}")
     row = hers.main.get_by_role("row").filter(has_text="gpu1")
     lease = operators.page.locator("aside section", has=operators.page.get_by_role("heading", name="Lease", exact=True))
-    expect(row).to_contain_text("$1.2500/h")
+    expect(row).to_contain_text(price("1.25"))
     expect(lease).to_contain_text(f"Owner{ann.name}Rate$1.25/h")
 
     bob.order(leaf, "3.5")
-    expect(row).to_contain_text("$3.5000/h")
+    expect(row).to_contain_text(price("3.5"))
     expect(lease).to_contain_text(f"Owner{ann.name}Rate$3.50/h")
 
     bob.order(leaf, "6")
@@ -50,7 +50,7 @@ def test_what_a_floor_does_is_what_its_preview_said(market: Market, open_window:
     dialog.get_by_label("Floor, dollars per hour").fill("2.5")
     expect(dialog).to_contain_text(f"2 of 3 leases would end ({ann.name} 2)")
     assert 3 == len(ann.leases())  # a preview changes nothing
-    dialog.get_by_role("button", name="Set floor to $2.50/h").click()
+    dialog.get_by_role("button", name="$2.50/h").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("status").filter(has_text="2 leases ended")).to_be_visible()
     assert [("h100/zone-b/rack1/gpu3", "2.5")] == [(lease["leaf"], lease["rate"]) for lease in ann.leases()]
@@ -62,7 +62,7 @@ def test_what_a_floor_does_is_what_its_preview_said(market: Market, open_window:
 def test_the_map_shows_a_new_owner_where_the_leaf_is(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key).go("#/map/h100/zone-c")
     window.page.get_by_text("As a table", exact=True).click()
-    racks = window.page.get_by_role("region", name="What is below, in figures")
+    racks = window.page.get_by_role("group", name="What is below, in figures")
     row = racks.get_by_role("row").filter(has_text="rack1")
     expect(row.get_by_role("cell").nth(2)).to_have_text("0")
     before = window.page.locator("canvas").screenshot()

@@ -9,7 +9,7 @@ import pytest
 
 from console.conftest import Opening
 from console.market import Market, Tenant
-from console.window import Window, expect
+from console.window import Window, expect, price
 from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
 
@@ -33,18 +33,24 @@ SECRET_PRICES = [f"7.43190{digit}" for digit in range(1, 8)]
 
 def trade_in_secret(market: Market, bob: Tenant) -> None:
     """Leases, orders, limits, floors and leases lost, at prices that nobody else names."""
-    for number, price in enumerate(SECRET_PRICES):
+    for number, secret in enumerate(SECRET_PRICES):
         leaf = f"h100/zone-g/rack{1 + number % 2}/gpu{1 + number % 4}"
-        bob.order(leaf, price)
-        bob.cancel(bob.order("h100/zone-g/rack1/gpu1", price, SECRET_PRICES[0]))
-        market.set_floor("h100/zone-g/rack2", price)
+        bob.order(leaf, secret)
+        bob.cancel(bob.order("h100/zone-g/rack1/gpu1", secret, SECRET_PRICES[0]))
+        market.set_floor("h100/zone-g/rack2", secret)
     for lease in bob.leases()[:2]:
         market.done("PATCH", f"/v1/leases/{lease['id']}", {"limit": SECRET_PRICES[-1]}, bob.key)
         market.done("DELETE", f"/v1/leases/{lease['id']}", key=bob.key)
 
 
 def look_around(window: Window, lease: str) -> None:
-    for address, heading in (("#/leases", "Leases"), ("#/orders", "Orders"), ("#/bill", "Bill"), (f"#/leases/{lease}", "h100/zone-f/rack1/gpu1"), ("#/events", "Events")):
+    for address, heading in (
+        ("#/leases", "Leases"),
+        ("#/orders", "Orders"),
+        ("#/bill", "Bill"),
+        (f"#/leases/{lease}", "h100/zone-f/rack1/gpu1"),
+        ("#/events", "Events"),
+    ):
         window.go(address)
         expect(window.page.get_by_role("heading", level=1)).to_have_text(heading)
         expect(window.state).to_have_text("Live")
@@ -65,12 +71,12 @@ def test_a_tenant_sees_and_hears_nothing_outside_its_domain(market: Market, open
     market.set_floor("h100/zone-f/rack1/gpu1", "1.625")  # what is hers is told
     expect(window.page.get_by_role("list", name="Events, newest first")).to_contain_text("h100/zone-f/rack1/gpu1 won")
     window.go("#/leases")
-    expect(window.main).to_contain_text("$1.6250/h")
+    expect(window.main).to_contain_text(price("1.625"))
 
     heard = window.page.evaluate("window.heard.map(({address, text}) => [address, text])")
     told = "".join(text for _, text in heard)
     assert "4.125" in told and "1.625" in told and "/v1/events" in {urlsplit(address).path for address, _ in heard}
-    names = [bob.name, bob.key_id, *SECRET_PRICES, *(price.rstrip("0") for price in SECRET_PRICES)]
+    names = [bob.name, bob.key_id, *SECRET_PRICES, *(f"{float(secret):.4f}" for secret in SECRET_PRICES)]
     names += [entry["id"] for entry in (*bob.leases(), *bob.orders())]
     for text in (told, *pages, window.page.content()):
         assert [] == [name for name in names if name in text]
@@ -82,8 +88,8 @@ def test_a_tenants_console_asks_for_nothing_that_is_the_operators(market: Market
     ann = market.tenant("ann")
     ann.order("h100/zone-f/rack2/gpu1", "4.125")
     window = open_window(market).sign_in(ann.key)
-    look_around_of = ann.leases()[0]["id"]
-    for address in ("#/orders", "#/bill", f"#/leases/{look_around_of}", "#/events", "#/map", "#/tenants"):
+    lease = ann.leases()[0]["id"]
+    for address in ("#/orders", "#/bill", f"#/leases/{lease}", "#/events", "#/map", "#/tenants"):
         window.go(address)
         expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
     asked = {(request.method, urlsplit(request.url).path) for request in window.asked}

@@ -32,7 +32,9 @@ def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Openin
         window = open_window(market).sign_in(key)
         expect(window.page.get_by_role("banner")).to_contain_text(holder)
         expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
-        modules = {"operator" if "/js/operator/" in answer.url else "tenant" for answer in window.answers if re.search("/js/(operator|tenant)/", answer.url)}
+        modules = {
+            "operator" if "/js/operator/" in answer.url else "tenant" for answer in window.answers if re.search("/js/(operator|tenant)/", answer.url)
+        }
         assert {"operator" if holder == "operator" else "tenant"} == modules
 
 

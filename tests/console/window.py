@@ -1,7 +1,7 @@
 """A page of the console in a real browser, which notes everything that is not as it should be.
 
-    window = open_window(market)          whoever opens it may not leave a complaint behind: the fixture looks at the end
-    window.sign_in(key)
+window = open_window(market)          whoever opens it may not leave a complaint behind: the fixture looks at the end
+window.sign_in(key)
 """
 
 from __future__ import annotations
@@ -15,18 +15,28 @@ from console.market import Market
 
 pytest.importorskip("playwright.sync_api", reason="playwright is missing: install the extra `test`")
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, Response  # noqa: E402
-from playwright.sync_api import expect as expect  # noqa: E402
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, Response
+from playwright.sync_api import expect as expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import ViewportSize
 
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+WITHIN_MS = 15_000
 NO_BUDGET = r"\b404\b.*/v1/budget"  # how a tenant without one is told so
 STREAM_CLOSED = "net::ERR_ABORTED"  # a page that is left closes its streams
 TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI, sample}) =>
     console.error("policy violated", violatedDirective, blockedURI, sample))"""
+
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => done()))"
+expect.set_options(timeout=WITHIN_MS)  # on a busy machine
+
+
+def price(amount: str) -> re.Pattern[str]:
+    """A price per hour as any page may write it: with two decimals or more."""
+    whole, _, fraction = amount.partition(".")
+    return re.compile(rf"\${whole}\.{fraction.ljust(2, '0')}0*/h")
 
 
 class Window:
@@ -37,19 +47,30 @@ class Window:
         self.complaints: list[str] = []
         self.answers: list[Response] = []
         self.asked: list[Request] = []
+        self._unanswered: set[Request] = set()
         self._expected = [re.compile(NO_BUDGET)]
         self.context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", reduced_motion="reduce", base_url=market.url)
+        self.context.set_default_timeout(WITHIN_MS)
         self.context.add_init_script(TELL_VIOLATIONS)
         self.page = self.context.new_page()
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        self.page.on("request", lambda request: self.asked.append(request))
+        self.page.on("request", self._ask)
         self.page.on("response", self._take)
+        self.page.on("requestfinished", self._unanswered_no_more)
         self.page.on("requestfailed", self._fail)
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(f"console: {message.text} {message.location.get('url', '')}")
+
+    def _ask(self, request: Request) -> None:
+        self.asked.append(request)
+        if request.headers.get("accept") != "text/event-stream":
+            self._unanswered.add(request)
+
+    def _unanswered_no_more(self, request: Request) -> None:
+        self._unanswered.discard(request)
 
     def _take(self, response: Response) -> None:
         self.answers.append(response)
@@ -57,6 +78,7 @@ class Window:
             self.complaints.append(f"answer: {response.status} {response.request.method} {response.url}")
 
     def _fail(self, request: Request) -> None:
+        self._unanswered.discard(request)
         if request.failure != STREAM_CLOSED:
             self.complaints.append(f"request: {request.failure} {request.method} {request.url}")
 
@@ -81,6 +103,13 @@ class Window:
     def go(self, address: str) -> Window:
         self.page.evaluate("where => { location.hash = where; }", address)
         return self
+
+    def settle(self) -> None:
+        """Until nothing is asked that was not answered and drawn."""
+        quiet = 0
+        while quiet < 3:
+            self.page.evaluate(FRAME)
+            quiet = 0 if self._unanswered else quiet + 1
 
     @property
     def state(self) -> Locator:

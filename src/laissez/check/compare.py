@@ -90,7 +90,7 @@ def first_difference(history: History, make_market: MakeMarket, options: Options
 
 
 def difference_while_drawn(draft: Draft, commands: int, make_market: MakeMarket, options: Options = NO_OPTIONS) -> Difference | None:
-    """The same for a history that is drawn on the way: the oracle that the draft aims by is the one compared with, so each step is played in it once."""
+    """The same for a history drawn on the way: the oracle that the draft aims by is the one compared with, so it plays each step once."""
     steps: list[Step] = []
     try:
         match_up = MatchUp(History(draft.seed, draft.world, ()), make_market, options, draft.sight)

@@ -7,12 +7,14 @@ nothing but the time), and each sequence is compared with the oracle at its end 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from laissez.check.compare import NO_OPTIONS, Difference, MatchUp, Parted
 from laissez.check.histories import History, Step
+from laissez.check.oracle import Oracle
 from laissez.check.protocol import MakeMarket
 from laissez.check.worlds import World
 from laissez.market.commands import (
@@ -83,23 +85,30 @@ def walk(world: World, before: tuple[Step, ...], depth_left: int, make_market: M
     """Every sequence that begins with these steps, depth first."""
     if depth_left == 0:
         return
+    reached = pickle.dumps(oracle_after(world, before))  # a copy of the slow one takes less time than the way there
     for command in alphabet(world):
         if getattr(command, "tenant", TENANTS[0]) != TENANTS[0] and not any(hasattr(step.command, "tenant") for step in before):
             continue
         history = History(0, world, (*before, Step(len(before), command)))
-        difference, refused = difference_at_end(history, make_market)
+        difference, refused = difference_at_end(history, make_market, pickle.loads(reached))
         yield history, difference
         if difference is None and not refused:
             yield from walk(world, history.steps, depth_left - 1, make_market)
 
 
-def difference_at_end(history: History, make_market: MakeMarket) -> tuple[Difference | None, bool]:
-    """The difference after the last step, the steps before being known to make none; and whether that step was refused."""
+def oracle_after(world: World, steps: tuple[Step, ...]) -> Oracle:
+    oracle = Oracle(world.leaves, world.orders_per_tenant_max)
+    for step in steps:
+        oracle.apply(step.command, step.at)
+    return oracle
+
+
+def difference_at_end(history: History, make_market: MakeMarket, oracle: Oracle) -> tuple[Difference | None, bool]:
+    """The difference after the last step, the steps before being known to make none, after which the oracle is; and whether that step was refused."""
     last = len(history.steps) - 1
     try:
-        match_up = MatchUp(history, make_market, NO_OPTIONS)
+        match_up = MatchUp(history, make_market, NO_OPTIONS, oracle)
         for step in history.steps[:last]:
-            match_up.oracle.apply(step.command, step.at)
             match_up.market.apply(step.command, step.at)
         events = match_up.play(last, history.steps[last])
     except Parted as parted:

@@ -38,8 +38,8 @@ def _read(index: int, asked: OperatorCommand) -> Readable:
 
 
 async def spending(call: Call) -> Answer:
-    """In the order in which they were made."""
-    accounts = call.desk.exchange.accounts
+    """In the order in which they were made; a tenant gets its own alone."""
+    accounts = {account.name: account for account in call.accounts()}
     cursor = cursor_of(call, "spending")
     names = list(accounts)
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)

@@ -140,8 +140,9 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Remove the budget", answer=views.Done, problems=(Code.NOT_FOUND,),
     ),
     Operation(
-        noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=LOOK, of_operator=True, carry_out=figures.spending, paged=True,
-        summary="What every tenant owes and is charged now", answer=views.Page[Spending],
+        noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=READ, carry_out=figures.spending, paged=True,
+        summary="What is owed and charged now, in one line each", answer=views.Page[Spending], query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="A tenant gets its own line, the operator every tenant's.",
     ),
     Operation(
         noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,

@@ -8,9 +8,9 @@ const NAMED = ["order", "lease", "leaf", "node", "scope", "key", "name", "holder
 const KINDS = [
   { value: "", name: "All kinds", types: [""] },
   { value: "lease", name: "Leases", types: ["lease."] },
-  { value: "turnover", name: "Leases started or ended", types: ["lease.started", "lease.ended"] },
-  { value: "started", name: "Leases started", types: ["lease.started"] },
-  { value: "ended", name: "Leases ended", types: ["lease.ended"] },
+  { value: "turnover", name: "Started or ended", types: ["lease.started", "lease.ended"] },
+  { value: "started", name: "Started", types: ["lease.started"] },
+  { value: "ended", name: "Ended", types: ["lease.ended"] },
   { value: "limit", name: "Limits set", types: ["lease.limit_set"] },
   { value: "order", name: "Orders", types: ["order."] },
   { value: "money", name: "Fees and budgets", types: ["fee.", "budget."] },

@@ -10,6 +10,8 @@ import { toast } from "./messages.js";
 
 const STEP = 100; // rows at first, and rows more for each "Show older"
 const ROWS_MOST = 300;
+const NOTHING_YET = "Nothing has happened yet. What happens appears here by itself.";
+const NO_MATCH = "No event here matches. Search further back, or clear the filter.";
 
 export const events = {
   path: "events",
@@ -34,23 +36,27 @@ class EventsPage {
     this.end = h("p", { class: "small soft" });
     this.pause = h("button", { class: "button pause", type: "button", onclick: () => (this.isLive ? this.stopAt(this.log.last) : this.resume()) });
     this.more = h("button", { class: "button", type: "button", onclick: () => this.showOlder() }, "Show older");
+    this.back = h("button", { class: "button plain", type: "button", hidden: true, onclick: () => this.resume() }, "Back to the newest");
+    const older = h("div", { class: "row older" }, this.more, this.back, this.end);
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Events"), this.pause),
-      h("section", { class: "card", "aria-label": "Events" }, this.bar(), this.about, this.list, this.nothing, h("div", { class: "row older" }, this.more, this.end)),
+      h("section", { class: "card", "aria-label": "Events" }, this.bar(), this.about, this.list, this.nothing, older),
     ];
     this.log = new EventLog(feed, () => this.draw());
   }
 
   bar() {
     const choice = (label, name, options) => {
-      const select = h("select", { class: "input", "aria-label": label, onchange: () => this.choose({ [name]: select.value }) }, options.map(([value, text]) => h("option", { value }, text)));
+      const act = () => this.choose({ [name]: select.value });
+      const choices = options.map(([value, text]) => h("option", { value }, text));
+      const select = h("select", { class: "input", "aria-label": label, onchange: act }, choices);
       return select;
     };
     this.kind = choice("Kind", "kind", kindsFor(this.isOperator).map(({ value, name }) => [value, name]));
-    this.reason = choice("Why a lease ended", "reason", [["", "Ended for any reason"], ...REASONS.map((code) => [code, `Ended: ${reason(code)}`])]);
+    this.reason = choice("Why a lease ended", "reason", [["", "Any reason"], ...REASONS.map((code) => [code, `Ended: ${reason(code)}`])]);
     this.tenant = this.isOperator ? choice("Tenant", "tenant", [["", "All tenants"]]) : null;
-    const hint = "Path or id: h100/zone-a, lse_…";
-    this.text = h("input", { class: "input", type: "search", placeholder: hint, "aria-label": "Path or id of a leaf, an order or a lease", spellcheck: "false", oninput: () => this.choose({ text: this.text.value }) });
+    const hints = { placeholder: "Path or id: h100/zone-a, lse_…", "aria-label": "Path or id of a leaf, an order or a lease" };
+    this.text = h("input", { class: "input", type: "search", spellcheck: "false", oninput: () => this.choose({ text: this.text.value }), ...hints });
     this.clear = h("button", { class: "button plain", type: "button", onclick: () => this.choose(NOTHING) }, "Clear");
     return h("div", { class: "filters", role: "search" }, this.text, this.kind, this.reason, this.tenant, this.clear);
   }
@@ -63,7 +69,7 @@ class EventsPage {
     this.matches = matcher(this.filter);
     this.named ??= this.mayList ? this.nameTenants() : null;
     this.addTenant(this.filter.tenant);
-    for (const name of ["kind", "reason", "tenant", "text"]) if (this[name] && this[name].value !== this.filter[name]) this[name].value = this.filter[name];
+    for (const [name, value] of Object.entries(this.filter)) if (this[name] && this[name].value !== value) this[name].value = value;
     this.clear.disabled = Object.values(this.filter).every((value) => !value);
     this.draw();
   }
@@ -100,9 +106,10 @@ class EventsPage {
     this.pause.disabled = !log.events.length;
     say(this.about, this.range());
     this.nothing.hidden = this.rows.length > 0;
-    say(this.nothing, this.clear.disabled ? "Nothing has happened yet. What happens appears here by itself." : "No event here matches. Search further back, or clear the filter.");
+    say(this.nothing, this.clear.disabled ? NOTHING_YET : NO_MATCH);
     const mayBeMore = this.hasMore || (log.isEndless && log.first > 1);
     this.more.hidden = !log.events.length || !mayBeMore;
+    this.back.hidden = this.isLive;
     say(this.end, this.ending(mayBeMore));
   }
 
@@ -119,7 +126,8 @@ class EventsPage {
     if (!log.events.length) return cut || "\u00a0";
     const whole = log.missing ? `${plural(log.missing, "number")} between them missing: load the page again` : "none missing";
     const matching = this.clear.disabled ? "" : `, ${count(log.countAfter(-1, this.matches))} of them match`;
-    return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}${matching}. ${this.isLive ? "Live." : `Paused at ${count(this.upper)}.`}`;
+    const state = this.isLive ? "Live." : `Paused at ${count(this.upper)}.`;
+    return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}${matching}. ${state}`;
   }
 
   get isLive() {

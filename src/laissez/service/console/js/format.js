@@ -15,11 +15,20 @@ export function decimal(value) {
   return `${value < 0 ? "-" : ""}${Math.trunc(Math.abs(value) / MICROS)}${text ? "." + text : ""}`;
 }
 
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const numbers = new Map();
+
+/** A number with this many decimals. The formats are kept: making one takes longer than using it. */
+export function fixed(number, least, most = least) {
+  const name = `${least} ${most}`;
+  if (!numbers.has(name)) numbers.set(name, new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most }));
+  return numbers.get(name).format(number);
+}
+
 /** Dollars with at least two and at most `most` decimals: $2.75, $0.0042. */
 export function dollars(value, most = 4) {
   if (value === null) return "–";
-  const digits = { minimumFractionDigits: 2, maximumFractionDigits: most };
-  return `${value < 0 ? "−" : ""}$${(Math.abs(value) / MICROS).toLocaleString("en-US", digits)}`;
+  return `${value < 0 ? "−" : ""}$${fixed(Math.abs(value) / MICROS, 2, most)}`;
 }
 
 /** A price per hour, from text or micro-dollars. */
@@ -61,7 +70,7 @@ export function duration(ms) {
 
 /** The time of day of a moment (a text of the API, or milliseconds). */
 export function clock(moment) {
-  return new Date(moment).toLocaleTimeString("en-GB");
+  return CLOCK.format(new Date(moment));
 }
 
 /** Day and time. */

@@ -18,12 +18,12 @@ export class Table {
     this.heads = columns.map((column) => this.head(column));
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
     this.table = h("table", {}, h("caption", { class: "visually-hidden" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.element = h("div", { class: "table cards", tabindex: "0", role: "region", "aria-label": caption }, this.table, this.nothing);
+    this.element = h("div", { class: "table cards", tabindex: "0", role: "group", "aria-label": caption }, this.table, this.nothing);
     this.sayOrder();
   }
 
   head(column) {
-    const name = column.sort ? h("button", { type: "button", onclick: () => this.sortBy(column) }, column.name) : column.name;
+    const name = column.sort ? h("button", { type: "button", onclick: () => this.sortBy(column) }, column.name) : column.name || h("span", { class: "visually-hidden" }, "Actions");
     return h("th", { scope: "col", class: column.num ? "num" : null }, name);
   }
 
@@ -71,9 +71,11 @@ export class Table {
   }
 }
 
+const inOrder = new Intl.Collator("en", { numeric: true }).compare; // made once: that is the slow part
+
 function compare(a, b) {
   if (a === b) return 0;
   if (a === null) return 1;
   if (b === null) return -1;
-  return typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+  return typeof a === "string" ? inOrder(a, b) : a - b;
 }

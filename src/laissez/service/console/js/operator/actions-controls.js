@@ -7,13 +7,14 @@ import { field, toast } from "../messages.js";
 import { askWithPreview } from "./actions-preview.js";
 import { byEvent } from "./actions-told.js";
 
+const EMPTY = "What is left empty is left to the nearest node above that sets it.";
 const NUMBER = /^\d+(\.\d{1,4})?$/;
 
 /** A fraction of the API as percent, and back; both are exact. */
 const percentOf = (fraction) => decimal(micros(fraction) * 100);
 const fractionOf = (percent) => decimal(micros(percent) / 100);
 
-/** A number that may be left out. Gives {element, input, read()}: the text, null if empty; throws nothing, but says what is wrong and gives undefined. */
+/** A number that may be left out. Gives {element, input, read()}: the text, null if there is none; undefined if it is wrong, which it says itself. */
 function number(label, value, hint, unit) {
   const made = field(label, { value: value ?? "", inputmode: "decimal" }, hint);
   function read() {
@@ -27,8 +28,8 @@ function number(label, value, hint, unit) {
 
 /** Two numbers that go together. Gives {element, inputs, read()}. */
 function band(name, own, hint) {
-  const part = number(`${name}, at most %`, own && percentOf(own.fraction), hint, "percent");
-  const time = number("within seconds", own && String(own.seconds), "", "seconds");
+  const part = number(`${name}, at most %`, own ? percentOf(own.fraction) : "", hint, "percent");
+  const time = number("within seconds", own?.seconds, "", "seconds");
   function read() {
     const [percent, seconds] = [part.read(), time.read()];
     if (percent === undefined || seconds === undefined) return undefined;
@@ -44,8 +45,8 @@ export function setControls(node, book) {
   const own = book?.controls ?? { rise: null, fall: null, hold_s: null, flash_s: null };
   const rise = band("Bids rise", own.rise, "Above the standing rate at the start of the interval.");
   const fall = band("The floor falls", own.fall, "Below its own floor at the start of the interval.");
-  const hold = number("Hold, seconds", own.hold_s === null ? "" : String(own.hold_s), "How long a new lease cannot be lost for price.", "seconds");
-  const flash = number("Flash fee, seconds", own.flash_s === null ? "" : String(own.flash_s), "How long a bid that made the price is charged for if it is withdrawn.", "seconds");
+  const hold = number("Hold, seconds", own.hold_s, "How long a new lease cannot be lost for price.", "seconds");
+  const flash = number("Flash fee, seconds", own.flash_s, "How long a bid that made the price is charged for if it is withdrawn.", "seconds");
   const seconds = (read) => (read === null || read === undefined ? read : Number(read));
 
   function body() {
@@ -56,10 +57,10 @@ export function setControls(node, book) {
 
   return askWithPreview({
     title: `Set controls at ${node.path}`,
-    body: [h("p", { class: "small soft" }, "What is left empty is left to the nearest node above that sets it."), rise.element, fall.element, h("div", { class: "fields" }, hold.element, flash.element)],
+    body: [h("p", { class: "small soft" }, EMPTY), rise.element, fall.element, h("div", { class: "fields" }, hold.element, flash.element)],
     inputs: [...rise.inputs, ...fall.inputs, hold.input, flash.input],
     commands: () => body() && [{ type: "set_controls", node: node.path, ...body() }],
-    label: () => "Set these controls",
+    label: () => `Set controls of ${node.path}`,
     leases: book?.leased ?? 0,
     async act() {
       const { events } = await change("PUT", at("/v1/controls", node.path), body());
@@ -73,7 +74,7 @@ export function clearControls(node, book) {
     title: `Remove the controls of ${node.path}`,
     body: h("p", { class: "small soft" }, "Those of the nodes above count then."),
     commands: () => [{ type: "set_controls", node: node.path }],
-    label: () => "Remove the controls",
+    label: () => `Remove the controls of ${node.path}`,
     leases: book.leased,
     async act() {
       const { events } = await change("DELETE", at("/v1/controls", node.path));

@@ -29,7 +29,7 @@ export function setFloor(node, book) {
   }
   function label() {
     const [value] = readPrice(price.input.value);
-    return value === null ? "Set floor" : `Set floor to ${dollars(value)}/h`;
+    return value === null ? "Set floor" : `Set floor of ${node.path} to ${dollars(value)}/h`;
   }
   return askWithPreview({
     title: `Set the floor of ${node.path}`,
@@ -55,7 +55,7 @@ export function clearFloor(node, book) {
   return askWithPreview({
     title: `Remove the floor of ${node.path}`,
     commands: () => [{ type: "set_floor", node: node.path, price: null }],
-    label: () => `Remove the floor of ${perHour(book.floor_own)}`,
+    label: () => `Remove the floor of ${node.path}`,
     leases: book.leased,
     async act() {
       const { events } = await change("DELETE", at("/v1/floors", node.path));

@@ -29,7 +29,8 @@ export function switchLeaves(type) {
       async act(commands) {
         const { events, refused } = node.height === 0 ? await one(node, online) : await many(commands);
         const failed = refused.length ? `; ${plural(refused.length, "leaf was", "leaves were")} refused: ${refused[0].detail}` : "";
-        toast(whatHappened(`${plural(commands.length - refused.length, "leaf", "leaves")} ${online ? "back online" : "taken offline"}${failed}`, events), refused.length ? "bad" : "");
+        const did = `${plural(commands.length - refused.length, "leaf", "leaves")} ${online ? "back online" : "taken offline"}`;
+        toast(whatHappened(`${did}${failed}`, events), refused.length ? "bad" : "");
       },
     });
   };

@@ -9,8 +9,8 @@ const CALM_MS = 250; // after the last key
 const AGAIN_MS = 5000; // the market goes on meanwhile
 
 /**
- * Ask for confirmation. `commands()` gives what would be done, or null while the fields cannot be understood; `label()` names it; `leases` is how many
- * there are at the node; `act(commands)` does it. `body` comes above the preview. Gives a promise of whether it was done.
+ * Ask for confirmation. `commands()` gives what would be done, or null while the fields cannot be understood; `label()` names it; `leases` is how
+ * many there are at the node; `act(commands)` does it. `body` comes above the preview. Gives a promise of whether it was done.
  */
 export function askWithPreview({ title, body = null, commands, label, leases, act, inputs = [] }) {
   const said = h("div", { class: "preview", role: "status", "aria-live": "polite" }, h("p", { class: "soft" }, "…"));
@@ -67,10 +67,12 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
 
 /** A preview in words. */
 function told(found, leases, commands) {
-  const refused = found.refused.map(({ detail }) => detail);
-  const problems = refused.length ? h("p", { class: "problem" }, commands === 1 ? `Would be refused: ${refused[0]}` : `${count(refused.length)} of ${count(commands)} would be refused: ${refused[0]}`) : null;
-  if (refused.length === commands) return problems;
-  return [problems, h("p", { class: found.leases_ended ? "warn" : "" }, h("b", {}, leasesEnded(found, leases))), h("p", {}, others(found)), listed(found)];
+  const refused = found.refused.length;
+  const many = commands === 1 ? "This" : `${count(refused)} of ${count(commands)}`;
+  const problems = refused ? h("p", { class: "problem" }, `${many} would be refused: ${found.refused[0].detail}`) : null;
+  if (refused === commands) return problems;
+  const first = h("p", { class: found.leases_ended ? "warn" : "" }, h("b", {}, leasesEnded(found, leases)));
+  return [problems, first, h("p", {}, others(found)), listed(found)];
 }
 
 function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
@@ -99,7 +101,8 @@ function rough(text) {
 
 function listed({ ended, leases_ended: all }) {
   if (!ended.length) return null;
-  const line = ({ leaf, tenant, reason: why, rate, limit }) => h("li", {}, h("b", {}, leaf), ` ${tenant}, ${reason(why)}: rate ${dollars(micros(rate))}, limit ${limit === null ? "none" : dollars(micros(limit))}`);
+  const prices = ({ rate, limit }) => `rate ${dollars(micros(rate))}, limit ${limit === null ? "none" : dollars(micros(limit))}`;
+  const line = (one) => h("li", {}, h("b", {}, one.leaf), ` ${one.tenant}, ${reason(one.reason)}: ${prices(one)}`);
   const more = all > ended.length ? h("li", { class: "soft" }, `and ${count(all - ended.length)} more`) : null;
   return h("details", {}, h("summary", {}, `Which ${all === 1 ? "lease" : "leases"}`), h("ul", { class: "ended-list" }, ended.map(line), more));
 }

@@ -7,7 +7,7 @@ import { clearFloor, setFloor } from "./actions-floor.js";
 import { PREVIEWED_MAX, switchLeaves } from "./actions-leaves.js";
 import { IDLE, OFFLINE } from "./map-levels.js";
 
-/** Buttons for a node. `bookNow()` gives its book, `done()` is called after something was done. Gives {element, show(book)}. */
+/** Buttons for a node. `bookNow()` gives its book, `done()` is called after something was done. Gives {element, show(book), told()}. */
 export function actionsFor(node, levels, bookNow, done) {
   const run = async (dialog) => (await dialog(node, bookNow(), levels)) && done();
   const button = (text, dialog) => h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
@@ -23,11 +23,16 @@ export function actionsFor(node, levels, bookNow, done) {
     element.hidden = false;
     noFloor.hidden = book.floor_own === null;
     noControls.hidden = book.controls === null;
+  }
+
+  /** Leaves may have changed. */
+  function told() {
     label(offline, "Take", "offline", count(levels, node, (owner) => owner >= IDLE), node);
     label(online, "Bring", "online", count(levels, node, (owner) => owner === OFFLINE), node);
   }
 
-  return { element, show };
+  told();
+  return { element, show, told };
 }
 
 function label(button, verb, state, number, node) {

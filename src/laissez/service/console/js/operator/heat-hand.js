@@ -108,9 +108,10 @@ export class Hand {
 
   key(event) {
     const { view } = this.heat;
+    const above = this.selected ? view : view.parent;
     if (ARROWS[event.key]) this.move(ARROWS[event.key]);
     else if (event.key === "Enter" && this.at) this.go(this.at.path);
-    else if ((event.key === "Backspace" || event.key === "Escape") && (this.selected || view.parent)) this.go(this.selected ? view.path : view.parent.path);
+    else if ((event.key === "Backspace" || event.key === "Escape") && above) this.go(above.path);
     else return;
     event.preventDefault();
   }

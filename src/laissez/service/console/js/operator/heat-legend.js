@@ -16,7 +16,8 @@ export class Legend {
     this.scale = h("div", { class: "scale" }, this.bar, h("div", { class: "scale-ticks" }, this.ticks));
     this.title = h("span", { class: "soft" });
     this.owners = h("div", { class: "owners" });
-    const states = [["idle", IDLE, "Idle"], ["offline", OFFLINE, "Offline"]].map(([kind, owner, name]) => this.entry(h("span", { class: `cell-key ${kind}` }), name, (i) => levels.owner[i] === owner));
+    const state = (kind, name, owner) => this.entry(h("span", { class: `cell-key ${kind}` }), name, (i) => levels.owner[i] === owner);
+    const states = [state("idle", "Idle", IDLE), state("offline", "Offline", OFFLINE)];
     this.element = h("div", { class: "heat-legend" }, this.title, this.scale, this.owners, h("div", { class: "states" }, states));
   }
 
@@ -24,7 +25,8 @@ export class Legend {
   entry(key, name, lit) {
     const on = () => this.heat.light(lit);
     const off = () => this.heat.light(null);
-    return h("button", { type: "button", class: "entry", onpointerenter: on, onpointerleave: off, onfocus: on, onblur: off, "aria-label": `${name}: show on the map` }, key, h("span", {}, name));
+    const acts = { onpointerenter: on, onpointerleave: off, onfocus: on, onblur: off };
+    return h("button", { type: "button", class: "entry", title: "Show on the map", ...acts }, key, h("span", {}, name));
   }
 
   show() {

@@ -35,7 +35,7 @@ export class Painter {
     const { node, x, y, w, h, head, kids } = box;
     if (node.height === 0) return;
     const { context, theme, scale } = this;
-    if (node.height > 1 || depth === 0 || head) {
+    if (node.height > 1 || head) {
       context.fillStyle = theme.line;
       context.fillRect(x, y, w, h);
       context.fillStyle = depth % 2 ? theme.card : theme.sunken;

@@ -3,7 +3,8 @@
 
 const OUTLIERS = 0.02; // of the leaves, at each end
 const EASE = 0.35; // of the way that is left, each step
-const ROUND = [1, 2, 2.5, 5, 10];
+const ROUND = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+const LEAST = 0.4; // the range, as a share of its upper end: small differences stay small
 const SLACK = 0.4; // how much of the range may lie unused before it shrinks
 
 export class Range {
@@ -65,11 +66,11 @@ function closer(from, to, near) {
   return Math.abs(to - from) <= near ? to : from + (to - from) * EASE;
 }
 
-/** The next round numbers outside; four steps of the scale are then round, too. */
+/** Round numbers just outside. */
 function rounded(low, high) {
-  const span = Math.max(high - low, high * 0.1, 100_000);
+  const span = Math.max(high - low, high * LEAST, 100_000);
   const power = 10 ** Math.floor(Math.log10(span / 4));
   const step = power * ROUND.find((size) => size * power * 4 >= span);
-  const from = Math.max(0, Math.floor(low / step) * step);
-  return [from, Math.max(from + 4 * step, Math.ceil(high / step) * step)];
+  const from = Math.max(0, Math.floor((2 * low) / step) * (step / 2));
+  return [from, from + 4 * step >= high ? from + 4 * step : from + 5 * step];
 }

@@ -14,6 +14,8 @@ const SETTLE_MS = 1000; // how often the range of colours and the biggest owners
 const EASE_MS = 90;
 const FLASH_MS = 130;
 const LEAST_HEIGHT = 320;
+const TOP_MOST = 420;
+const BELOW = 75;
 const LEAST_SHARE = 0.6; // of the window's height
 
 export class Heat {
@@ -60,6 +62,7 @@ export class Heat {
   show(view) {
     if (this.view === view) return;
     this.view = view;
+    this.canvas.setAttribute("aria-label", `Map of ${view.path || "everything"}`);
     this.range.reset();
     this.look();
     this.relayout();
@@ -166,14 +169,19 @@ export class Heat {
     this.width = this.element.clientWidth;
     this.scale = devicePixelRatio;
     if (!this.width || !this.view) return;
-    const room = Math.max(LEAST_HEIGHT, window.innerHeight * LEAST_SHARE, window.innerHeight - Math.min(420, this.element.getBoundingClientRect().top + window.scrollY) - 75);
-    this.map = layOut(this.view, Math.floor(this.width * this.scale), Math.floor(room * this.scale), this.scale);
+    this.map = layOut(this.view, Math.floor(this.width * this.scale), Math.floor(this.room() * this.scale), this.scale);
     this.canvas.width = this.map.width;
     this.canvas.height = Math.max(1, this.map.height);
     this.element.classList.add("drawn");
     this.canvas.style.height = `${this.map.height / this.scale}px`;
     this.redraw();
     this.onLayout?.();
+  }
+
+  /** How high the map may be so that the window shows all of it; what is above it may be scrolled away. */
+  room() {
+    const top = Math.min(TOP_MOST, this.element.getBoundingClientRect().top + window.scrollY);
+    return Math.max(LEAST_HEIGHT, window.innerHeight * LEAST_SHARE, window.innerHeight - top - BELOW);
   }
 
   /** Everything, at once. */

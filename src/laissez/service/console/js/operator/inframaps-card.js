@@ -36,8 +36,10 @@ export class MapCard {
     this.window = map.start ? h("dd") : null;
     const numbers = h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)));
     if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
+    else if (!this.value) this.signals.append(h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market itself")));
     const head = h("header", {}, h("h3", {}, map.name), h("span", { class: "tag" }, map.kind), this.tag);
-    this.element = h("article", { class: "card map-card" }, head, this.nodes, h("div", { class: "read" }, this.signals, numbers), this.value?.element ?? null, this.pressed.element);
+    const read = h("div", { class: "read" }, this.signals, numbers);
+    this.element = h("article", { class: "card map-card" }, head, this.nodes, read, this.value?.element ?? null, this.pressed.element);
   }
 
   show(map, now, history) {
@@ -76,8 +78,10 @@ export class MapCard {
   draw(history, now) {
     const first = history[0]?.[0] ?? now;
     const from = Math.max(now - HOUR_MS, Math.min(first, now - SHORTEST_MS));
-    this.value?.draw({ series: [{ name: this.name, class: "s1", points: history.map(([at, value]) => [at, value]) }], from, until: now });
-    this.pressed.draw({ series: [{ name: "Pressure", class: "s2", area: true, step: true, points: history.map(([at, , pressure]) => [at, pressure]) }], from, until: now });
+    const values = { name: this.name, class: "s1", points: history.map(([at, value]) => [at, value]) };
+    const pressures = { name: "Pressure", class: "s2", area: true, step: true, points: history.map(([at, , pressure]) => [at, pressure]) };
+    this.value?.draw({ series: [values], from, until: now });
+    this.pressed.draw({ series: [pressures], from, until: now });
   }
 }
 

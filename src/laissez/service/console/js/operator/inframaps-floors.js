@@ -4,13 +4,16 @@ import { h } from "../dom.js";
 import { dollars, micros, perHour, plural } from "../format.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
+import { card } from "./parts.js";
 
 const OFF = 0.005; // of the price: less is rounding
 
 export class FloorsTable {
   constructor(runner) {
-    this.table = new Table({ columns: COLUMNS, key: ({ node }) => node, caption: `Floors set by ${runner}`, empty: "It sets no floors.", sort: "Node" });
-    this.element = h("section", { class: "card" }, h("header", {}, h("h3", {}, "What they pressed"), h("p", { class: "small soft" }, "floor = base × (1 + sum of weight × pressure), within the base's bounds")), this.table.element);
+    const caption = `Floors set by ${runner}`;
+    const rule = h("p", { class: "small soft" }, "floor = base × (1 + sum of weight × pressure), within the base's bounds");
+    this.table = new Table({ columns: COLUMNS, key: ({ node }) => node, caption, empty: "It sets no floors.", sort: "Node" });
+    this.element = card(h("h3", {}, "What they pressed"), rule, this.table.element);
   }
 
   show(floors) {
@@ -29,6 +32,10 @@ function number(value) {
   return String(Number(value.toPrecision(3)));
 }
 
+function written({ map, weight, pressure }) {
+  return h("span", { class: "term" }, h("span", { class: "name" }, map), ` ${number(weight)} × ${number(pressure)}`);
+}
+
 /** Written anew only when it differs: somebody may be selecting it. */
 function sayFormula(cell, floor) {
   const said = JSON.stringify([floor.base, floor.terms, floor.wanted]);
@@ -36,9 +43,9 @@ function sayFormula(cell, floor) {
   cell.said = said;
   const terms = pressing(floor);
   const quiet = floor.terms.length - terms.length;
-  const sum = terms.map((term) => [" + ", h("span", { class: "term" }, h("span", { class: "name" }, term.map), ` ${number(term.weight)} × ${number(term.pressure)}`)]);
-  const rest = quiet ? h("span", { class: "small faint" }, terms.length ? ` ${plural(quiet, "map")} at rest` : `${plural(quiet, "map")}, all at rest`) : null;
-  const formula = terms.length ? h("span", { class: "formula" }, `${dollars(micros(floor.base))} × (1`, sum, ")") : null;
+  const sum = terms.map((term) => [" + ", written(term)]);
+  const formula = terms.length ? h("span", { class: "formula" }, `${dollars(micros(floor.base))} × (1`, sum, ") ") : null;
+  const rest = quiet ? h("span", { class: "small faint" }, `${plural(quiet, "map")}${terms.length ? "" : ", all"} at rest`) : null;
   cell.replaceChildren(...[formula, rest, bound(floor)].filter(Boolean));
 }
 

@@ -9,7 +9,6 @@ import { needsOperate } from "./needs.js";
 
 const EVERY_MS = 3000;
 const HOUR_MS = 3_600_000;
-const DOCS = "docs/operators.md";
 
 export const inframaps = needsOperate({
   path: "inframaps",
@@ -26,7 +25,8 @@ class InfraMapsPage {
     this.histories = new MapHistories();
     this.runners = h("div", { class: "stack" });
     this.empty = emptyState();
-    this.elements = [h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), h("p", { class: "small soft" }, "What is known about power, cooling and carbon, as pressure on prices")), this.empty, this.runners];
+    const about = h("p", { class: "small soft" }, "What is known about power, cooling and carbon, as pressure on prices");
+    this.elements = [h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about), this.empty, this.runners];
     this.poll = poll(() => this.ask(), EVERY_MS);
   }
 
@@ -36,7 +36,8 @@ class InfraMapsPage {
     const { at, runners } = await get("/v1/inframaps", { since });
     this.histories.take(runners);
     const now = Date.parse(at);
-    keyed(this.runners, runners, ({ runner }) => runner, (runner) => this.make(runner), (element, runner) => element.runner.show(runner, now, this.histories));
+    const update = ({ runner: shown }, told) => shown.show(told, now, this.histories);
+    keyed(this.runners, runners, ({ runner }) => runner, (told) => this.make(told), update);
     this.empty.hidden = runners.length > 0;
   }
 
@@ -56,8 +57,10 @@ function emptyState() {
     "section",
     { class: "card none", hidden: true },
     h("h2", {}, "No maps report here"),
-    h("p", {}, "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor. Write them into a file and run it beside the service:"),
+    h("p", {}, "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor."),
+    h("p", {}, "Write them into a file and run it beside the service:"),
     h("pre", {}, h("code", {}, "laissez operator run maps.toml")),
-    h("p", { class: "soft" }, `It reports after every decision, and appears here by itself. ${DOCS} says how to write maps; docs/maps.toml shows every table. Floors can also be set by hand, on the map of the cluster.`),
+    h("p", { class: "soft" }, "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map."),
+    h("p", { class: "soft" }, "docs/operators.md says how to write maps; docs/maps.toml shows every table."),
   );
 }

@@ -11,7 +11,7 @@ const LEGIBLE = [[40_000, 4], [250_000, 3], [Infinity, 2]]; // the smallest cell
 
 /**
  * Lay out what is below `view` in `width` x `height` pixels of the screen; `scale` is how many of them make one of CSS.
- * Gives {root, cell, pitch, width, height, first, last, x, y}: boxes {node, x, y, w, h, pad, head, kids, columns}, and the corner of each leaf's cell.
+ * Gives {root, cell, pitch, width, height, first, last, x, y}: boxes {node, x, y, w, h, pad, head, kids, columns}, and the corner of each cell.
  */
 export function layOut(view, width, height, scale) {
   const fits = bestFit(view, width, height, scale, CELL_MAX * scale);
@@ -55,10 +55,11 @@ function leaf({ pitch, gap }) {
 }
 
 function framed(node, room, set) {
-  const pad = node === set.view ? 0 : spaceIn(node, set);
-  const inner = Math.max(set.pitch, room - 2 * pad);
+  const most = node === set.view ? 0 : spaceIn(node, set);
+  const inner = Math.max(set.pitch, room - 2 * most);
   const content = node.height === 1 ? block(node, inner, set) : shelves(node, inner, set);
   const head = node === set.view ? 0 : headOf(node, content, set);
+  const pad = node.height > 1 || head ? most : 0; // leaves without a name need no frame
   return { ...content, w: content.w + 2 * pad, h: content.h + 2 * pad + head, pad, head, inner };
 }
 
@@ -77,7 +78,7 @@ function block(node, inner, { pitch, gap }) {
 
 function shelves(node, inner, set) {
   const kids = node.children.map((child) => measure(child, inner, set));
-  const space = spaceIn(node, set);
+  const space = spaceIn(node, set) + (node.height === 2 ? set.gap : 0); // what has no frame is told apart by space alone
   const limit = node === set.view ? inner : bestLimit(kids, inner, space, node.height === 2 ? set.rack : set.aspect);
   return { ...wrap(kids, limit, space, () => {}), columns: 0, limit, space };
 }
@@ -122,7 +123,8 @@ function headOf(node, { w, h }, { scale }) {
 function placed(set) {
   const { view, width, pitch, gap, size } = set;
   const count = view.last - view.first;
-  const map = { root: null, cell: pitch - gap, pitch, width, height: size.h, first: view.first, last: view.last, x: new Int32Array(count), y: new Int32Array(count) };
+  const corners = { first: view.first, last: view.last, x: new Int32Array(count), y: new Int32Array(count) };
+  const map = { root: null, cell: pitch - gap, pitch, width, height: size.h, ...corners };
   map.root = box(view, width, 0, 0, set, map);
   return map;
 }

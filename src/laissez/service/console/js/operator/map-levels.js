@@ -61,8 +61,10 @@ export class Levels {
   columns({ rates, limits, owner, floors }) {
     if (!(rates || limits || owner || floors)) return;
     for (let i = 0; i < this.count; i++) {
+      const rate = rates ? micros(rates[i]) : this.rate[i];
+      const limit = limits ? micros(limits[i]) : this.limit[i];
       const held = owner ? this.here(owner[i]) : this.owner[i];
-      this.put(i, rates ? micros(rates[i]) : this.rate[i], limits ? micros(limits[i]) : this.limit[i], held, floors ? micros(floors[i]) : this.floor[i]);
+      this.put(i, rate, limit, held, floors ? micros(floors[i]) : this.floor[i]);
     }
   }
 

@@ -23,7 +23,8 @@ const COLUMNS = [
 
 /** Gives {element, show(node), close()}. Figures are made only while somebody looks. */
 export function childrenTable(levels) {
-  const table = new Table({ columns: COLUMNS, key: ({ node }) => node.path, empty: "There is nothing below.", caption: "What is below, in figures; rates in dollars per hour" });
+  const caption = "What is below, in figures; rates in dollars per hour";
+  const table = new Table({ columns: COLUMNS, key: ({ node }) => node.path, empty: "There is nothing below.", caption });
   const element = h("details", { class: "as-table", ontoggle: () => update() }, h("summary", {}, "As a table"), table.element);
   let shown = null;
 

@@ -3,24 +3,52 @@
 import { get } from "../api.js";
 import { spark } from "../chart.js";
 import { h, say } from "../dom.js";
-import { cost, count, micros, percent, perHour } from "../format.js";
+import { cost, count, micros, percent, perHour, plural } from "../format.js";
 import { poll } from "../poll.js";
 
 const NOW_MS = 2000;
 const HISTORY_MS = 10_000;
 const SPARKS_MAX = 180;
 
+// `value` and `note` are of the market now and its samples, `sample` makes the line.
 const TILES = [
-  { name: "Utilisation", value: (m) => percent(m.online ? m.leased / m.online : 0, 1), note: (m) => `${count(m.leased)} of ${count(m.online)} online`, sample: (s) => (s.online ? s.leased / s.online : 0) },
-  { name: "Revenue now", value: (m) => perHour(rounded(m.rate_now)), title: (m) => `$${m.rate_now}/h`, note: (m) => `${cost(m.revenue)} in all`, sample: (s) => micros(s.rate_now) },
-  { name: "Transfers", value: (m, h) => (h.length ? `${count(lastMinute(h).moved)} / min` : "–"), note: (m, h) => (h.length ? `${count(lastMinute(h).started)} started, ${count(lastMinute(h).ended)} ended` : ""), sample: (s) => s.transfers },
-  { name: "Open orders", value: (m) => count(m.open_orders), note: (m) => `of ${count(m.tenants)} tenants`, sample: (s) => s.open_orders },
-  { name: "Idle", value: (m) => count(m.online - m.leased), note: (m) => `${count(m.leaves - m.online)} offline of ${count(m.leaves)} leaves`, sample: (s) => s.online - s.leased },
+  {
+    name: "Utilisation",
+    value: (market) => percent(market.online ? market.leased / market.online : 0, 1),
+    note: (market) => `${count(market.leased)} of ${count(market.online)} online`,
+    sample: ({ online, leased }) => (online ? leased / online : 0),
+  },
+  {
+    name: "Revenue now",
+    value: (market) => revenue(market.rate_now),
+    title: (market) => `$${market.rate_now}/h`,
+    note: (market) => `${cost(market.revenue)} in all`,
+    sample: ({ rate_now: rate }) => micros(rate),
+  },
+  {
+    name: "Transfers",
+    value: (_, samples) => (samples.length ? `${count(lastMinute(samples).moved)} / min` : "–"),
+    note: (_, samples) => (samples.length ? `${count(lastMinute(samples).started)} started, ${count(lastMinute(samples).ended)} ended` : ""),
+    sample: ({ transfers }) => transfers,
+  },
+  {
+    name: "Open orders",
+    value: (market) => count(market.open_orders),
+    note: (market) => `of ${plural(market.tenants, "tenant")}`,
+    sample: ({ open_orders: orders }) => orders,
+  },
+  {
+    name: "Idle",
+    value: (market) => count(market.online - market.leased),
+    note: (market) => `${count(market.leaves - market.online)} offline of ${count(market.leaves)}`,
+    sample: ({ online, leased }) => online - leased,
+  },
 ];
 
-/** Whole cents: more would only flicker. */
-function rounded(text) {
-  return Math.round(micros(text) / 10_000) * 10_000;
+/** Whole cents, of large sums whole dollars: more would only flicker. */
+function revenue(text) {
+  const value = micros(text);
+  return value < 1e10 ? perHour(Math.round(value / 10_000) * 10_000) : `$${count(Math.round(value / 1e6))}/h`;
 }
 
 function lastMinute(history) {
@@ -68,7 +96,7 @@ export function tiles() {
   }, HISTORY_MS);
 
   return {
-    element: h("section", { class: "tiles", "aria-label": "The market now" }, made.map(({ element }) => element)),
+    element: h("section", { class: "tiles market-tiles", "aria-label": "The market now" }, made.map(({ element }) => element)),
     close() {
       now.stop();
       past.stop();

@@ -18,7 +18,7 @@ export const map = { path: "map", name: "Map", mount: (main, context) => new Map
 
 class MapPage {
   constructor(main, context) {
-    this.levels = new Levels({ built: () => this.built(), cell: (i, moved) => this.heat.touch(i, moved), told: () => {} });
+    this.levels = new Levels({ built: () => this.built(), cell: (i, moved) => this.heat.touch(i, moved), told: () => this.panel.told() });
     this.heat = new Heat(this.levels, () => this.legend.show());
     this.heat.onLayout = () => this.hand.placed(this.selected);
     this.legend = new Legend(this.heat, this.levels);
@@ -34,11 +34,12 @@ class MapPage {
   }
 
   build(main) {
-    const choice = h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), segments("Colour by", MODES, "rate", (mode) => this.heat.colourBy(mode)));
-    const card = h("section", { class: "card heat-card" }, h("header", {}, this.crumbs, choice), this.problem, this.legend.element, this.heat.element, this.table.element);
+    const modes = segments("Colour by", MODES, "rate", (mode) => this.heat.colourBy(mode));
+    const head = h("header", {}, this.crumbs, h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes));
+    const help = h("p", { id: "map-help", class: "visually-hidden" }, "Arrow keys move, Enter goes in, Backspace goes up. A table is below.");
+    const card = h("section", { class: "card heat-card" }, head, this.problem, this.legend.element, this.heat.element, help, this.table.element);
     fill(main, h("h1", { class: "visually-hidden" }, "Map"), this.tiles.element, h("div", { class: "map-columns" }, card, this.panel.element));
     this.heat.canvas.setAttribute("aria-describedby", "map-help");
-    card.append(h("p", { id: "map-help", class: "visually-hidden" }, "Arrow keys move, Enter goes in, Backspace goes up. The same is below as a table."));
   }
 
   close() {
@@ -85,5 +86,6 @@ function go(path) {
 function crumbs(node) {
   const way = [];
   for (let step = node; step; step = step.parent) way.unshift(step);
-  return h("ol", {}, way.map((step, i) => h("li", {}, i === way.length - 1 ? h("b", { "aria-current": "page" }, step.name) : h("a", { href: href("map", step.path) }, step.name))));
+  const link = (step) => (step === node ? h("b", { "aria-current": "page" }, step.name) : h("a", { href: href("map", step.path) }, step.name));
+  return h("ol", {}, way.map((step) => h("li", {}, link(step))));
 }

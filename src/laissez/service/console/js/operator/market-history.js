@@ -10,6 +10,7 @@ export class History {
   constructor() {
     this.samples = []; // from the server, oldest first, at even distances
     this.seen = []; // since the last of them
+    this.begins = []; // when the server began to measure, as far as that was within its memory
     this.everyMs = 10_000;
   }
 
@@ -19,6 +20,8 @@ export class History {
     const told = samples.map(inNumbers);
     const first = told.length ? told[0].at : Infinity;
     const until = told.length ? told.at(-1).at : -Infinity;
+    const isNew = !this.samples.length || first > this.samples.at(-1).at; // nothing of what was told before
+    if (told.length && isNew && until - first < KEPT_MS - this.everyMs * GAP_SAMPLES) this.begins.push(first);
     this.samples = [...this.samples.filter(({ at }) => at < first), ...told].filter(({ at }) => at > until - KEPT_MS);
     this.seen = this.seen.filter(({ at }) => at > until);
   }
@@ -44,16 +47,14 @@ export class History {
   /** Points of something counted, per minute: each is the sum of the minute before it. */
   perMinute(name) {
     const wanted = Math.max(1, Math.round(MINUTE_MS / this.everyMs));
-    const sums = this.samples.map((sample, i) => ({ at: sample.at, sum: sumOf(this.samples.slice(Math.max(0, i + 1 - wanted), i + 1), name, wanted, this.everyMs) }));
-    return withGaps(sums, this.everyMs * GAP_SAMPLES, ({ sum }) => sum).filter(([, v], i, points) => v !== null || i === 0 || points[i - 1][1] !== null);
+    const minute = (i) => this.samples.slice(Math.max(0, i + 1 - wanted), i + 1);
+    const sums = this.samples.map(({ at }, i) => ({ at, sum: sumOf(minute(i), name, wanted, this.everyMs) }));
+    return withGaps(sums, this.everyMs * GAP_SAMPLES, ({ sum }) => sum);
   }
 
-  /** When the measuring began or began again: marks for a chart. */
+  /** When the measuring began, or began again: marks for a chart. */
   marks() {
-    const all = this.samples;
-    const begins = all.filter(({ at }, i) => i > 0 && at - all[i - 1].at > this.everyMs * GAP_SAMPLES);
-    const first = all.length && this.last.at - all[0].at < KEPT_MS - this.everyMs * GAP_SAMPLES ? [all[0]] : [];
-    return [...first, ...begins].map(({ at }) => ({ at, text: "The service was started" }));
+    return this.begins.map((at) => ({ at, text: "The service was started" }));
   }
 }
 

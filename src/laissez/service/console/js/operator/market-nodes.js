@@ -6,15 +6,17 @@ import { cost, count, micros, percent, perHour, plural } from "../format.js";
 import { poll } from "../poll.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
+import { card, sayShare, shareCell } from "./parts.js";
 
 const EVERY_MS = 10_000;
 const NODES_MOST = 60; // each is a question of its own
 
 export class MarketNodes {
   constructor() {
-    this.table = new Table({ columns: COLUMNS, key: ({ node }) => node, caption: "Roots and what is right below them", empty: "There are no nodes yet." });
+    const caption = "Roots and what is right below them";
+    this.table = new Table({ columns: COLUMNS, key: ({ node }) => node, caption, empty: "There are no nodes yet." });
     this.more = h("p", { class: "small soft" });
-    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "By place"), this.more), this.table.element);
+    this.element = card(h("h2", {}, "By place"), this.more, this.table.element);
     this.poll = poll(() => this.ask(), EVERY_MS);
   }
 
@@ -47,17 +49,14 @@ async function book(node) {
   }
 }
 
-function share(cell, { leased, online }) {
-  const [bar, text] = cell.firstElementChild.children;
-  bar.firstElementChild.style.width = `${online ? (100 * leased) / online : 0}%`;
-  say(text, `${percent(leased / online)} of ${count(online)}`);
-}
-
+const link = ({ node }) => h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
+const leasedShare = ({ leased, online }) => (online ? leased / online : 0);
+const sayLeased = (cell, book) => sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
 const price = (name, field) => ({ name, num: true, sort: (book) => micros(book[field]), value: (book) => perHour(book[field]) });
 
 const COLUMNS = [
-  { name: "Node", sort: ({ node }) => node, make: ({ node }) => h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node) },
-  { name: "Leased", num: true, sort: ({ leased, online }) => leased / online, make: () => h("span", { class: "share" }, h("span", { class: "bar" }, h("span")), h("span")), update: share },
+  { name: "Node", sort: ({ node }) => node, make: link },
+  { name: "Leased", num: true, sort: leasedShare, make: () => shareCell("of"), update: sayLeased },
   { name: "Offline", num: true, sort: ({ leaves, online }) => leaves - online, value: ({ leaves, online }) => count(leaves - online) },
   price("Floor in force", "floor_in_force"),
   price("Standing rate", "standing_rate"),

@@ -3,16 +3,20 @@
 import { get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
 import { h, say } from "../dom.js";
-import { MICROS, cost, count, dollars, micros, moment, percent, perHour, plural } from "../format.js";
+import { MICROS, clock, cost, count, dollars, micros, moment, percent, perHour, plural } from "../format.js";
 import { segments } from "../messages.js";
 import { poll } from "../poll.js";
 import { MarketNodes } from "./market-nodes.js";
 import { History } from "./market-history.js";
 import { needsOperate } from "./needs.js";
+import { card } from "./parts.js";
 
 const NOW_MS = 3000;
 const HISTORY_MS = 20_000;
 const MINUTE_MS = 60_000;
+const NOT_KEPT =
+  "Figures are kept in memory for two hours, one in ten seconds; a restart begins anew. " +
+  "For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.";
 const RANGES = [[15, "15 min"], [60, "1 h"], [120, "2 h"]];
 
 export const market = needsOperate({
@@ -75,8 +79,9 @@ class MarketPage {
     const from = until - this.minutes * MINUTE_MS;
     for (const { draw } of this.graphs) draw(from, until);
     for (const { update } of this.tiles) update(this.history, this.now);
-    const begin = this.history.first.at > from ? `Measured since ${moment(this.history.first.at)}: a restart of the service begins anew. ` : "";
-    say(this.since, `${begin}Figures are kept for two hours, every ten seconds. For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.`);
+    const begun = this.history.begins.at(-1);
+    const begin = begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
+    say(this.since, begin + NOT_KEPT);
   }
 
   close() {
@@ -116,7 +121,9 @@ function perLease({ rate_now, leased }) {
 function earned(history) {
   const points = history.points(({ revenue }) => revenue);
   const ago = valueAt(points, history.last.at - 15 * MINUTE_MS);
-  return ago === null ? `${cost(history.last.revenue - points[0][1])} since ${moment(points[0][0])}` : `${cost(history.last.revenue - ago)} in the last 15 min`;
+  if (ago !== null) return `${cost(history.last.revenue - ago)} in the last 15 min`;
+  const [since, first] = points[0];
+  return `${cost(history.last.revenue - first)} since ${clock(since).slice(0, 5)}`;
 }
 
 function perMinuteNow(history) {
@@ -128,12 +135,14 @@ function perMinuteNow(history) {
 function graph(history, title, { value, tick = value }, lines) {
   const chart = new Chart({ label: title, height: 190, value, tick });
   const series = lines();
-  const element = h("section", { class: "card graph", "aria-label": title }, h("header", {}, h("h2", {}, title), series.length > 1 ? legend(series) : null), chart.element);
+  const element = card(h("h2", {}, title), series.length > 1 ? legend(series) : null, chart.element);
   const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
   return { element, draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from) }) };
 }
 
-const MONEY = { value: (value) => dollars(value, 2), tick: (value) => (value >= 10 * MICROS || value === 0 ? `$${count(Math.round(value / MICROS))}` : dollars(value, 2)) };
+const money = (value) => dollars(value, 2);
+const whole = (value) => `$${count(Math.round(value / MICROS))}`;
+const MONEY = { value: money, tick: (value) => (value >= 10 * MICROS || value === 0 ? whole(value) : money(value)) };
 const NUMBER = { value: count };
 
 function graphs(history) {
@@ -143,7 +152,11 @@ function graphs(history) {
   return [
     graph(history, "Charges per hour", MONEY, () => [level("Charges per hour", "rate_now", area)]),
     graph(history, "Revenue", MONEY, () => [level("Revenue", "revenue", area)]),
-    graph(history, "Leaves", NUMBER, () => [level("Leased", "leased", area), level("Online", "online", { class: "s3" }), level("All", "leaves", { class: "floor" })]),
+    graph(history, "Leaves", NUMBER, () => [
+      level("Leased", "leased", area),
+      level("Online", "online", { class: "s3" }),
+      level("All", "leaves", { class: "floor" }),
+    ]),
     graph(history, "Transfers per minute", NUMBER, () => [counted("Transfers", "transfers", area)]),
     graph(history, "Leases per minute", NUMBER, () => [counted("Started", "started", { class: "s1" }), counted("Ended", "ended", { class: "s2" })]),
     graph(history, "Open orders", NUMBER, () => [level("Open orders", "open_orders", area)]),

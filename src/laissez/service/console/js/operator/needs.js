@@ -8,6 +8,7 @@ export function needsOperate(page) {
 }
 
 function refuse(main, { name }) {
-  main.append(h("h1", {}, name), h("p", { class: "notice" }, "This page needs a key with the scope operate; yours may read. The map and the events are open to you."));
+  const why = "This page needs a key with the scope operate; yours may read. The map and the events are open to you.";
+  main.append(h("h1", {}, name), h("p", { class: "notice" }, why));
   return {};
 }

@@ -4,12 +4,36 @@ import { fill, h, say } from "../dom.js";
 import { count, duration, micros, perHour, percent } from "../format.js";
 
 const FACTS = [
-  { name: "Standing rate", value: (b) => perHour(b.standing_rate), note: (b) => (b.best_bid === null ? "no bid at this node" : `best bid here ${perHour(b.best_bid)}`) },
-  { name: "Quote", value: (b) => (b.quote === null ? "none" : perHour(b.quote)), note: (b) => (b.quote === null ? "no price wins a leaf now" : "wins a leaf now") },
-  { name: "Floor in force", value: (b) => perHour(b.floor_in_force), note: (b) => (b.floor_own === null ? "none set here" : `${perHour(b.floor_own)} set here`) },
-  { name: "Charged here", value: (b) => perHour(Math.round(micros(b.rate_now) / 10_000) * 10_000), note: (b) => (b.leaves === 1 ? "its lease" : "all leases together") },
-  { name: "Leased", value: (b) => `${count(b.leased)} of ${count(b.online)}`, note: (b) => (b.online === b.leaves ? "all online" : `${count(b.leaves - b.online)} offline`) },
-  { name: "Orders", value: (b) => count(b.orders_here), note: (b) => `above ${count(b.orders_above)}, below ${count(b.orders_below)}` },
+  {
+    name: "Standing rate",
+    value: (book) => perHour(book.standing_rate),
+    note: (book) => (book.best_bid === null ? "no bid at this node" : `best bid here ${perHour(book.best_bid)}`),
+  },
+  {
+    name: "Quote",
+    value: (book) => (book.quote === null ? "none" : perHour(book.quote)),
+    note: (book) => (book.quote === null ? "no price wins a leaf now" : "wins a leaf now"),
+  },
+  {
+    name: "Floor in force",
+    value: (book) => perHour(book.floor_in_force),
+    note: (book) => (book.floor_own === null ? "none set here" : `${perHour(book.floor_own)} set here`),
+  },
+  {
+    name: "Charged here",
+    value: (book) => perHour(Math.round(micros(book.rate_now) / 10_000) * 10_000),
+    note: (book) => (book.leaves === 1 ? "its lease" : "all leases together"),
+  },
+  {
+    name: "Leased",
+    value: (book) => `${count(book.leased)} of ${count(book.online)}`,
+    note: (book) => (book.online === book.leaves ? "all online" : `${count(book.leaves - book.online)} offline`),
+  },
+  {
+    name: "Orders",
+    value: (book) => count(book.orders_here),
+    note: (book) => `above ${count(book.orders_above)}, below ${count(book.orders_below)}`,
+  },
 ];
 
 /** Gives {element, show(book, controls)}. */
@@ -29,7 +53,8 @@ export function facts() {
     controls.dataset.said = lines.join();
     fill(controls, lines.length ? lines.map((line) => h("li", {}, line)) : h("li", { class: "soft" }, "No bands, holds or fees."));
   }
-  return { element: h("div", {}, h("dl", { class: "facts" }, rows.map(({ element }) => element)), h("h3", { class: "small-head" }, "Controls in force"), controls), show };
+  const list = h("dl", { class: "facts" }, rows.map(({ element }) => element));
+  return { element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls), show };
 }
 
 export function bandText({ fraction, seconds }) {

@@ -2,13 +2,14 @@
 
 import { all, at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
-import { h, say } from "../dom.js";
+import { fill, h, say } from "../dom.js";
 import { MICROS, clock, cost, dollars, duration, micros, moment, perHour, percent } from "../format.js";
 import { poll } from "../poll.js";
 import { limitOf, ownerOf } from "./heat-words.js";
 
 const EVERY_MS = 4000;
 const LIVE_MS = 500;
+const FAR = 4; // a limit so many times above every charge would leave nothing to see of these
 const SEARCHED = 5000; // leases of one tenant
 
 export class LeaseCard {
@@ -16,9 +17,10 @@ export class LeaseCard {
     this.node = node;
     this.levels = levels;
     this.values = Object.fromEntries(["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [name, h("dd", {}, "–")]));
-    this.chart = new Chart({ label: `What the lease of ${node.path} was charged, dollars per hour`, height: 130, value: (v) => dollars(Math.round(v * MICROS), 2) });
-    const keys = [{ name: "Charged", class: "s1" }, { name: "Limit", class: "limit" }];
-    this.history = h("div", { class: "lease-history" }, this.chart.element, legend(keys));
+    const value = (rate) => dollars(Math.round(rate * MICROS), 2);
+    this.chart = new Chart({ label: `What the lease of ${node.path} was charged, dollars per hour`, height: 130, value });
+    this.keys = h("div", {});
+    this.history = h("div", { class: "lease-history" }, this.chart.element, this.keys);
     const rows = Object.entries(this.values).map(([name, value]) => h("div", {}, h("dt", {}, name), value));
     this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Lease")), h("dl", { class: "facts" }, rows), this.history);
     this.lease = null;
@@ -64,10 +66,15 @@ export class LeaseCard {
     const { levels, node } = this;
     if (levels.owner[node.first] < 0) return;
     const tenant = ownerOf(levels, node.first);
-    const found = this.lease ? await this.known(this.lease.id) : (await all("/v1/leases", { tenant }, SEARCHED)).find(({ leaf }) => leaf === node.path);
+    const found = this.lease ? await this.known(this.lease.id) : await this.search(tenant);
     this.lease = found?.tenant === ownerOf(levels, node.first) || found?.tenant === null ? found : null;
     if (this.lease) this.draw(await get(at("/v1/leases", `${this.lease.id}/prices`)));
     this.live();
+  }
+
+  async search(tenant) {
+    const leases = await all("/v1/leases", { tenant }, SEARCHED);
+    return leases.find(({ leaf }) => leaf === this.node.path);
   }
 
   /** A lease that ended may no longer be known. */
@@ -84,8 +91,11 @@ export class LeaseCard {
     if (!segments.length) return;
     const points = segments.map(({ start, rate }) => [Date.parse(start), rate === null ? null : micros(rate) / MICROS]);
     const [from, until] = [points[0][0], Date.parse(segments.at(-1).end)];
-    const limit = micros(this.lease.limit);
-    const line = { name: "Limit", class: "limit", points: limit === null ? [] : [[from, limit / MICROS], [until, limit / MICROS]] };
-    this.chart.draw({ series: [{ name: "Charged", class: "s1", step: true, area: true, points }, line], from, until });
+    const series = [{ name: "Charged", class: "s1", step: true, area: true, points }];
+    const limit = (micros(this.lease.limit) ?? Infinity) / MICROS;
+    const highest = points.reduce((most, [, rate]) => Math.max(most, rate ?? 0), 0);
+    if (limit <= FAR * highest) series.push({ name: "Limit", class: "limit", points: [[from, limit], [until, limit]] });
+    this.chart.draw({ series, from, until });
+    fill(this.keys, legend(series));
   }
 }

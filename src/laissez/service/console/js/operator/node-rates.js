@@ -10,13 +10,16 @@ const EVERY_MS = 5000;
 const HOUR_MS = 3_600_000;
 const LEAST_MS = 120_000; // a shorter history is stretched to this
 
+const hourAgo = () => new Date(serverNow() - HOUR_MS).toISOString();
+
 export class RateChart {
   constructor(node) {
-    this.chart = new Chart({ label: `Standing rate of ${node.path}, dollars per hour`, height: 150, value: (v) => dollars(Math.round(v * MICROS), 2) });
+    const value = (rate) => dollars(Math.round(rate * MICROS), 2);
+    this.chart = new Chart({ label: `Standing rate of ${node.path}, dollars per hour`, height: 150, value });
     const keys = [{ name: "Standing rate", class: "s1" }, { name: "Floor in force now", class: "floor" }];
     this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Last hour")), this.chart.element, legend(keys));
     this.price = null;
-    this.polling = poll(async () => this.show(await get(at("/v1/rates", node.path), { since: new Date(serverNow() - HOUR_MS).toISOString() })), EVERY_MS);
+    this.polling = poll(async () => this.show(await get(at("/v1/rates", node.path), { since: hourAgo() })), EVERY_MS);
     this.now = this.polling.now;
   }
 

@@ -25,6 +25,12 @@ export class NodePanel {
   close() {
     for (const stop of this.stops) stop();
     this.stops = [];
+    this.actions = null;
+  }
+
+  /** Levels have changed. */
+  told() {
+    this.actions?.told();
   }
 
   show(node) {
@@ -45,6 +51,7 @@ export class NodePanel {
     const [list, depth, rates] = [facts(), new Depth(), new RateChart(node)];
     const lease = node.height === 0 ? new LeaseCard(node, this.levels) : null;
     const actions = this.context.mayOperate ? actionsFor(node, this.levels, () => this.book, () => book.now()) : null;
+    this.actions = actions;
     const problem = h("p", { class: "problem", hidden: true });
     this.book = null;
     fill(this.element, this.head(node, list, actions, problem), lease?.element, rates.element, depth.element);
@@ -80,7 +87,7 @@ export class NodePanel {
     return h(
       "section",
       { class: "card" },
-      h("header", {}, h("h2", {}, above ? h("small", { class: "soft" }, above) : null, node.name), node.level ? h("span", { class: "tag" }, node.level) : null),
+      h("header", {}, h("h2", {}, h("small", { class: "soft" }, above), node.name), node.level ? h("span", { class: "tag" }, node.level) : null),
       problem,
       list.element,
       actions?.element,

@@ -22,7 +22,8 @@ export function capText(caps, name) {
 }
 
 function capFields(caps) {
-  const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, { inputmode: "numeric", placeholder: "default", value: caps[name] ?? "" }, hint) }));
+  const asked = (name) => ({ inputmode: "numeric", placeholder: "default", value: caps[name] ?? "" });
+  const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, asked(name), hint) }));
   return { element: h("div", { class: "fields" }, fields.map(({ element }) => element)), read: () => readCaps(fields) };
 }
 
@@ -44,7 +45,8 @@ function readCaps(fields) {
 export function setCaps({ name, caps }) {
   const fields = capFields(caps);
   const body = [
-    h("p", {}, "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off by a lower cap. Empty means the server's default."),
+    h("p", {}, "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off."),
+    h("p", {}, "Empty means the server's default."),
     fields.element,
   ];
   return ask({ title: `Caps of ${name}`, body, confirm: "Set caps", act: async () => {

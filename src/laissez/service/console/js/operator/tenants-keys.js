@@ -6,6 +6,7 @@ import { moment } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { poll } from "../poll.js";
 import { Table } from "../table.js";
+import { card } from "./parts.js";
 
 const EVERY_MS = 30_000;
 const SCOPES = [["read", "Read", "look at what is its own"], ["trade", "Trade", "place orders, set limits, give up leases"]];
@@ -14,16 +15,26 @@ export class TenantsKeys {
   constructor(name, { feed, mayOperate }) {
     this.name = name;
     this.path = `/v1/tenants/${encodeURIComponent(name)}/keys`;
-    const act = { name: "", make: (key) => (key.revoked_at || !mayOperate ? null : h("button", { class: "button small danger", type: "button", onclick: () => this.revoke(key) }, "Revoke")) };
-    // A row is made anew when its key is revoked: the button goes.
-    this.table = new Table({ columns: [...COLUMNS, act], key: ({ id, revoked_at }) => `${id} ${revoked_at}`, caption: `Keys of ${name}`, empty: "No key works: nobody can act for this tenant.", row: (row, { revoked_at }) => row.classList.toggle("faint", Boolean(revoked_at)) });
-    this.withRevoked = h("button", { class: "button plain small", type: "button", hidden: true, "aria-pressed": "false", onclick: () => this.toggle() });
+    this.mayOperate = mayOperate;
+    this.table = new Table({
+      columns: [...COLUMNS, { name: "", make: (key) => this.revoking(key) }],
+      key: ({ id, revoked_at }) => `${id} ${revoked_at}`, // a row is made anew when its key is revoked: the button goes
+      caption: `Keys of ${name}`,
+      empty: "No key works: nobody can act for this tenant.",
+      row: (row, { revoked_at }) => row.classList.toggle("faint", Boolean(revoked_at)),
+    });
+    this.withRevoked = h("button", { class: "button plain small", type: "button", hidden: true, onclick: () => this.toggle() });
     const issue = mayOperate ? h("button", { class: "button small", type: "button", onclick: () => this.issue() }, "Issue a key") : null;
-    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Keys"), this.withRevoked, issue), this.table.element);
+    this.element = card(h("h2", {}, "Keys"), [this.withRevoked, issue], this.table.element);
     this.showsRevoked = false;
     this.keys = [];
     this.poll = poll(() => this.ask(), EVERY_MS);
     this.stop = feed.onChange(["key."], this.poll.now);
+  }
+
+  revoking(key) {
+    if (key.revoked_at || !this.mayOperate) return null;
+    return h("button", { class: "button small danger", type: "button", onclick: () => this.revoke(key) }, "Revoke");
   }
 
   async ask() {
@@ -41,14 +52,15 @@ export class TenantsKeys {
 
   toggle() {
     this.showsRevoked = !this.showsRevoked;
-    this.withRevoked.setAttribute("aria-pressed", String(this.showsRevoked));
     this.draw();
   }
 
   async issue() {
-    const name = field("Name of the key", { value: "default", required: true }, "Two keys of one name may live at once, so that a new one can replace the old.");
+    const hint = "Two keys of one name may live at once, so that a new one can replace the old.";
+    const name = field("Name of the key", { value: "default", required: true }, hint);
     const boxes = SCOPES.map(([scope, label, what]) => [scope, h("input", { type: "checkbox", checked: true }), `${label}: ${what}`]);
-    const body = [name.element, h("fieldset", { class: "checks" }, h("legend", {}, "What it allows"), boxes.map(([, box, text]) => h("label", {}, box, h("span", {}, text))))];
+    const checks = boxes.map(([, box, text]) => h("label", {}, box, h("span", {}, text)));
+    const body = [name.element, h("fieldset", { class: "checks" }, h("legend", {}, "What it allows"), checks)];
     const issued = {};
     const act = async () => {
       const scopes = boxes.filter(([, box]) => box.checked).map(([scope]) => scope);
@@ -62,14 +74,15 @@ export class TenantsKeys {
 
   async revoke({ id, name }) {
     const body = [
-      h("p", {}, "From this instant it opens nothing. Sessions and streams that use it end, and so does every sign-in to the console that was made with it. It cannot be taken back."),
+      h("p", { class: "mono" }, id),
+      h("p", {}, "From this instant it opens nothing, for good. Sessions and streams that use it end, and so does every sign-in made with it."),
       h("p", {}, "Leases and orders stay, except orders of sessions that asked for their orders to be cancelled when they end."),
     ];
     const act = async () => {
       await change("DELETE", `/v1/keys/${encodeURIComponent(id)}`);
       toast(`Key ${id} is revoked.`);
     };
-    if (await ask({ title: `Revoke the key “${name}” of ${this.name}?`, body: [h("p", { class: "mono" }, id), ...body], confirm: "Revoke", danger: true, act })) this.poll.now();
+    if (await ask({ title: `Revoke the key “${name}” of ${this.name}?`, body, confirm: "Revoke", danger: true, act })) this.poll.now();
   }
 
   close() {
@@ -82,7 +95,7 @@ function showSecret({ secret, holder }) {
   const shown = h("output", { class: "secret mono", tabindex: "0" }, secret);
   const copy = h("button", { class: "button", type: "button", onclick: () => copied(shown, copy) }, "Copy");
   const body = [
-    h("p", {}, `This is the only time that this key of ${holder} is shown. Keep it where no one else can read it: whoever has it can act for ${holder}.`),
+    h("p", {}, `This is the only time that it is shown. Keep it where no one else can read it: whoever has it can act for ${holder}.`),
     h("div", { class: "row" }, shown, copy),
     h("p", { class: "small soft" }, "Lost it? Revoke it and issue another."),
   ];
@@ -100,9 +113,14 @@ async function copied(shown, button) {
   }
 }
 
+function lifetime({ issued_at, revoked_at }) {
+  const revoked = revoked_at ? h("span", { class: "small block", title: revoked_at }, `revoked ${moment(revoked_at)}`) : null;
+  return h("span", { title: issued_at }, moment(issued_at), revoked);
+}
+
 const COLUMNS = [
   { name: "Name", sort: ({ name }) => name, value: ({ name }) => name },
   { name: "Id", make: ({ id }) => h("code", {}, id) },
   { name: "Allows", value: ({ scopes }) => scopes.join(", ") },
-  { name: "Issued", sort: ({ issued_at }) => issued_at, make: ({ issued_at, revoked_at }) => h("span", { title: issued_at }, moment(issued_at), revoked_at ? h("span", { class: "small block", title: revoked_at }, `revoked ${moment(revoked_at)}`) : null) },
+  { name: "Issued", sort: ({ issued_at }) => issued_at, make: lifetime },
 ];

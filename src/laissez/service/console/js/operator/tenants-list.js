@@ -6,6 +6,7 @@ import { cost, count, micros, percent, plural } from "../format.js";
 import { poll } from "../poll.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
+import { finder, sayShare, shareCell } from "./parts.js";
 import { createTenant } from "./tenants-caps.js";
 import { budgetCell, sayBudget, usedShare } from "./tenants-budget.js";
 
@@ -14,9 +15,10 @@ const EVERY_MS = 5000;
 export class TenantsList {
   constructor({ feed, mayOperate }) {
     this.tenants = [];
-    this.table = new Table({ columns: COLUMNS, key: ({ name }) => name, caption: "Tenants", empty: "Nobody is shown.", sort: "Charges now", descending: true });
+    const order = { sort: "Charges now", descending: true };
+    this.table = new Table({ columns: COLUMNS, key: ({ name }) => name, caption: "Tenants", empty: "Nobody is shown.", ...order });
     this.about = h("p", { class: "small soft" }, "\u00a0");
-    this.search = h("input", { class: "input find", type: "search", placeholder: "Find a tenant", "aria-label": "Find a tenant by its name", spellcheck: "false", oninput: () => this.draw() });
+    this.search = finder("Find a tenant", "Find a tenant by its name", () => this.draw());
     const create = mayOperate ? h("button", { class: "button primary", type: "button", onclick: createTenant }, "New tenant") : null;
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Tenants"), this.search, create),
@@ -37,7 +39,8 @@ export class TenantsList {
     const together = this.tenants.reduce((sum, { rate }) => sum + rate, 0);
     say(this.table.nothing, wanted ? `No tenant's name contains “${wanted}”.` : "There are no tenants yet: make one, then issue a key to it.");
     this.table.show(shown);
-    say(this.about, `${wanted ? `${count(shown.length)} of ` : ""}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`);
+    const found = wanted ? `${count(shown.length)} of ` : "";
+    say(this.about, `${found}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`);
   }
 
   close() {
@@ -55,19 +58,14 @@ export async function tenantsWithSpending() {
   return found.map((tenant) => ({ ...tenant, share: together ? tenant.rate / together : 0 }));
 }
 
-function sayShare(cell, { share }) {
-  const [bar, text] = cell.firstElementChild.children;
-  bar.firstElementChild.style.width = `${share * 100}%`;
-  say(text, percent(share));
-}
-
+const sayPart = (cell, { share }) => sayShare(cell, share, percent(share));
 const number = (name, field) => ({ name, num: true, sort: (tenant) => tenant[field], value: (tenant) => count(tenant[field]) });
 
 const COLUMNS = [
   { name: "Tenant", sort: ({ name }) => name, make: ({ name }) => h("a", { href: href("tenants", name) }, name) },
   { name: "Spent so far", num: true, sort: ({ total }) => total, value: ({ total }) => cost(total) },
   { name: "Charges now", num: true, sort: ({ rate }) => rate, value: ({ rate }) => `${cost(rate)}/h` },
-  { name: "Share", num: true, sort: ({ share }) => share, make: () => h("span", { class: "share" }, h("span", { class: "bar" }, h("span")), h("span")), update: sayShare },
+  { name: "Share", num: true, sort: ({ share }) => share, make: () => shareCell(), update: sayPart },
   number("Leases", "leases"),
   number("Open orders", "open_orders"),
   number("Keys", "keys"),

@@ -1,6 +1,6 @@
 // One tenant: what it holds, wants and pays, what happened to it, and what it may do.
 
-import { all } from "../api.js";
+import { address, all } from "../api.js";
 import { h, keyed, say } from "../dom.js";
 import { eventsHref, matcher, NOTHING } from "../eventfilter.js";
 import { EventLog } from "../eventlog.js";
@@ -9,6 +9,7 @@ import { count, cost, decimal, moment, percent, plural } from "../format.js";
 import { poll } from "../poll.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
+import { card } from "./parts.js";
 import { budgetCell, sayBudget } from "./tenants-budget.js";
 import { CAPS, capText, isCapped, setCaps } from "./tenants-caps.js";
 import { TenantsKeys } from "./tenants-keys.js";
@@ -40,8 +41,8 @@ export class TenantsOne {
 
   /** Only once it is known that there is such a tenant. */
   open() {
-    this.leases = held("Leases", leaseColumns(), "It holds nothing now.");
-    this.orders = held("Open orders", orderColumns(), "It wants nothing now: no order is open.");
+    this.leases = held("Leases", "lease", leaseColumns(), "It holds nothing now.");
+    this.orders = held("Open orders", "order", orderColumns(), "It wants nothing now: no order is open.");
     this.facts = FACTS.map(() => h("dd", {}, "–"));
     const keys = this.run(new TenantsKeys(this.name, this.context));
     const below = h("div", { class: "columns" }, keys.element, this.caps());
@@ -50,20 +51,28 @@ export class TenantsOne {
   }
 
   head() {
-    return h("div", { class: "page-head" }, h("h1", {}, h("a", { class: "up", href: href("tenants") }, "Tenants"), h("span", { class: "up", "aria-hidden": "true" }, " / "), this.name), this.created);
+    const up = [h("a", { class: "up", href: href("tenants") }, "Tenants"), h("span", { class: "up", "aria-hidden": "true" }, " / ")];
+    return h("div", { class: "page-head" }, h("h1", {}, up, this.name), this.created);
   }
 
   money() {
     const list = h("dl", { class: "facts" }, FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])));
     this.budget = h("div", {}, budgetCell());
-    const file = (format, label) => h("a", { class: "button small", href: `/v1/bills?tenant=${encodeURIComponent(this.name)}&format=${format}`, download: `${this.name}-${format}.csv` }, label);
-    return h("section", { class: "card", "aria-label": "Spending" }, h("header", {}, h("h2", {}, "Spending"), file("csv", "Bill as CSV"), file("focus", "Bill as FOCUS")), list, h("div", { class: "budget-line" }, h("span", { class: "small soft" }, "Budget"), this.budget));
+    const budget = h("div", { class: "budget-line" }, h("span", { class: "small soft" }, "Budget"), this.budget);
+    return card(h("h2", {}, "Spending"), [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")], list, budget);
+  }
+
+  file(format, label) {
+    const path = address("/v1/bills", { tenant: this.name, format });
+    return h("a", { class: "button small", href: path, download: `${this.name}-${format}.csv` }, label);
   }
 
   caps() {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
-    const change = this.context.mayOperate ? h("button", { class: "button small", type: "button", onclick: () => setCaps(this.tenant).then(this.spent.now) }, "Set caps") : null;
-    return h("section", { class: "card" }, h("header", {}, h("h2", {}, "Caps"), change), h("dl", { class: "facts" }, CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i]))));
+    const act = () => setCaps(this.tenant).then(this.spent.now);
+    const change = this.context.mayOperate ? h("button", { class: "button small", type: "button", onclick: act }, "Set caps") : null;
+    const list = h("dl", { class: "facts" }, CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i])));
+    return card(h("h2", {}, "Caps"), change, list);
   }
 
   happened() {
@@ -79,7 +88,7 @@ export class TenantsOne {
     };
     this.log = this.run(new EventLog(this.context.feed, draw));
     draw();
-    return h("section", { class: "card" }, h("header", {}, h("h2", {}, "Last events"), h("a", { href: eventsHref({ tenant: this.name }) }, "All its events")), list, nothing);
+    return card(h("h2", {}, "Last events"), h("a", { href: eventsHref({ tenant: this.name }) }, "All its events"), list, nothing);
   }
 
   /** Once: whoever did nothing for long has its last events far back. */
@@ -130,13 +139,13 @@ const FACTS = [
 ];
 
 /** A card with a table of what a tenant has; only the first so many are listed. */
-function held(title, columns, empty) {
+function held(title, one, columns, empty) {
   const table = new Table({ columns, key: ({ id }) => id, caption: title, empty, sort: columns[0].name });
   const number = h("span", { class: "small soft" });
-  const element = h("section", { class: "card" }, h("header", {}, h("h2", {}, title), number), h("div", { class: "tall" }, table.element));
+  const element = card(h("h2", {}, title), number, h("div", { class: "tall" }, table.element));
   function show(items) {
     table.show(items);
-    say(number, items.length >= HELD_MOST ? `the first ${count(HELD_MOST)}` : items.length ? plural(items.length, title === "Leases" ? "lease" : "order") : "");
+    say(number, items.length < HELD_MOST ? plural(items.length, one) : `the first ${count(HELD_MOST)}`);
   }
   return { element, show };
 }

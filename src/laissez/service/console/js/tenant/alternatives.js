@@ -3,20 +3,21 @@
 import { h, say } from "../dom.js";
 import { decimal, micros } from "../format.js";
 import { field } from "../messages.js";
-import { rate, readMoney } from "./parts.js";
+import { rate, readMoney } from "./figures.js";
 import { scopeField } from "./scopefield.js";
 
 const MOST = 16;
 
 /** Gives {element, read(), worst(), refresh(), use(scope)}; `prices` is the PriceBook, `changed()` is called for each change. */
-export function alternativesEditor(prices, changed, given = []) {
+export function alternativesEditor(prices, changed, first = []) {
   const rows = [];
   const list = h("ol", { class: "alternatives" });
   const add = h("button", { type: "button", class: "button small", onclick: () => (insert({}), changed()) }, "Add an alternative");
   const element = h("div", { class: "stack tight" }, list, h("div", {}, add));
 
   function insert({ scope = "", bid = null, limit = "" }) {
-    const row = alternativeRow(prices, { scope, bid: bid === null || bid === limit ? "" : bid, limit }, () => (row.refresh(), changed()), () => drop(row));
+    const given = { scope, bid: bid === null || bid === limit ? "" : bid, limit };
+    const row = alternativeRow(prices, given, () => (row.refresh(), changed()), () => drop(row));
     rows.push(row);
     list.append(row.element);
     count();
@@ -35,7 +36,7 @@ export function alternativesEditor(prices, changed, given = []) {
     add.hidden = rows.length >= MOST;
   }
 
-  (given.length ? given : [{}]).forEach(insert);
+  (first.length ? first : [{}]).forEach(insert);
   return {
     element,
     read: () => rows.map((row) => row.read()),

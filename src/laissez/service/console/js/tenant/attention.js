@@ -3,9 +3,10 @@
 import { h, keyed, say } from "../dom.js";
 import { percent, plural } from "../format.js";
 import { toast } from "../messages.js";
+import { rate } from "./figures.js";
 import { headroom, isNear } from "./holdings.js";
 import { raiseAll, raised, setLimit } from "./limits.js";
-import { pathName, rate } from "./parts.js";
+import { pathName, smallButton } from "./parts.js";
 
 const SHOWN = 4;
 
@@ -14,8 +15,9 @@ export function attention(mayTrade) {
   const heading = h("h2", { id: "attention", role: "status" });
   const lines = h("ul");
   const more = h("p", { class: "soft small" });
-  const all = h("button", { type: "button", class: "button small", onclick: () => raiseAll(near) }, "Raise all");
-  const element = h("section", { class: "attention", hidden: true, "aria-labelledby": "attention" }, h("header", { class: "row" }, heading, all), lines, more);
+  const all = smallButton("Raise all", () => raiseAll(near));
+  const head = h("header", { class: "row" }, heading, all);
+  const element = h("section", { class: "attention", hidden: true, "aria-labelledby": "attention" }, head, lines, more);
   let near = [];
 
   return {
@@ -35,7 +37,7 @@ export function attention(mayTrade) {
 /** Rows are kept and only their texts change: a button must not vanish under the pointer. */
 function line(lease, mayTrade) {
   const says = h("span", {}, pathName(lease.leaf, lease.id), h("span"));
-  const row = h("li", { class: "row" }, says, mayTrade ? h("button", { type: "button", class: "button small", onclick: () => raise(row.lease) }) : null);
+  const row = h("li", { class: "row" }, says, mayTrade ? smallButton("", () => raise(row.lease)) : null);
   return row;
 }
 

@@ -4,7 +4,7 @@ import { change } from "../api.js";
 import { h } from "../dom.js";
 import { micros, plural, reason } from "../format.js";
 import { ask } from "../messages.js";
-import { rate } from "./parts.js";
+import { rate } from "./figures.js";
 
 const AT_ONCE = 200; // well below what a server takes in one go
 
@@ -32,7 +32,9 @@ function outcome({ status, events = [], detail }) {
 /** Show what became of each. */
 export function tellOutcomes(outcomes) {
   const failed = outcomes.filter(({ ok }) => !ok).length;
-  const lines = outcomes.map(({ name, ok, text }) => h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)));
+  const lines = outcomes.map(({ name, ok, text }) =>
+    h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)),
+  );
   const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `${plural(outcomes.length, "command")} carried out`;
   return ask({ title, body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines), confirm: "Close", cancel: null });
 }

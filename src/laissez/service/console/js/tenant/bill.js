@@ -7,7 +7,9 @@ import { poll } from "../poll.js";
 import { Table } from "../table.js";
 import { billChart } from "./billchart.js";
 import { budgetTile } from "./budget.js";
-import { charge, everySecond, exact, lasted, ms, paced, pathName, rate, running, tile, when } from "./parts.js";
+import { Meter, exact, lasted, ms, rate, running, when } from "./figures.js";
+import { Holdings } from "./holdings.js";
+import { LINE_MS, card, everySecond, paced, pathName, rows, smallButton, tile } from "./parts.js";
 import { bounds, periodChooser, readPeriod } from "./period.js";
 
 const EVERY_MS = 20_000;
@@ -22,55 +24,70 @@ function mount(main, context) {
   const chooser = periodChooser();
   const chart = billChart();
   const lines = lineTable();
-  const overTime = h("section", { class: "card", "aria-labelledby": "over-time" }, h("header", {}, h("h2", { id: "over-time" }, "Charged over time: the area is the cost")), chart.element);
-  const links = h("div", { class: "row" });
+  const overTime = card({ id: "over-time", title: "Charged over time: the area is the cost" }, chart.element);
+  const downloads = { csv: h("a", { class: "button small" }, "Download CSV"), focus: h("a", { class: "button small" }, "Download FOCUS") };
+  const owed = new Meter();
   let period = readPeriod([]);
   let found = null;
+  let refused = null; // the same question has the same answer
+  let again = 0;
 
   const asking = poll(async () => {
     const asked = period;
+    if (refused === period || Date.now() < again) return;
     try {
       const answer = await get("/v1/bills", bounds(asked));
       if (asked !== period) return;
-      found = answer;
+      again = Date.now() + answer.lines.length * LINE_MS;
+      owed.set(micros(answer.total), ms(answer.until));
+      found = { ...answer, runs: !bounds(asked).until };
       chooser.show(period);
+      sayDownloads();
       lines.show(found);
       overTime.hidden = !found.lines.length;
       tick();
       await chart.show(found);
     } catch (problem) {
-      if (problem instanceof Problem && [400, 422].includes(problem.status) && asked === period) chooser.show(period, problem);
-      else throw problem;
+      if (problem instanceof Problem && [400, 422].includes(problem.status) && asked === period) {
+        refused = period;
+        chooser.show(period, problem);
+      } else throw problem;
     }
   }, EVERY_MS);
+  const holdings = new Holdings(context.feed, () => tick());
   const soon = paced(asking.now, SOONEST_MS);
   const stops = [context.feed.onChange(["lease.", "fee."], soon), everySecond(() => (tick(), budget.tick()))];
 
   /** The total runs on, unless the period has ended. */
   function tick() {
     if (!found) return;
-    const runs = !bounds(period).until;
-    const more = runs ? charge(micros(found.rate_now), serverNow() - ms(found.until)) : 0;
-    const total = Math.floor(micros(found.total) + more);
-    tiles.total.say({ value: running(total), note: `since ${when(found.since)}${runs ? "" : `, until ${when(found.until)}`}`, title: `${exact(micros(found.total))} until ${found.until}` });
-    tiles.now.say({ value: rate(micros(found.rate_now)), note: `${dollars(micros(found.rate_now) * 24, 2)} a day at this rate` });
+    const charged = holdings.known ? holdings.charged : micros(found.rate_now);
+    const total = owed.read(found.runs ? charged : 0, serverNow());
+    const until = found.runs ? "" : `, until ${when(found.until)}`;
+    tiles.total.say({ value: running(total), note: `since ${when(found.since)}${until}`, title: `${exact(micros(found.total))} until ${found.until}` });
+    tiles.now.say({ value: rate(charged), note: `${dollars(charged * 24, 2)} a day at this rate` });
     tiles.lines.say({ value: count(found.lines.length), note: kinds(found) });
   }
 
   function show(rest) {
     period = readPeriod(rest);
     chooser.show(period);
-    fill(links, download("CSV", "csv"), download("FOCUS", "focus"));
+    chart.close();
+    again = 0;
     asking.now();
   }
 
-  function download(text, format) {
-    return h("a", { class: "button small", href: address("/v1/bills", { ...bounds(period), format }), download: `bill-${context.me.holder}-${period.name}${format === "focus" ? "-focus" : ""}.csv` }, `Download ${text}`);
+  /** The same period as the one that is shown. */
+  function sayDownloads() {
+    for (const [format, link] of Object.entries(downloads)) {
+      link.href = address("/v1/bills", { ...bounds(period), format });
+      link.download = `bill-${context.me.holder}-${period.name}${format === "focus" ? "-focus" : ""}.csv`;
+    }
   }
 
   fill(
     main,
-    h("div", { class: "page-head" }, h("h1", {}, "Bill"), links),
+    h("div", { class: "page-head" }, h("h1", {}, "Bill"), h("div", { class: "row" }, Object.values(downloads))),
     chooser.element,
     h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element),
     overTime,
@@ -80,6 +97,7 @@ function mount(main, context) {
     show,
     close() {
       asking.stop();
+      holdings.close();
       soon.stop();
       chart.close();
       budget.close();
@@ -91,12 +109,13 @@ function mount(main, context) {
 function kinds({ lines }) {
   const counts = { lease: 0, fee: 0, carried: 0 };
   for (const { kind } of lines) counts[kind] += 1;
-  return [counts.lease && plural(counts.lease, "lease"), counts.fee && plural(counts.fee, "fee"), counts.carried && "carried"].filter(Boolean).join(", ");
+  const said = [counts.lease && plural(counts.lease, "lease"), counts.fee && plural(counts.fee, "fee"), counts.carried && "carried"];
+  return said.filter(Boolean).join(", ");
 }
 
 /** Gives {element, show(bill)}. */
 function lineTable() {
-  let most = ROWS;
+  let most = rows(ROWS);
   let shown = null;
   const table = new Table({
     caption: "Lines of the bill",
@@ -114,7 +133,7 @@ function lineTable() {
     descending: true,
   });
   const about = h("span", { class: "soft small" });
-  const more = h("button", { type: "button", class: "button small", onclick: () => ((most = Infinity), show(shown)) }, "Show all");
+  const more = smallButton("Show all", () => ((most = Infinity), show(shown)));
   const sums = h("p", { class: "soft small sums" });
 
   function show(found) {
@@ -122,12 +141,11 @@ function lineTable() {
     const newest = [...found.lines].sort((a, b) => (a.start < b.start ? 1 : -1)).slice(0, most);
     table.show(newest);
     more.hidden = found.lines.length <= most;
-    say(about, more.hidden ? "" : `the newest ${ROWS} of ${count(found.lines.length)}`);
+    say(about, more.hidden ? "" : `the newest ${most} of ${count(found.lines.length)}`);
     say(sums, checked(found));
   }
 
-  const element = h("section", { class: "card", "aria-labelledby": "lines" }, h("header", {}, h("h2", { id: "lines" }, "Lines"), about, more), sums, table.element);
-  return { element, show };
+  return { element: card({ id: "lines", title: "Lines", kind: "thirds", aside: [about, more] }, sums, table.element), show };
 }
 
 /** The lines are rounded down one by one, the total once: the difference is less than a millionth of a dollar for each line. */

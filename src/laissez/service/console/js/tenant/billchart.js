@@ -3,9 +3,9 @@
 import { Problem, at, get } from "../api.js";
 import { Chart, legend } from "../chart.js";
 import { fill, h, say } from "../dom.js";
-import { dollars, micros, plural } from "../format.js";
-import { ms } from "./parts.js";
-import { averageRate, piecesOf, piecesOfLine, sumOf, thinned } from "./steps.js";
+import { micros, plural } from "../format.js";
+import { ms, onAxis } from "./figures.js";
+import { closedBlock, piecesOf, piecesOfLine, sumOf, thinned } from "./steps.js";
 
 const LEASES = 80; // whose every piece is fetched; the others are drawn by their mean, which leaves the area as it is
 const AT_ONCE = 4;
@@ -14,7 +14,7 @@ const FRESH_MS = 60_000;
 
 /** Gives {element, show(bill), close()}. */
 export function billChart() {
-  const chart = new Chart({ label: "Charges of all leases together over time", height: 240, value: (value) => dollars(value, 2) });
+  const chart = new Chart({ label: "Charges of all leases together over time", height: 240, value: onAxis });
   const note = h("p", { class: "soft small" });
   const key = h("div");
   const known = new Map(); // lease -> {pieces, at}
@@ -35,7 +35,7 @@ export function billChart() {
     const [from, until] = [spanStart(bill), ms(bill.until)];
     const pieces = lines.flatMap((line) => piecesOfLine(line, known.get(line.id)?.pieces));
     const points = thinned(sumOf(pieces), until).filter(([time]) => time < until);
-    const blocks = carried.map(({ start, end, cost }) => ({ from: ms(start), until: ms(end), value: averageRate(micros(cost), ms(start), ms(end)), text: `Carried: ${dollars(micros(cost), 6)} in all` }));
+    const blocks = carried.map(({ start, end, cost }) => closedBlock("Carried", ms(start), ms(end), micros(cost)));
     const series = points.length ? [{ name: "charged per hour", class: "s1", points, step: true, area: true }] : [];
     chart.draw({ series, blocks, from, until });
     fill(key, legend([...series, ...(blocks.length ? [{ name: "in closed books: only the cost is known", class: "hatched" }] : [])]));
@@ -63,7 +63,8 @@ function about(bill, known) {
   const lines = leaseLines(bill);
   const drawn = lines.filter(({ id }) => known.get(id)?.pieces.length).length;
   if (lines.length <= LEASES) return "";
-  return `The dearest ${plural(drawn, "lease")} of ${lines.length} ${drawn === 1 ? "is" : "are"} drawn piece by piece, the others by their mean: the area is the cost all the same.`;
+  const some = `The dearest ${plural(drawn, "lease")} of ${lines.length} ${drawn === 1 ? "is" : "are"} drawn piece by piece`;
+  return `${some}, the others by their mean: the area is the cost all the same.`;
 }
 
 /** Fetch what is not known or not fresh, a few at a time. */

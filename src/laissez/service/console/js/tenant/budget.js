@@ -2,13 +2,12 @@
 
 import { change, get, serverNow } from "../api.js";
 import { fill, h, say } from "../dom.js";
-import { decimal, dollars, duration, micros, moment, percent } from "../format.js";
+import { decimal, dollars, micros, moment, percent } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { poll } from "../poll.js";
-import { charge, ms, readMoney } from "./parts.js";
+import { charge, ms, readMoney } from "./figures.js";
 
 const EVERY_MS = 30_000;
-const none = new WeakMap(); // feed -> the last event before the answer that there is no budget
 const AMOUNT_MAX = 9_000_000_000 * 1_000_000;
 
 /** A tile that shows the budget. Gives {element, tick(), close()}. */
@@ -18,12 +17,11 @@ export function budgetTile({ feed, mayTrade }) {
   const note = h("div", { class: "note" });
   const act = h("button", { type: "button", class: "button small plain" });
   const element = h("div", { class: "tile mine" }, h("div", { class: "label row" }, "Budget", mayTrade ? act : null), value, bar, note);
-  let budget = isNone(feed) ? null : undefined; // undefined: not known yet; null: none is set
+  let budget; // undefined: not known yet; null: none is set
   let asOf = 0;
 
   const asking = poll(async () => {
-    if (budget === null) return; // nobody sets one without an event
-    budget = await found(feed);
+    budget = await found();
     asOf = serverNow();
     tick();
   }, EVERY_MS);
@@ -47,12 +45,12 @@ export function budgetTile({ feed, mayTrade }) {
     const amount = micros(budget.amount);
     const spent = micros(budget.spent) + charge(micros(budget.rate_now), now - asOf);
     const share = spent / amount;
-    say(value, `${dollars(Math.floor(spent), 2)} of ${dollars(amount, 2)}`);
+    say(value, dollars(Math.floor(spent), 2));
     value.title = `counted since ${budget.since}`;
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
     bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
-    say(note, `${percent(share)} used, ${projected(budget, share, now)}`);
+    say(note, `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}`);
   }
 
   return {
@@ -67,28 +65,18 @@ export function budgetTile({ feed, mayTrade }) {
 
 function projected({ ends_at: end }, share, now) {
   if (share >= 1) return "nothing is left";
-  if (end === null || ms(end) - now > 3650 * 86_400_000) return "lasts at this rate";
-  return `lasts ${duration(ms(end) - now)}, until ${moment(end)}`;
+  if (end === null || ms(end) - now > 3650 * 86_400_000) return "years at this rate";
+  return `until ${moment(end)} at this rate`;
 }
 
-async function found(feed) {
-  const { last } = feed;
-  try {
-    return await get("/v1/budget");
-  } catch (problem) {
-    if (problem.status !== 404) throw problem;
-    none.set(feed, last ?? 0);
-    return null;
-  }
-}
-
-/** Whether it is known that none is set: an answer said so, and no event since. */
-function isNone(feed) {
-  return none.has(feed) && !feed.events.some(({ n, event }) => n > none.get(feed) && event.type === "budget.set");
+async function found() {
+  const { data } = await get("/v1/spending");
+  return data[0].budget;
 }
 
 function askBudget(budget) {
-  const typed = field("Dollars", { value: budget ? decimal(micros(budget.amount)) : "", inputmode: "decimal", required: true }, "Counted from now on.");
+  const before = budget ? decimal(micros(budget.amount)) : "";
+  const typed = field("Dollars", { value: before, inputmode: "decimal", required: true }, "Counted from now on.");
   const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
   let dialog;
   remove.addEventListener("click", async () => {
@@ -106,10 +94,10 @@ function askBudget(budget) {
     await change("PUT", "/v1/budget", { amount: decimal(amount) });
     toast(`The budget is ${dollars(amount, 2)} from now on.`);
   }
-  const about = h("p", { class: "soft" }, "A budget only tells how far you got and when it is used up at the rate of the moment. It ends no lease and cancels no order.");
+  const only = "A budget only tells how far you got and when it is used up at the rate of the moment. It ends no lease and cancels no order.";
   return ask({
     title: budget ? "Change the budget" : "Set a budget",
-    body: [about, typed.element, budget ? h("div", {}, remove) : null],
+    body: [h("p", { class: "soft" }, only), typed.element, budget ? h("div", {}, remove) : null],
     confirm: budget ? "Set anew from now" : "Set it",
     act,
     ready: (_, opened) => (dialog = opened),

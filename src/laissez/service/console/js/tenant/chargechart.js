@@ -2,10 +2,11 @@
 
 import { Chart, legend } from "../chart.js";
 import { fill, h, say } from "../dom.js";
-import { dollars, perHour, plural } from "../format.js";
+import { perHour, plural } from "../format.js";
 import { Table } from "../table.js";
-import { exact, lasted, when } from "./parts.js";
-import { averageRate, pointsOf, thinned } from "./steps.js";
+import { exact, lasted, onAxis, when } from "./figures.js";
+import { card, rows as rowsShown } from "./parts.js";
+import { closedBlock, pointsOf, thinned } from "./steps.js";
 
 const ROWS = 200;
 const MARKS = 24; // more would hide what they mark
@@ -13,7 +14,7 @@ const ABOVE = 2.5; // a limit further above the charge than that would make it f
 
 /** Gives {element, draw({pieces, limits, until})}; `limits` is [[ms, micro-dollars or null], ...], as far as they are known. */
 export function chargeChart(label) {
-  const chart = new Chart({ label, height: 230, value: (value) => dollars(value) });
+  const chart = new Chart({ label, height: 230, value: onAxis });
   const key = h("div");
   return {
     element: h("div", { class: "stack tight" }, key, chart.element),
@@ -26,8 +27,9 @@ export function chargeChart(label) {
       const series = [{ name: "charged per hour", class: "s1", points: thinned(points, until), step: true, area: true }];
       const some = limits.filter(([time]) => time <= until).map(([time, value]) => [Math.max(time, from), value]);
       series.push(...limitSeries(some, drawn));
-      const blocks = closed.map(({ start, end, cost }) => ({ from: start, until: end, value: averageRate(cost, start, end), text: `Detail closed: ${dollars(cost, 6)} in all` }));
-      const marks = some.slice(-MARKS).filter(([at]) => at > from).map(([at, value]) => ({ at, text: `limit ${value === null ? "none" : perHour(value)}` }));
+      const blocks = closed.map(({ start, end, cost }) => closedBlock("Detail closed", start, end, cost));
+      const changes = some.filter(([at]) => at > from).slice(-MARKS);
+      const marks = changes.map(([at, value]) => ({ at, text: `limit ${value === null ? "none" : perHour(value)}` }));
       chart.draw({ series, blocks, marks, from, until });
       fill(key, legend([...series, ...(blocks.length ? [{ name: "detail closed: only its cost is known", class: "hatched" }] : [])]));
     },
@@ -59,14 +61,15 @@ export function pieceTable() {
       { name: "Cost", num: true, value: ({ cost }) => exact(cost) },
     ],
   });
-  const element = h("section", { class: "card", "aria-labelledby": "pieces" }, h("header", {}, h("h2", { id: "pieces" }, "Piece by piece"), note), table.element);
-  table.element.classList.add("scrolls");
+  const element = card({ id: "pieces", title: "Piece by piece", aside: note }, table.element);
+  table.element.classList.replace("cards", "scrolls");
   return {
     element,
     show(pieces, lasts) {
       const rows = pieces.map((piece, i) => ({ ...piece, last: lasts && i === pieces.length - 1 }));
-      table.show(rows.reverse().slice(0, ROWS));
-      say(note, pieces.length > ROWS ? `the newest ${ROWS} of ${plural(pieces.length, "piece")}` : plural(pieces.length, "piece"));
+      const most = rowsShown(ROWS);
+      table.show(rows.reverse().slice(0, most));
+      say(note, pieces.length > most ? `the newest ${most} of ${plural(pieces.length, "piece")}` : plural(pieces.length, "piece"));
     },
   };
 }

@@ -4,10 +4,12 @@ import { fill, h, say } from "../dom.js";
 import { why } from "../eventwords.js";
 import { micros, plural, reason } from "../format.js";
 import { Table } from "../table.js";
-import { exact, lasted, ms, pathName, when } from "./parts.js";
+import { exact, lasted, ms, when } from "./figures.js";
+import { card, pathName, smallButton } from "./parts.js";
 import { pastEvents } from "./past.js";
 
 const SHOWN = 25;
+const MORE = 100;
 
 /** Every lease that ended, newest first: {id, leaf, at, reason, rate, limit, started (ms or null)}. */
 export function endedLeases(feed) {
@@ -26,8 +28,8 @@ export function endedList() {
   let again = () => {};
   const table = new Table({ caption: "Leases that ended recently", columns: columns(), key: ({ id }) => id, empty: "No lease has ended lately." });
   const count = h("span", { class: "soft small" });
-  const more = h("button", { type: "button", class: "button small", onclick: () => ((most += 100), again()) }, "Show more");
-  const element = h("section", { class: "card", "aria-labelledby": "ended" }, h("header", {}, h("h2", { id: "ended" }, "Ended recently"), count, more), table.element);
+  const more = smallButton("Show more", () => ((most += MORE), again()));
+  const element = card({ id: "ended", title: "Ended recently", kind: "thirds", aside: [count, more] }, table.element);
   return {
     element,
     show(feed, lines) {

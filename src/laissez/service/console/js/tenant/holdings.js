@@ -3,10 +3,11 @@
 import { all, serverNow } from "../api.js";
 import { micros } from "../format.js";
 import { poll } from "../poll.js";
-import { charge, ms, paced } from "./parts.js";
+import { charge, ms } from "./figures.js";
+import { paced } from "./parts.js";
 
 const EVERY_MS = 15_000;
-const CALM_MS = 150; // a market that moves tells of many leases at once
+const CALM_MS = 250; // a market that moves tells of many leases at once
 export const NEAR = 0.1;
 
 /** `changed(list)` is called when something is different: `list` says whether leases came or went. */

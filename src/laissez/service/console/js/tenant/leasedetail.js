@@ -3,20 +3,24 @@
 import { at, get, serverNow } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { why } from "../eventwords.js";
-import { clock, duration, micros, moment, percent, reason } from "../format.js";
+import { clock, duration, micros, percent, reason } from "../format.js";
 import { poll } from "../poll.js";
 import { chargeChart, pieceTable } from "./chargechart.js";
+import { exact, ms, rate, running, when } from "./figures.js";
 import { costAt, headroom, isHeld } from "./holdings.js";
 import { askLimit, limitText, relinquish } from "./limits.js";
-import { everySecond, exact, ms, paced, pathName, rate, running, when } from "./parts.js";
+import { card, everySecond, paced, pathName } from "./parts.js";
 import { pastEvents } from "./past.js";
 import { piecesOf } from "./steps.js";
 
 const EVERY_MS = 10_000;
 const SOONEST_MS = 2000;
 
-/** Show a lease in `element`. `lease()` gives what is held now, if it is. Gives {close()}. */
-export function leaseDetail(element, id, context, lease) {
+/**
+ * Show a lease in `element`. `lease()` gives what is held now, if it is; `billed()` what the bill has for it, in
+ * micro-dollars: the pieces are rounded down one by one. Gives {close()}.
+ */
+export function leaseDetail(element, id, context, lease, billed) {
   const { feed, mayTrade } = context;
   const title = h("h1", {}, id);
   const actions = h("div", { class: "row" });
@@ -27,8 +31,8 @@ export function leaseDetail(element, id, context, lease) {
   const table = pieceTable();
   const around = h("div", { class: "around" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const charges = h("section", { class: "card charges", "aria-labelledby": "charges" }, h("header", {}, h("h2", { id: "charges" }, "Charged over time: the area is the cost"), total), chart.element);
-  const quotes = h("section", { class: "card", "aria-labelledby": "around" }, h("header", {}, h("h2", { id: "around" }, "What a leaf around it takes now")), around);
+  const charges = card({ id: "charges", title: "Charged over time: the area is the cost", kind: "charges", aside: total }, chart.element);
+  const quotes = card({ id: "around", title: "What a leaf around it takes now" }, around);
   let pieces = [];
   let leaf = null;
   let live = null;
@@ -58,7 +62,8 @@ export function leaseDetail(element, id, context, lease) {
   async function askAround() {
     const { data } = await get("/v1/prices", { limit: 1000 });
     const own = data.filter(({ scope }) => leaf.startsWith(`${scope}/`));
-    fill(around, own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, price === null ? "nothing to be had" : rate(micros(price))))));
+    const told = (price) => (price === null ? "nothing to be had" : rate(micros(price)));
+    fill(around, own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, told(price)))));
   }
 
   function draw() {
@@ -73,11 +78,12 @@ export function leaseDetail(element, id, context, lease) {
     if (!leaf) return;
     fill(title, pathName(leaf));
     const ended = now ? null : endOf(feed, id);
-    sayFacts(facts, now ? factsNow(now) : factsThen(pieces, ended));
+    const paid = billed() ?? sum(pieces);
+    sayFacts(facts, now ? factsNow(now) : factsThen(pieces, ended, paid));
     quotes.hidden = !now;
     about.hidden = !ended;
-    if (ended) say(about, `Ended ${moment(ended.at)}, ${reason(ended.reason)}: ${why(ended)}.`);
-    say(total, `${exact(now ? costAt(now, serverNow()) : sum(pieces))} ${now ? "so far" : "in all"}`);
+    if (ended) say(about, `Ended ${when(ended.at)}, ${reason(ended.reason)}: ${why(ended)}.`);
+    say(total, `${exact(now ? costAt(now, serverNow()) : paid)} ${now ? "so far" : "in all"}`);
   }
 
   function buttons(now) {
@@ -90,7 +96,8 @@ export function leaseDetail(element, id, context, lease) {
   }
 
   const back = h("a", { href: "#/leases" }, "← All leases");
-  fill(element, back, h("div", { class: "page-head" }, title, actions), problem, about, h("section", { class: "card", "aria-label": "The lease" }, facts), charges, quotes, table.element);
+  const head = h("div", { class: "page-head" }, title, actions);
+  fill(element, back, head, problem, about, h("section", { class: "card", "aria-label": "The lease" }, facts), charges, quotes, table.element);
   tick();
   return {
     close() {
@@ -119,15 +126,15 @@ function factsNow(lease) {
   ];
 }
 
-function factsThen(pieces, ended) {
+function factsThen(pieces, ended, paid) {
   const [first, last] = [pieces[0], pieces.at(-1)];
   if (!first) return [];
   return [
-    ["Cost in all", exact(sum(pieces)), ""],
+    ["Cost in all", exact(paid), ""],
     ["Held for", duration(last.end - first.start), ""],
     ["From", when(first.start), ""],
     ["Until", when(last.end), ""],
-    ...(ended ? [["Rate at the end", rate(micros(ended.rate)), ""], ["Limit at the end", ended.limit === null ? "none" : rate(micros(ended.limit)), ""]] : []),
+    ...(ended ? [["Rate at the end", rate(micros(ended.rate)), ""], ["Limit at the end", limitText(micros(ended.limit)), ""]] : []),
   ];
 }
 
@@ -149,7 +156,8 @@ function endOf(feed, id) {
 /** Its limit over time, as far back as events are known: [[ms, limit or null]]. */
 function limitsOf(feed, id, lease, start) {
   const told = pastEvents(feed);
-  const own = told.filter(({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended").map(({ event }) => [ms(event.at), micros(event.limit)]);
+  const setting = told.filter(({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended");
+  const own = setting.map(({ event }) => [ms(event.at), micros(event.limit)]);
   const ended = endOf(feed, id);
   const now = lease ? lease.limit : ended ? micros(ended.limit) : undefined;
   if (now === undefined) return own;

@@ -7,10 +7,11 @@ import { poll } from "../poll.js";
 import { attention } from "./attention.js";
 import { budgetTile } from "./budget.js";
 import { endedList } from "./ended.js";
+import { Meter, rate, running } from "./figures.js";
 import { Holdings } from "./holdings.js";
 import { leaseDetail } from "./leasedetail.js";
 import { LeaseTable } from "./leasetable.js";
-import { charge, everySecond, paced, rate, running, tile } from "./parts.js";
+import { LINE_MS, everySecond, paced, tile } from "./parts.js";
 import { fetchPast } from "./past.js";
 
 const BILL_EVERY_MS = 30_000;
@@ -21,7 +22,7 @@ export const leases = { path: "leases", name: "Leases", mount };
 
 function mount(main, context) {
   const { feed, mayTrade } = context;
-  const bill = { total: null, asOf: 0, lines: new Map() };
+  const bill = { spent: new Meter(), lines: new Map(), again: 0 };
   const tiles = { held: tile("Leases held"), charged: tile("Charge per hour now"), spent: tile("Cost so far") };
   const budget = budgetTile(context);
   const near = attention(mayTrade);
@@ -37,9 +38,10 @@ function mount(main, context) {
     tick();
   });
   const asking = poll(async () => {
+    if (Date.now() < bill.again) return;
     const answer = await get("/v1/bills");
-    bill.total = micros(answer.total);
-    bill.asOf = Date.parse(answer.until);
+    bill.again = Date.now() + answer.lines.length * LINE_MS;
+    bill.spent.set(micros(answer.total), Date.parse(answer.until));
     bill.lines = new Map(answer.lines.map((line) => [line.id, line]));
     tick();
     showEnded();
@@ -47,7 +49,10 @@ function mount(main, context) {
   const showEnded = paced(() => ended.show(feed, bill.lines), ENDED_SOONEST_MS);
   const askBill = paced(asking.now, BILL_SOONEST_MS);
   const past = () => fetchPast(feed, showEnded);
-  const stops = [feed.onChange(["lease.ended", "backfill"], () => (past(), showEnded(), askBill())), everySecond(() => (tick(), table.table.refresh(), budget.tick()))];
+  const stops = [
+    feed.onChange(["lease.ended", "backfill"], () => (past(), showEnded(), askBill())),
+    everySecond(() => (tick(), table.table.refresh(), budget.tick())),
+  ];
   past();
   showEnded();
 
@@ -57,16 +62,17 @@ function mount(main, context) {
     const held = holdings.list;
     tiles.held.say({ value: count(held.length), note: trees(held) });
     tiles.charged.say({ value: rate(charged), note: held.length ? bound(held) : "nothing runs" });
-    if (bill.total === null) return;
-    tiles.spent.say({ value: running(Math.floor(bill.total + charge(charged, serverNow() - bill.asOf))), note: "everything until now" });
+    const spent = bill.spent.read(charged, serverNow());
+    if (spent !== null) tiles.spent.say({ value: running(spent), note: "everything until now" });
   }
 
-  fill(list, h("div", { class: "page-head" }, h("h1", {}, "Leases")), h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element), near.element, table.element, ended.element);
+  const row = h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element);
+  fill(list, h("div", { class: "page-head" }, h("h1", {}, "Leases")), row, near.element, table.element, ended.element);
   fill(main, list, detail);
 
   function show([id]) {
     one?.close();
-    one = id ? leaseDetail(detail, id, context, () => holdings.byId.get(id) ?? null) : null;
+    one = id ? leaseDetail(detail, id, context, () => holdings.byId.get(id) ?? null, () => micros(bill.lines.get(id)?.cost)) : null;
     list.hidden = Boolean(id);
     detail.hidden = !id;
     if (id) window.scrollTo(0, 0);

@@ -4,10 +4,11 @@ import { serverNow } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { clock, decimal, duration, percent, plural } from "../format.js";
 import { Table } from "../table.js";
-import { costAt, headroom, isHeld, isNear } from "./holdings.js";
+import { rate, running } from "./figures.js";
+import { NEAR, costAt, headroom, isHeld, isNear } from "./holdings.js";
 import { limitColumn } from "./limitcell.js";
 import { askLimit, relinquish } from "./limits.js";
-import { pathName, rate, running } from "./parts.js";
+import { card, pathName, smallButton } from "./parts.js";
 
 export class LeaseTable {
   constructor({ mayTrade }) {
@@ -20,13 +21,13 @@ export class LeaseTable {
       key: ({ id }) => id,
       sort: "Leaf",
       row: (row, lease) => row.classList.toggle("near", isNear(lease)),
-      empty: ["You hold nothing now. ", h("a", { href: "#/orders" }, mayTrade ? "Place an order" : "See the quotes"), mayTrade ? " to win a leaf." : "."],
+      empty: mayTrade ? ["You hold nothing now. ", h("a", { href: "#/orders" }, "Place an order"), " to win a leaf."] : "Nothing is held now.",
     });
     this.every = h("input", { type: "checkbox", "aria-label": "Select all leases", onchange: () => this.chooseAll(this.every.checked) });
     this.bar = h("div", { class: "row choice" });
     const all = mayTrade ? h("label", { class: "row tick" }, this.every, "Select all") : null;
-    this.element = h("section", { class: "card leases", "aria-labelledby": "held" }, h("header", {}, h("h2", { id: "held" }, "Held now"), all), this.bar, this.table.element);
     this.all = all;
+    this.element = card({ id: "held", title: "Held now", kind: "leases thirds", aside: all }, this.bar, this.table.element);
   }
 
   columns(mayTrade) {
@@ -49,8 +50,9 @@ export class LeaseTable {
   }
 
   name(lease, mayTrade) {
-    const tick = mayTrade ? h("input", { type: "checkbox", "aria-label": `Select ${lease.leaf}`, onchange: (event) => this.choose(lease.id, event.target.checked) }) : null;
-    return h("span", { class: "row name" }, tick, pathName(lease.leaf, lease.id));
+    const choose = (event) => this.choose(lease.id, event.target.checked);
+    const tick = h("input", { type: "checkbox", "aria-label": `Select ${lease.leaf}`, onchange: choose });
+    return h("span", { class: "row name" }, mayTrade ? tick : null, pathName(lease.leaf, lease.id));
   }
 
   tick(cell, lease) {
@@ -97,9 +99,9 @@ export class LeaseTable {
     fill(
       this.bar,
       h("b", {}, `${plural(leases.length, "lease")} selected`),
-      h("button", { type: "button", class: "button small", onclick: () => askLimit(this.picked(), none) }, "Set limit for all"),
-      h("button", { type: "button", class: "button small danger", onclick: () => relinquish(this.picked(), none) }, "Relinquish all"),
-      h("button", { type: "button", class: "button small plain", onclick: none }, "Clear"),
+      smallButton(leases.length > 1 ? "Set limit for all" : "Set limit", () => askLimit(this.picked(), none)),
+      smallButton(leases.length > 1 ? "Relinquish all" : "Relinquish", () => relinquish(this.picked(), none), "danger"),
+      smallButton("Clear", none, "plain"),
     );
   }
 
@@ -109,7 +111,7 @@ export class LeaseTable {
 }
 
 function button(text, lease, act) {
-  const made = h("button", { type: "button", class: "button small plain", "aria-label": `${text}: ${lease.leaf}`, onclick: () => act(made.lease) }, text);
+  const made = smallButton(text, () => act(made.lease), "plain", { "aria-label": `${text}: ${lease.leaf}` });
   return made;
 }
 
@@ -136,5 +138,6 @@ function sayHeadroom(cell, lease) {
   say(text, left === null ? "no limit" : percent(Math.max(0, left)));
   const width = `${Math.min(100, Math.max(0, (left ?? 0) * 100)).toFixed(1)}%`;
   if (bar.firstElementChild.style.width !== width) bar.firstElementChild.style.width = width;
-  bar.className = `bar ${left < 0.05 ? "bad" : left < 0.1 ? "warn" : ""}`;
+  const kind = left < NEAR / 2 ? "bar bad" : left < NEAR ? "bar warn" : "bar";
+  if (bar.className !== kind) bar.className = kind;
 }

@@ -28,7 +28,13 @@ export function limitColumn(mayTrade, editing) {
 
 function open(cell, button, editing) {
   const { limit, leaf } = cell.lease;
-  const input = h("input", { class: "input inline", value: limit === null ? "none" : decimal(limit), inputmode: "decimal", "aria-label": `Limit of ${leaf}, dollars per hour, or none`, title: "Enter saves, Escape leaves. none: kept whatever the price" });
+  const input = h("input", {
+    class: "input inline",
+    value: limit === null ? "none" : decimal(limit),
+    inputmode: "decimal",
+    "aria-label": `Limit of ${leaf}, dollars per hour, or none`,
+    title: "Enter saves, Escape leaves. none: kept whatever the price",
+  });
   let busy = false;
 
   async function save() {

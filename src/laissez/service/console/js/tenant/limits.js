@@ -2,11 +2,11 @@
 
 import { at, change, serverNow } from "../api.js";
 import { h } from "../dom.js";
-import { cost, decimal, duration, plural } from "../format.js";
+import { cost, decimal, duration, perHour, plural } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { sendAll, tellOutcomes } from "./batch.js";
+import { rate, readMoney } from "./figures.js";
 import { costAt, isHeld } from "./holdings.js";
-import { rate, readMoney } from "./parts.js";
 
 const RAISE = 1.25;
 const CENT = 10_000;
@@ -17,7 +17,7 @@ export function readLimit(text) {
 }
 
 export function limitText(limit) {
-  return limit === null ? "none" : rate(limit);
+  return limit === null ? "none" : perHour(limit);
 }
 
 /** A quarter above what presses now, in whole cents. */
@@ -29,7 +29,7 @@ export function raised(lease) {
 export async function setLimit(lease, limit) {
   const risk = risks([lease], limit);
   if (!risk) return now();
-  return ask({ title: risk.title, body: risk.body, confirm: risk.confirm, danger: true, act: now });
+  return ask({ title: risk.title, body: h("p", {}, risk.says), confirm: risk.confirm, danger: true, act: now });
 
   async function now() {
     const done = await change("PATCH", at("/v1/leases", lease.id), { limit: limit === null ? null : decimal(limit) });
@@ -44,7 +44,7 @@ function risks(leases, limit) {
     const now = leases.reduce((sum, lease) => sum + lease.charged, 0);
     return {
       title: leases.length === 1 ? "Keep it whatever the price?" : `Keep ${leases.length} leases whatever the price?`,
-      body: h("p", {}, `Without a limit nobody can outbid you, and you pay whatever others bid, up to $10,000 per hour for each. You pay ${rate(now)} now.`),
+      says: `Without a limit nobody can outbid you, and you pay whatever others bid, up to $10,000 per hour for each. You pay ${rate(now)} now.`,
       confirm: "No limit",
     };
   }
@@ -52,9 +52,11 @@ function risks(leases, limit) {
   if (!below.length) return null;
   const held = below.filter((lease) => isHeld(lease, serverNow())).length;
   const when = held === below.length ? "when the hold is over" : held ? "at once, or when the hold is over" : "at once";
+  const many = `what presses now on ${below.length} of ${leases.length} leases: they end`;
+  const pressed = below.length === 1 ? `what presses now, ${rate(below[0].rate)}: it ends` : many;
   return {
     title: leases.length === 1 ? "This ends the lease" : `This ends ${plural(below.length, "lease")}`,
-    body: h("p", {}, `A limit of ${rate(limit)} is below what presses now (${below.length === 1 ? rate(below[0].rate) : `on ${below.length} of ${leases.length} leases`}): ${below.length === 1 ? "it ends" : "they end"} ${when}.`),
+    says: `A limit of ${limitText(limit)} is below ${pressed} ${when}.`,
     confirm: leases.length === 1 ? "End the lease" : "Set it and end them",
   };
 }
@@ -62,7 +64,9 @@ function risks(leases, limit) {
 /** The dialog that asks for a limit, for one lease or for many. */
 export function askLimit(leases, done) {
   const one = leases.length === 1 ? leases[0] : null;
-  const typed = field("Limit, dollars per hour", { value: one && one.limit !== null ? decimal(one.limit) : "", inputmode: "decimal" }, "The most that you pay. Empty: none, kept whatever the price.");
+  const before = one && one.limit !== null ? decimal(one.limit) : "";
+  const hint = "The most that you pay. Empty: none, kept whatever the price.";
+  const typed = field("Limit, dollars per hour", { value: before, inputmode: "decimal" }, hint);
   const warning = h("p", { class: "notice", hidden: true });
   let send;
   typed.input.addEventListener("input", warn);
@@ -78,7 +82,7 @@ export function askLimit(leases, done) {
     warning.hidden = !risk;
     send.textContent = risk ? risk.confirm : "Set limit";
     send.classList.toggle("danger", Boolean(risk));
-    if (risk) warning.textContent = risk.body.textContent;
+    if (risk) warning.textContent = risk.says;
   }
 
   async function act() {

@@ -6,7 +6,8 @@ import { dollars, micros } from "../format.js";
 import { field } from "../messages.js";
 import { alternativesEditor } from "./alternatives.js";
 import { sendAll } from "./batch.js";
-import { pathName, rate } from "./parts.js";
+import { rate } from "./figures.js";
+import { card, pathName } from "./parts.js";
 
 const COUNT_MAX = 100;
 
@@ -18,14 +19,15 @@ export function orderForm(prices) {
   const results = h("ul", { class: "outcomes placed", "aria-live": "polite", hidden: true });
   const send = h("button", { type: "submit", class: "button primary" }, "Place order");
   const editor = alternativesEditor(prices, changed);
-  const about = h("p", { class: "soft small" }, "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.");
-  const form = h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, about, editor.element, h("div", { class: "finish" }, number.element, worst, send), problem, results);
-  const element = h("section", { class: "card", "aria-labelledby": "place" }, h("header", {}, h("h2", { id: "place" }, "Place an order")), form);
+  const about = "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.";
+  const finish = h("div", { class: "finish" }, number.element, worst, send);
+  const parts = [h("p", { class: "soft small" }, about), editor.element, finish, problem, results];
+  const element = card({ id: "place", title: "Place an order" }, h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, parts));
 
   function wanted() {
     const found = Number(number.input.value);
-    if (!Number.isInteger(found) || found < 1 || found > COUNT_MAX) throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
-    return found;
+    if (Number.isInteger(found) && found >= 1 && found <= COUNT_MAX) return found;
+    throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
   }
 
   function changed() {

@@ -29,7 +29,8 @@ function mount(main, { feed, mayTrade }) {
   const asking = poll(async () => waiting.show(await all("/v1/orders"), clippedOrders(feed)), EVERY_MS);
   const soon = paced(asking.now, SOONEST_MS);
   const stops = [feed.onChange(["order.", "lease.started"], soon), everySecond(waiting.refresh)];
-  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Orders")), h("div", { class: "desk" }, h("div", { class: "stack" }, form?.element, waiting.element), quotes.element));
+  const desk = h("div", { class: "desk" }, h("div", { class: "stack" }, form?.element, waiting.element), quotes.element);
+  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Orders")), desk);
   return {
     close() {
       prices.close();

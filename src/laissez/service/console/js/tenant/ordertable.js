@@ -6,9 +6,11 @@ import { duration, micros } from "../format.js";
 import { ask, toast } from "../messages.js";
 import { Table } from "../table.js";
 import { alternativesEditor, asGiven } from "./alternatives.js";
-import { ms, pathName, rate } from "./parts.js";
+import { ms, rate } from "./figures.js";
+import { card, pathName, smallButton } from "./parts.js";
 
 const SHOWN = 3;
+const BACK = "An amended order goes to the back of the queue: at the same price, those that wait already come first.";
 
 /** Gives {element, show(orders, clipped), refresh()}; `clipped` holds the ids of orders whose bid a band clipped. */
 export function orderTable(mayTrade, prices) {
@@ -24,9 +26,10 @@ export function orderTable(mayTrade, prices) {
       update: (cell, order) => [...cell.children].forEach((one) => (one.order = order)),
     });
   }
-  const table = new Table({ caption: "Open orders", columns, key: ({ id }) => id, empty: mayTrade ? "No order waits. Place one above." : "No order waits." });
+  const empty = mayTrade ? "No order waits. Place one above." : "No order waits.";
+  const table = new Table({ caption: "Open orders", columns, key: ({ id }) => id, empty });
   const count = h("span", { class: "tag" });
-  const element = h("section", { class: "card", "aria-labelledby": "open" }, h("header", {}, h("h2", { id: "open" }, "Open orders"), count), table.element);
+  const element = card({ id: "open", title: "Open orders", aside: count }, table.element);
   return {
     element,
     refresh: () => table.refresh(),
@@ -39,14 +42,15 @@ export function orderTable(mayTrade, prices) {
 }
 
 function action(text, id, act) {
-  const made = h("button", { type: "button", class: "button small plain", "aria-label": `${text} ${id}`, onclick: () => act(made.order) }, text);
+  const made = smallButton(text, () => act(made.order), "plain", { "aria-label": `${text} ${id}` });
   return made;
 }
 
 function sayOrder(cell, { id, clipped }) {
   if (cell.shown === `${id}${clipped}`) return;
   cell.shown = `${id}${clipped}`;
-  fill(cell, h("code", {}, id), clipped ? [" ", h("span", { class: "tag warn", title: "A rise band of the operator let less than your bid through" }, "clipped")] : null);
+  const tag = h("span", { class: "tag warn", title: "A rise band of the operator let less than your bid through" }, "clipped");
+  fill(cell, h("code", {}, id), clipped ? [" ", tag] : null);
 }
 
 /** Up to three are shown; the rest opens. What was opened stays open. */
@@ -67,14 +71,16 @@ function sayAlternatives(cell, { alternatives }, prices) {
 
 function alternative({ scope, bid, limit }) {
   const follows = bid === limit ? `up to ${rate(micros(limit))}` : `bid ${rate(micros(bid))}, up to ${rate(micros(limit))}`;
-  return h("div", { class: "ask-one" }, pathName(scope), h("span", { class: "num" }, follows), h("span", { class: "quote soft small", "data-scope": scope }));
+  const quote = h("span", { class: "quote soft small", "data-scope": scope });
+  return h("div", { class: "ask-one" }, pathName(scope), h("span", { class: "num" }, follows), quote);
 }
 
 async function cancel({ id, alternatives }) {
-  const about = h("p", {}, `It wants ${alternatives.map(({ scope }) => scope).join(" or ")}. Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.`);
+  const wants = `It wants ${alternatives.map(({ scope }) => scope).join(" or ")}.`;
+  const fee = "Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.";
   await ask({
     title: `Cancel ${id}?`,
-    body: about,
+    body: h("p", {}, `${wants} ${fee}`),
     confirm: "Cancel the order",
     cancel: "Keep it",
     danger: true,
@@ -89,7 +95,7 @@ function amend({ id, alternatives }, prices) {
   const editor = alternativesEditor(prices, () => {}, asGiven(alternatives));
   return ask({
     title: `Amend ${id}`,
-    body: [h("p", { class: "notice" }, "An amended order goes to the back of the queue: at the same price, those that wait already come first."), editor.element],
+    body: [h("p", { class: "notice" }, BACK), editor.element],
     confirm: "Amend",
     ready: (_, dialog) => dialog.classList.add("broad"),
     act: async () => {

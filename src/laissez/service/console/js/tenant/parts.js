@@ -1,12 +1,10 @@
 // Small things that the tenant's pages share.
 
 import { h, say } from "../dom.js";
-import { MICROS, clock, duration, moment, splitPath } from "../format.js";
+import { splitPath } from "../format.js";
 import { href } from "../router.js";
 
-const HOUR_MS = 3_600_000;
-const PRICE_MAX = 10_000 * MICROS;
-const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/;
+export const LINE_MS = 10; // a bill is asked for again this much later for each of its lines: a long one is not fetched all the time
 
 /** A path with its last part strong; with `link`, the id of a lease, a link to it. */
 export function pathName(path, link = null) {
@@ -15,47 +13,19 @@ export function pathName(path, link = null) {
   return link ? h("a", { class: "path", href: href("leases", link) }, parts) : h("span", { class: "path" }, parts);
 }
 
-/** A price per hour with four decimals, so that columns line up. */
-export function rate(value) {
-  if (value === null) return "–";
-  return `$${(value / MICROS).toLocaleString("en-US", { minimumFractionDigits: 4, maximumFractionDigits: 4 })}/h`;
+/** How many rows of a long list to show at first: a phone gets fewer. */
+export function rows(most) {
+  return matchMedia("(max-width: 40rem)").matches ? Math.min(most, 40) : most;
 }
 
-/** A cost with four decimals: it ticks, and columns line up. */
-export function running(value) {
-  return `$${(value / MICROS).toLocaleString("en-US", { minimumFractionDigits: 4, maximumFractionDigits: 4 })}`;
+/** A card with a heading; `aside` goes beside the heading. */
+export function card({ id, title, kind = "", aside = null }, ...body) {
+  return h("section", { class: `card ${kind}`.trim(), "aria-labelledby": id }, h("header", {}, h("h2", { id }, title), aside), body);
 }
 
-/** Dollars with all six decimals, as the bill has them. */
-export function exact(value) {
-  return `$${(value / MICROS).toLocaleString("en-US", { minimumFractionDigits: 6, maximumFractionDigits: 6 })}`;
-}
-
-/** A moment to the second: the time of today, with the day before that. */
-export function when(time) {
-  const at = new Date(time);
-  if (at.toDateString() === new Date().toDateString()) return clock(at);
-  return `${moment(at).split(",")[0]}, ${clock(at)}`;
-}
-
-/** How long something lasted; what is short, to the tenth of a second. */
-export function lasted(ms) {
-  return ms < 10_000 ? `${(Math.max(0, ms) / 1000).toFixed(1)} s` : duration(ms);
-}
-
-/** What a rate costs in a time, in micro-dollars. */
-export function charge(ratePerHour, ms) {
-  return (ratePerHour * Math.max(0, ms)) / HOUR_MS;
-}
-
-/** Micro-dollars of what somebody typed; throws what was wrong with it. */
-export function readMoney(text, most = PRICE_MAX) {
-  const plain = text.trim().replace(/^\$/, "").replace(/\/h$/, "").trim();
-  if (!DECIMAL.test(plain)) throw new Error(`Expected dollars such as 2.75, with at most six decimals, found “${text.trim()}”.`);
-  const [whole, fraction = ""] = plain.split(".");
-  const value = Number(whole) * MICROS + Number(fraction.padEnd(6, "0"));
-  if (value > most) throw new Error(`Expected at most $${(most / MICROS).toLocaleString("en-US")}, found “${text.trim()}”.`);
-  return value;
+/** A small button; `more` are further attributes. */
+export function smallButton(text, act, kind = "", more = {}) {
+  return h("button", { type: "button", class: `button small ${kind}`.trim(), onclick: act, ...more }, text);
 }
 
 /** A tile; `say({value, note})` sets its texts. */
@@ -93,9 +63,4 @@ export function paced(act, ms) {
   }
   turn.stop = () => clearTimeout(waiting);
   return turn;
-}
-
-/** The moment of a text of the API, in milliseconds; null stays null. */
-export function ms(time) {
-  return time === null || time === undefined ? null : Date.parse(time);
 }

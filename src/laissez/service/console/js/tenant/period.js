@@ -8,6 +8,10 @@ import { href } from "../router.js";
 
 const HOUR_MS = 3_600_000;
 const CHOICES = [["hour", "This hour"], ["today", "Today"], ["day", "Last 24 h"], ["all", "All"], ["own", "Other"]];
+const OFFERED = [
+  [/billed as one/, "The books are closed there: what is billed as one cannot be cut in two. Whole hours always work; so do these:"],
+  [/which is now/, "This period is not over yet. The latest that can be billed:"],
+];
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 const wholeHour = (ms) => Math.floor(ms / HOUR_MS) * HOUR_MS;
@@ -61,15 +65,14 @@ export function periodChooser() {
 
 /** A period that cuts what is billed as one: offer the times that the answer names. */
 function explained(problem, period) {
-  const times = problem.code === "period_invalid" ? [...new Set(problem.message.match(TIME) ?? [])] : [];
+  const reason = OFFERED.find(([pattern]) => pattern.test(problem.message));
+  if (!reason) return problem.message;
+  const times = problem.message.match(TIME) ?? [];
   const wrong = times.pop(); // the last one is what was asked for
   const which = wrong && Date.parse(wrong) === Date.parse(period.until || 0) ? "until" : "since";
-  const offers = times.map((time) => h("a", { class: "button small", href: periodHref({ ...period, [which]: time }) }, `${which === "until" ? "Until" : "From"} ${moment(time)}`));
-  if (!offers.length) return problem.message;
-  const about = /billed as one/.test(problem.message)
-    ? "The books are closed there: what lies between two times is billed as one and cannot be cut. Whole hours always work; so do these:"
-    : "This period is not over yet, or ends before it begins.";
-  return [h("p", {}, about), h("div", { class: "row" }, offers)];
+  const word = which === "until" ? "Until" : "From";
+  const offers = times.map((time) => h("a", { class: "button small", href: periodHref({ ...period, [which]: time }) }, `${word} ${moment(time)}`));
+  return [h("p", {}, reason[1]), h("div", { class: "row" }, offers)];
 }
 
 function asked({ input }) {

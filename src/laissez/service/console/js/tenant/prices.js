@@ -3,7 +3,7 @@
 import { all } from "../api.js";
 import { micros } from "../format.js";
 import { poll } from "../poll.js";
-import { rate } from "./parts.js";
+import { rate } from "./figures.js";
 
 const EVERY_MS = 5000;
 const KEPT = 60;

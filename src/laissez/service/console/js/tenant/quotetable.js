@@ -4,7 +4,8 @@ import { spark } from "../chart.js";
 import { fill, h, say } from "../dom.js";
 import { decimal, splitPath } from "../format.js";
 import { Table } from "../table.js";
-import { rate } from "./parts.js";
+import { rate } from "./figures.js";
+import { card, smallButton } from "./parts.js";
 
 /** Gives {element, show(prices, leases)}; `order(scope)` begins an order there. */
 export function quoteTable(mayTrade, order) {
@@ -14,17 +15,20 @@ export function quoteTable(mayTrade, order) {
     { name: "While you look", update: sayHistory },
     { name: "Yours", num: true, value: ({ mine }) => (mine ? String(mine) : "–") },
   ];
-  if (mayTrade) columns.push({ name: "", make: ({ scope }) => h("button", { type: "button", class: "button small plain", "aria-label": `Order in ${scope}`, onclick: () => order(scope) }, "Order") });
+  const begin = ({ scope }) => smallButton("Order", () => order(scope), "plain", { "aria-label": `Order in ${scope}` });
+  if (mayTrade) columns.push({ name: "", make: begin });
   const table = new Table({ caption: "Quotes", columns, key: ({ scope }) => scope, empty: "No quotes yet." });
+  table.element.classList.remove("cards"); // narrow enough for a phone as it is
   const about = h("p", { class: "soft small" }, "The least price that wins a leaf now: at the top of each tree, and around what you hold.");
-  const element = h("section", { class: "card quotes", "aria-labelledby": "quotes" }, h("header", {}, h("h2", { id: "quotes" }, "Quotes"), about), table.element);
+  const element = card({ id: "quotes", title: "Quotes", kind: "quotes", aside: about }, table.element);
   return {
     element,
     show(prices, leases) {
       const own = new Set(leases.map(({ leaf }) => leaf));
       const below = countBelow(leases);
       const scopes = [...prices.quotes.keys()].filter((scope) => !own.has(scope)).sort(inPathOrder);
-      table.show(scopes.map((scope) => ({ scope, price: prices.quotes.get(scope), history: prices.histories.get(scope), mine: below.get(scope) ?? 0 })));
+      const row = (scope) => ({ scope, price: prices.quotes.get(scope), history: prices.histories.get(scope), mine: below.get(scope) ?? 0 });
+      table.show(scopes.map(row));
     },
   };
 }
@@ -32,13 +36,18 @@ export function quoteTable(mayTrade, order) {
 function countBelow(leases) {
   const counts = new Map();
   for (const { leaf } of leases) {
-    for (let cut = leaf.indexOf("/"); cut > 0; cut = leaf.indexOf("/", cut + 1)) counts.set(leaf.slice(0, cut), (counts.get(leaf.slice(0, cut)) ?? 0) + 1);
+    for (let cut = leaf.indexOf("/"); cut > 0; cut = leaf.indexOf("/", cut + 1)) {
+      const node = leaf.slice(0, cut);
+      counts.set(node, (counts.get(node) ?? 0) + 1);
+    }
   }
   return counts;
 }
 
+const names = new Intl.Collator("en", { numeric: true });
+
 function inPathOrder(a, b) {
-  return a.replaceAll("/", " ").localeCompare(b.replaceAll("/", " "), "en", { numeric: true });
+  return names.compare(a.replaceAll("/", " "), b.replaceAll("/", " "));
 }
 
 function placeName({ scope }) {

@@ -5,12 +5,19 @@ import { fill, h } from "../dom.js";
 import { plural, splitPath } from "../format.js";
 import { suggestions } from "./topology.js";
 
+const PLAIN = { autocomplete: "off", spellcheck: "false", autocapitalize: "off" };
+
 /** Gives {element, input}. `changed()` is called for each change; `quote(path)` gives a short text to show beside a place. */
 export function scopeField(value, changed, quote) {
   const id = `scope-${(scopeField.made = (scopeField.made ?? 0) + 1)}`;
   const list = h("ul", { id: `${id}-list`, class: "offers", role: "listbox", "aria-label": "Places", hidden: true });
   const input = h("input", {
-    id, class: "input", value, role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: "h100/zone-a",
+    id,
+    value,
+    class: "input",
+    placeholder: "h100/zone-a",
+    ...PLAIN,
+    ...{ role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list" },
   });
   const browse = h("button", { type: "button", class: "button", "aria-label": "Browse the places", tabindex: "-1" }, "▾");
   const element = h("div", { class: "field scope" }, h("label", { for: id }, "Place"), h("div", { class: "combo" }, input, browse, list));
@@ -41,17 +48,20 @@ export function scopeField(value, changed, quote) {
   function up() {
     const cut = input.value.lastIndexOf("/");
     if (cut < 0) return null;
-    const parent = input.value.slice(0, cut);
-    return h("li", { role: "presentation", class: "up", onmousedown: (event) => go(event, parent.includes("/") ? splitPath(parent)[0] : "") }, `↑ ${parent.includes("/") ? splitPath(parent)[0].slice(0, -1) : "all types"}`);
+    const [above] = splitPath(input.value.slice(0, cut));
+    return h("li", { role: "presentation", class: "up", onmousedown: (event) => go(event, above) }, `↑ ${above.slice(0, -1) || "all types"}`);
   }
 
   function option(node, i) {
-    const deeper = node.children.length ? h("span", { class: "deeper", title: "What is below", onmousedown: (event) => go(event, `${node.path}/`) }, "›") : null;
+    const deeper = h("span", { class: "deeper", title: "What is below", onmousedown: (event) => go(event, `${node.path}/`) }, "›");
     const size = node.children.length ? plural(node.leaves, "leaf", "leaves") : "one leaf";
     return h(
       "li",
       { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => take(event, node.path) },
-      h("span", { class: "what" }, splitPath(node.path)[1]), h("span", { class: "soft small" }, [node.level, size].filter(Boolean).join(", ")), h("span", { class: "num small" }, quote(node.path)), deeper,
+      h("span", { class: "what" }, splitPath(node.path)[1]),
+      h("span", { class: "soft small" }, [node.level, size].filter(Boolean).join(", ")),
+      h("span", { class: "num small" }, quote(node.path)),
+      node.children.length ? deeper : null,
     );
   }
 

@@ -1,7 +1,7 @@
 // Charges as steps over time: what lies below them is the cost.
 
-import { micros } from "../format.js";
-import { ms } from "./parts.js";
+import { dollars, micros } from "../format.js";
+import { ms } from "./figures.js";
 
 const HOUR_MS = 3_600_000;
 const DRAWN = 1500; // more points than that cannot be told apart
@@ -12,8 +12,13 @@ export function piecesOf(history) {
 }
 
 /** A rate that costs `cost` from start to end. */
-export function averageRate(cost, start, end) {
+function averageRate(cost, start, end) {
   return end > start ? (cost * HOUR_MS) / (end - start) : 0;
+}
+
+/** A block of a chart for what is known only by its cost. */
+export function closedBlock(name, from, until, cost) {
+  return { from, until, value: averageRate(cost, from, until), text: `${name}: ${dollars(cost, 6)} in all` };
 }
 
 /** Points of a line in steps: closed pieces are gaps, and so is time between pieces. */
@@ -86,5 +91,6 @@ export function thinned(points, until) {
       time = next > time ? next : end;
     }
   });
-  return Array.from(sums.slice(0, Math.ceil((until - from) / width)), (sum, slot) => [from + slot * width, sum / Math.min(width, until - from - slot * width)]);
+  const slots = sums.slice(0, Math.ceil((until - from) / width));
+  return Array.from(slots, (sum, slot) => [from + slot * width, sum / Math.min(width, until - from - slot * width)]);
 }
