@@ -24,9 +24,8 @@ export const events = {
 };
 
 class EventsPage {
-  constructor({ me, feed, mayOperate }) {
+  constructor({ me, feed }) {
     this.isOperator = me.holder === "operator";
-    this.mayList = mayOperate; // tenants, to choose one of them
     this.filter = { ...NOTHING };
     this.upper = Infinity; // the newest number to be shown; less than infinite while paused
     this.size = STEP;
@@ -67,7 +66,7 @@ class EventsPage {
     this.size = STEP;
     this.searched = false;
     this.matches = matcher(this.filter);
-    this.named ??= this.mayList ? this.nameTenants() : null;
+    this.named ??= this.isOperator ? this.nameTenants() : null;
     this.addTenant(this.filter.tenant);
     for (const [name, value] of Object.entries(this.filter)) if (this[name] && this[name].value !== value) this[name].value = value;
     this.clear.disabled = Object.values(this.filter).every((value) => !value);

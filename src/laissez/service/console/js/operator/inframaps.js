@@ -5,12 +5,11 @@ import { h, keyed } from "../dom.js";
 import { poll } from "../poll.js";
 import { MapHistories } from "./inframaps-history.js";
 import { Runner } from "./inframaps-runner.js";
-import { needsOperate } from "./needs.js";
 
 const EVERY_MS = 3000;
 const HOUR_MS = 3_600_000;
 
-export const inframaps = needsOperate({
+export const inframaps = {
   path: "inframaps",
   name: "InfraMaps",
   mount(main) {
@@ -18,7 +17,7 @@ export const inframaps = needsOperate({
     main.append(...page.elements);
     return page;
   },
-});
+};
 
 class InfraMapsPage {
   constructor() {

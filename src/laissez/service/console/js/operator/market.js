@@ -8,7 +8,6 @@ import { segments } from "../messages.js";
 import { poll } from "../poll.js";
 import { MarketNodes } from "./market-nodes.js";
 import { History } from "./market-history.js";
-import { needsOperate } from "./needs.js";
 import { card } from "./parts.js";
 
 const NOW_MS = 3000;
@@ -19,7 +18,7 @@ const NOT_KEPT =
   "For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.";
 const RANGES = [[15, "15 min"], [60, "1 h"], [120, "2 h"]];
 
-export const market = needsOperate({
+export const market = {
   path: "market",
   name: "Market",
   mount(main) {
@@ -27,7 +26,7 @@ export const market = needsOperate({
     main.append(...page.elements);
     return page;
   },
-});
+};
 
 class MarketPage {
   constructor() {

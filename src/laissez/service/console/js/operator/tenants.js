@@ -1,15 +1,14 @@
 // Tenants: all of them in a table, or one of them with everything that is its own.
 
 import { h } from "../dom.js";
-import { needsOperate } from "./needs.js";
 import { TenantsList } from "./tenants-list.js";
 import { TenantsOne } from "./tenants-one.js";
 
-export const tenants = needsOperate({
+export const tenants = {
   path: "tenants",
   name: "Tenants",
   mount(main, context) {
-    const place = h("div", { class: "stack" });
+    const place = h("div", { class: "stack" };
     main.append(place);
     let shown = null;
     let name = null;
