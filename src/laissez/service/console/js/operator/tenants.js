@@ -8,7 +8,7 @@ export const tenants = {
   path: "tenants",
   name: "Tenants",
   mount(main, context) {
-    const place = h("div", { class: "stack" };
+    const place = h("div", { class: "stack" });
     main.append(place);
     let shown = null;
     let name = null;
@@ -25,4 +25,4 @@ export const tenants = {
       },
     };
   },
-});
+};
