@@ -54,8 +54,8 @@ test-compiled: build ## all tests, on the compiled market
 		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
 	fi
 
-# Some tests ask a real Prometheus, one looks at a page in a browser. They are installed where that can be done, without being started as a service
-# (run level 1 is for repairs).
+# Some tests ask a real Prometheus, those of the console drive a real Chromium. They are installed where that can be done, without being started as a
+# service (run level 1 is for repairs).
 system: ## what the tests need of the system, where it can be installed
 	@for tool in prometheus chromium; do \
 		if command -v $$tool > /dev/null; then :; \

@@ -160,6 +160,17 @@ def test_the_largest_and_the_smallest_amount_are_taken(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(100):
+            await world.place("ann", "h100", "0")
+        for method, left in (("PUT", 198), ("GET", 196), ("DELETE", 196)):
+            answer = await world.ask("ann", method, "/v1/budget", {"amount": "5"} if method == "PUT" else None)
+            assert (200, left) == (answer.status_code, world.desk._questions["ann"].remaining)
+
+    with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))
+
+
 def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")

@@ -72,6 +72,7 @@ def test_outcomes_and_snapshots_do_not_depend_on_the_hash_seed() -> None:
     assert 1 == len(found)
 
 
+@pytest.mark.once  # the market's own snapshots are compared in both forms elsewhere
 @pytest.mark.parametrize("seed", HISTORIES)
 def test_a_restored_exchange_goes_on_as_if_nothing_had_been(seed: int) -> None:
     drawn = draw(seed)

@@ -13,7 +13,7 @@ from laissez.check.protocol import real_market
 from laissez.check.small_worlds import check_small_worlds
 
 COMPILED = laissez.market_form() == "compiled"
-HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (2_000 if COMPILED else 100))
+HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (2_000 if COMPILED else 60))
 CHUNKS = 20  # so that parallel test runners share the work
 
 

@@ -91,9 +91,10 @@ def test_whoever_names_the_time_of_the_last_answer_gets_what_came_after_it_whate
 
 def test_only_the_operator_reports_and_looks(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        for who, status in ((None, 401), ("ann", 403), (world.new_secret("operator", "read"), 403)):
-            assert status == (await world.ask(who, "PUT", f"{PATH}/maps", REPORT)).status_code
-            assert status == (await world.ask(who, "GET", PATH)).status_code
+        reading = world.new_secret("operator", "read")
+        for who, reports, looks in ((None, 401, 401), ("ann", 403, 403), (reading, 403, 200)):
+            assert reports == (await world.ask(who, "PUT", f"{PATH}/maps", REPORT)).status_code
+            assert looks == (await world.ask(who, "GET", PATH)).status_code
         assert [] == await runners(world)
 
     with_service(tmp_path / "data", story)
@@ -217,6 +218,16 @@ def test_many_maps_keep_fewer_points_each() -> None:
         board.take("a", report(second * SECOND_US, POWER), 0)
         board.take("b", report(second * SECOND_US, POWER, HOT, BUSY), 0)
     assert [[5], [5, 5, 5]] == [[len(each.history) for each in runner.maps] for runner in board.shown(0, None).runners]
+
+
+def test_runners_that_are_silent_keep_fewer_points_too_when_others_come() -> None:
+    board = Board(points_max=20)
+    for second in range(20):
+        board.take("silent", report(second * SECOND_US, POWER), 0)
+    board.take("maps", report(0, POWER, HOT, BUSY), 0)
+    maps, silent = board.shown(0, None).runners
+    assert [[1, 1, 1], [5]] == [[len(each.history) for each in runner.maps] for runner in (maps, silent)]
+    assert format_time(19 * SECOND_US) == silent.maps[0].history[-1][0]
 
 
 def test_a_runner_that_is_slower_than_an_hour_is_kept_until_it_is_late() -> None:

@@ -14,6 +14,7 @@ import pytest
 from laissez.client import calls
 from laissez.service import levels
 from laissez.service.commands import OPERATOR
+from laissez.service.http import streaming
 from laissez.service.settings import Limits
 from laissez.wire.books import Levels, LevelsChanged
 from laissez.wire.problems import Code, ProblemError
@@ -367,7 +368,9 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, sessions_max=1))
 
 
-def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(tmp_path: Path) -> None:
+def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "LAST_WORD_WITHIN_S", 0.05)
+
     async def story(world: World) -> None:
         stream = Watching(world)
         await stream.until(1)

@@ -270,7 +270,14 @@ def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(100):
             await world.place("ann", "h100", "0")
-        for path, left in (("/v1/prices?scope=h100", 199), ("/v1/orders", 197), ("/v1/me", 196), ("/v1/leases", 194)):
+        for path, left in (
+            ("/v1/prices?scope=h100", 199),
+            ("/v1/orders", 197),
+            ("/v1/me", 196),
+            ("/v1/leases", 194),
+            ("/v1/bills", 192),
+            ("/v1/spending", 190),
+        ):
             assert 200 == (await world.ask("ann", "GET", path)).status_code
             assert left == world.desk._questions["ann"].remaining
 

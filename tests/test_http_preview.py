@@ -269,6 +269,22 @@ def test_a_server_that_is_stopping_makes_no_previews(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+def test_a_server_that_is_stopped_waits_for_no_preview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        monkeypatch.setattr(preview, "carried_out", never)
+        asking = asyncio.create_task(world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]}))
+        previews = world.app.site.previews
+        await until(lambda: bool(previews._under_way))
+        world.desk.stopping = True
+        previews.give_up()
+        async with asyncio.timeout(preview.PREVIEW_S / 2):
+            answer = await asking
+        assert (503, "stopping") == (answer.status_code, answer.json()["code"])
+        assert not previews._under_way
+
+    with_service(tmp_path / "data", story)
+
+
 def test_a_preview_waits_until_what_it_is_about_is_durable(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
@@ -276,8 +292,8 @@ def test_a_preview_waits_until_what_it_is_about_is_durable(tmp_path: Path) -> No
             await until(lambda: world.desk.position > world.desk.durable)
             asking = asyncio.create_task(asked(world, [{"type": "take_offline", "leaf": LEAVES[-1]}]))
             previews = world.app.site.previews
-            await until(lambda: previews._under_way == 1)
-            await until(lambda: previews._under_way == 0)
+            await until(lambda: len(previews._under_way) == 1)
+            await until(lambda: len(previews._under_way) == 0)
             await many_turns()
             assert not asking.done()
             gate.open()

@@ -14,7 +14,13 @@ from laissez.wire import limits
 pytestmark = pytest.mark.once
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "laissez.toml"
-PROMISES = {"CLIENT_ID_MAX", "KEYS_LIVE_MAX", "KEY_NAMES_MAX", "PREVIEW_COMMANDS_MAX"}  # bounds that the API promises, so no setting moves them
+PROMISES = {
+    "CLIENT_ID_MAX",
+    "HEAD_BYTES_MAX",
+    "KEYS_LIVE_MAX",
+    "KEY_NAMES_MAX",
+    "PREVIEW_COMMANDS_MAX",
+}  # that the API promises, so no setting moves them
 
 
 @pytest.fixture

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
 import logging
 import re
 import stat
+import threading
 from http.cookies import Morsel, SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
+from laissez.journal.disk import write_whole
 from laissez.service import signins
+from laissez.service.http import streaming
 from laissez.service.signins import FILE, LASTS_S, PER_KEY_MAX, SignIns
 from laissez.wire.requests import SignIn
 from laissez.wire.session import JSON
@@ -414,6 +418,26 @@ def test_where_they_cannot_be_written_they_are_good_until_the_next_restart(tmp_p
     assert "the sign-ins could not be written" in caplog.text
 
 
+def test_a_restart_brings_no_sign_in_back_that_was_ended_when_nothing_could_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets: dict[str, str] = {}
+    tokens: list[str] = []
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def before(world: World) -> None:
+        tokens.append(await token_of(world, "ann"))
+        with monkeypatch.context() as patched:
+            patched.setattr(signins, "write_whole", full)
+            assert {"ended": True} == (await by_cookie(world, tokens[0], "DELETE", "/v1/signin", **OURS)).json()
+
+    async def after(world: World) -> None:
+        assert 401 == (await by_cookie(world, tokens[0])).status_code
+
+    with_service(tmp_path, before, secrets=secrets)
+    with_service(tmp_path, after, secrets=secrets)
+
+
 def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     token = "A" * 43
@@ -444,13 +468,23 @@ def test_one_sign_in_too_many_ends_the_oldest_of_the_same_key(tmp_path: Path) ->
     with_service(tmp_path, story)
 
 
-def test_sign_ins_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+def test_sign_ins_at_the_same_time_are_all_kept_and_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets: dict[str, str] = {}
     tokens: list[str] = []
+    writes: list[Path] = []
+    may_write = threading.Event()
+
+    def slowly(path: Path, *parts: bytes) -> None:
+        assert may_write.wait(10)
+        writes.append(path)
+        write_whole(path, *parts)
 
     async def before(world: World) -> None:
+        monkeypatch.setattr(signins, "write_whole", slowly)
+        asyncio.get_running_loop().call_later(0.1, may_write.set)
         answers = await asyncio.gather(*(world.ask(None, "POST", "/v1/signin", {"key": secrets["ann"]}, headers=OURS) for _ in range(12)))
         tokens.extend(cookie_of(answer).value for answer in answers)
+        assert 2 == len(writes)  # the first, and all who came while it was written
 
     async def after(world: World) -> None:
         assert [200] * 12 == [(await by_cookie(world, token)).status_code for token in tokens]
@@ -489,7 +523,9 @@ def test_a_stream_of_events_takes_the_cookie_and_ends_with_the_key_and_a_session
 
 
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/levels"])
-def test_a_stream_ends_with_the_sign_in_that_it_was_opened_by_and_with_no_other(tmp_path: Path, path: str) -> None:
+def test_a_stream_ends_with_the_sign_in_that_it_was_opened_by_and_with_no_other(tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "SIGNED_OUT_LOOK_S", 0.05)
+
     async def tale(live: Live) -> None:
         wanted = {"Accept": "text/event-stream"}
         address = f"http://127.0.0.1:{live.port}"

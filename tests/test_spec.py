@@ -266,6 +266,7 @@ def test_text_nested_too_deep_for_its_parser_is_refused(text: str, form: Form) -
     assert f"not valid {form.upper()}: nested too deep" == text_refusal(text, form)
 
 
+@pytest.mark.once  # what reads topologies is never compiled
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_any_plain_data_is_a_topology_or_a_topology_error(data: object) -> None:
     try:
@@ -275,6 +276,7 @@ def test_any_plain_data_is_a_topology_or_a_topology_error(data: object) -> None:
     assert found == Topology.from_mapping(found.to_mapping())
 
 
+@pytest.mark.once
 @given(st.text(alphabet="abt:{}[]\",'=\n -&*!0129<?|>#\\", max_size=40), st.sampled_from(["toml", "yaml", "json"]))
 def test_any_text_is_a_topology_or_a_topology_error(text: str, form: Form) -> None:
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -91,3 +92,18 @@ def test_a_revoked_key_ends_the_console_and_it_says_so(market: Market, open_wind
     window.page.get_by_label("Your key").fill(ann.key)
     window.page.keyboard.press("Enter")
     expect(window.page.get_by_role("alert")).to_contain_text("revoked")
+
+
+def test_an_operators_reading_key_is_shown_everything_and_offered_no_change(market: Market, open_window: Opening) -> None:
+    reader = market.done("POST", "/v1/keys", {"name": "reader", "scopes": ["read"]})["secret"]
+    window = open_window(market).sign_in(reader)
+    for link in window.page.get_by_role("navigation", name="Pages").get_by_role("link").all():
+        link.click()
+        window.settle()
+        expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
+    window.go("#/map/h100/zone-a").settle()
+    expect(window.page.locator("aside")).to_contain_text("Standing rate")
+    expect(window.page.get_by_role("button", name="Set floor")).to_have_count(0)
+    assert {"GET", "POST /v1/signin"} == {
+        "GET" if request.method == "GET" else f"{request.method} {urlsplit(request.url).path}" for request in window.asked
+    }

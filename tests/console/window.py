@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 WITHIN_MS = 15_000
-NO_BUDGET = r"\b404\b.*/v1/budget"  # how a tenant without one is told so
 STREAM_CLOSED = "net::ERR_ABORTED"  # a page that is left closes its streams
 TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI, sample}) =>
     console.error("policy violated", violatedDirective, blockedURI, sample))"""
@@ -48,7 +47,7 @@ class Window:
         self.answers: list[Response] = []
         self.asked: list[Request] = []
         self._unanswered: set[Request] = set()
-        self._expected = [re.compile(NO_BUDGET)]
+        self._expected: list[re.Pattern[str]] = []
         self.context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", reduced_motion="reduce", base_url=market.url)
         self.context.set_default_timeout(WITHIN_MS)
         self.context.add_init_script(TELL_VIOLATIONS)

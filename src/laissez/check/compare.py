@@ -49,14 +49,14 @@ class Difference(msgspec.Struct, frozen=True):
         return self.question.split("(")[0]
 
 
-class Question(NamedTuple):
-    """One question, ready to be put to either side: a method and its arguments."""
+class Questions(NamedTuple):
+    """Questions of one kind, ready to be put to either side: a method, and the arguments of each."""
 
     kind: str
-    arguments: tuple[Any, ...] = ()
+    ways: tuple[tuple[Any, ...], ...] = ((),)
 
-    def name(self) -> str:
-        return f"{self.kind}({', '.join(map(repr, self.arguments))})"
+
+PLAIN = (int, str, bool, type(None))  # equal and of one type is the same; of others it is only known from their text
 
 
 class Raised(NamedTuple):
@@ -139,13 +139,21 @@ class MatchUp:
         if self.options.snapshot_every and (number + 1) % self.options.snapshot_every == 0:
             attempt("snapshot()", self.restart)
 
-    def put(self, questions: Iterable[Question], by_text: bool) -> None:
-        for question in questions:
-            expected = answer(self.oracle, question, self.oracle_words)
-            found = answer(self.market, question, self.market_words)
-            same = type(expected) is type(found) and expected == found
-            if not same or (by_text and repr(expected) != repr(found)):
-                raise Parted(question.name(), repr(expected), repr(found))
+    def put(self, questions: Iterable[Questions], by_text: bool) -> None:
+        for kind, ways in questions:
+            ask_oracle, ask_market = how_to_ask(self.oracle, kind), how_to_ask(self.market, kind)
+            for arguments in ways:
+                try:
+                    expected = ask_oracle(*arguments)
+                except Exception as error:
+                    expected = raised(error, arguments, self.oracle_words)
+                try:
+                    found = ask_market(*arguments)
+                except Exception as error:  # whatever it is, it is the market's answer
+                    found = raised(error, arguments, self.market_words)
+                same = type(expected) is type(found) and expected == found
+                if not same or (by_text and type(expected) not in PLAIN and repr(expected) != repr(found)):
+                    raise Parted(f"{kind}({', '.join(map(repr, arguments))})", repr(expected), repr(found))
 
     def period(self) -> tuple[int, int]:
         """A period of the past, from one moment at which something happened (or just beside it) to another."""
@@ -162,45 +170,39 @@ class MatchUp:
 
 
 @lru_cache(maxsize=8)
-def questions_of_any_time(world: World) -> tuple[Question, ...]:
-    return tuple(draw_up_questions(world))
-
-
-def draw_up_questions(world: World) -> Iterator[Question]:
+def questions_of_any_time(world: World) -> tuple[Questions, ...]:
     """What can be asked whatever has happened."""
-    for kind in ("now", "next_deadline", "revenue", "orders", "leases"):
-        yield Question(kind)
-    for leaf in world.leaves:
-        for kind in ("owner", "rate", "is_online"):
-            yield Question(kind, (leaf,))
-    for node in world.nodes():
-        yield Question("floor", (node,))
-    for tenant in (None, *world.tenants):
-        for node in (*world.nodes(), UNKNOWN_NODE):
-            yield Question("quote", (tenant, node))
-    for tenant in world.tenants:
-        for kind in ("pricing_domain", "orders", "leases", "bill"):
-            yield Question(kind, (tenant,))
+    leaves = tuple((leaf,) for leaf in world.leaves)
+    tenants = tuple((tenant,) for tenant in world.tenants)
+    everywhere = tuple((tenant, node) for tenant in (None, *world.tenants) for node in (*world.nodes(), UNKNOWN_NODE))
+    return (
+        *(Questions(kind) for kind in ("now", "next_deadline", "revenue", "orders", "leases")),
+        *(Questions(kind, leaves) for kind in ("owner", "rate", "is_online")),
+        Questions("floor", tuple((node,) for node in world.nodes())),
+        Questions("quote", everywhere),
+        *(Questions(kind, tenants) for kind in ("pricing_domain", "orders", "leases", "bill")),
+    )
 
 
-def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> Iterator[Question]:
+def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> Iterator[Questions]:
     """What the past has left to ask about."""
-    for tenant in world.tenants:
-        yield Question("bill", (tenant, *period))
-    for lease in oracle.leases_on_books:
-        yield Question("price_history", (lease,))
+    yield Questions("bill", tuple((tenant, *period) for tenant in world.tenants))
+    yield Questions("price_history", tuple((lease,) for lease in oracle.leases_on_books))
 
 
-def answer(market: MarketUnderTest, question: Question, words: str) -> object:
-    """The answer, or the exception that stands for one. A hidden node must be refused in the words for one that does not exist (M12)."""
-    kind, arguments = question
-    try:
-        return market.now if kind == "now" else getattr(market, kind)(*arguments)
-    except Exception as error:  # whatever it is, it is the market's answer
-        name = type(error).__name__
-        if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, arguments[-1]):
-            return NOT_TO_BE_SEEN
-        return BOOKS_CLOSED if name == "BooksAreClosed" else Raised(f"{name}: {error}")
+def how_to_ask(market: MarketUnderTest, kind: str) -> Callable[..., object]:
+    if kind == "now":
+        return lambda: market.now
+    method: Callable[..., object] = getattr(market, kind)
+    return method
+
+
+def raised(error: Exception, arguments: tuple[Any, ...], words: str) -> Raised:
+    """The exception as an answer. A hidden node must be refused in the words for one that does not exist (M12)."""
+    name = type(error).__name__
+    if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, arguments[-1]):
+        return NOT_TO_BE_SEEN
+    return BOOKS_CLOSED if name == "BooksAreClosed" else Raised(f"{name}: {error}")
 
 
 def words_for_unknown(market: MarketUnderTest) -> str:

@@ -56,8 +56,12 @@ class Copy:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._line.close()
         if not self._ended:
-            os.kill(self._pid, signal.SIGKILL)
+            self.kill()
             os.waitpid(self._pid, 0)
+
+    def kill(self) -> None:
+        """Whoever waits for its answer hears that it ended so."""
+        os.kill(self._pid, signal.SIGKILL)
 
     async def tell(self, message: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._line, message)

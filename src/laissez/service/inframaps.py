@@ -44,8 +44,12 @@ class Course:
         self._times.append(at)
         self._values.append(math.nan if value is None else value)
         self._pressures.append(max((one.pressure for one in reported.pressures), default=0.0))
-        for column in (self._heard, self._times, self._values, self._pressures):
-            del column[: -1 if at < last else -points_max]
+        self.keep_latest(1 if at < last else points_max)
+
+    def keep_latest(self, points: int) -> None:
+        if len(self._times) > points:
+            for column in (self._heard, self._times, self._values, self._pressures):
+                del column[:-points]
 
     def after(self, since: int | None, written: Callable[[int], str]) -> Iterator[tuple[str, float | None, float]]:
         first = 0 if since is None else bisect_right(self._heard, since)
@@ -97,8 +101,11 @@ class Board:
     def take(self, name: str, report: InfraMapsReport, now: int) -> None:
         """A report, whose texts have been checked."""
         runner = self._runners.setdefault(name, Runner())
-        maps = len(report.maps) + sum(len(each.courses) for each in self._runners.values() if each is not runner)
-        runner.take(report, now, max(1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, maps))))
+        others = [course for each in self._runners.values() if each is not runner for course in each.courses.values()]
+        points_max = max(1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, len(report.maps) + len(others))))
+        runner.take(report, now, points_max)
+        for course in others:  # some of them may not report for long
+            course.keep_latest(points_max)
         self._forget(now)
 
     def shown(self, now: int, since: int | None) -> InfraMaps:

@@ -39,30 +39,36 @@ _read_done = msgspec.msgpack.Decoder(PreviewDone).decode
 class Previews:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._under_way = 0
+        self._under_way: set[Copy] = set()
 
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
         self._desk.check_open()
-        if self._under_way >= PREVIEWS_AT_ONCE:
+        if len(self._under_way) >= PREVIEWS_AT_ONCE:
             raise ProblemError(Code.OVERLOADED, f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment", 1.0)
-        self._under_way += 1
+        copy = self._begin(commands)
+        self._under_way.add(copy)
         try:
-            return await self._worked_out(commands)
-        finally:
-            self._under_way -= 1
-
-    async def _worked_out(self, commands: Sequence[Readable]) -> PreviewDone:
-        work = partial(_say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands)
-        try:
-            with Copy(work, PREVIEW_S) as copy:
+            with copy:
                 return _read_done(await copy.answer())
-        except OSError as error:
-            raise ProblemError(Code.OVERLOADED, f"there is no room for a copy of the process: {error.strerror}; try again later", 10.0) from None
         except CopyFailed as failed:
+            self._desk.check_open()  # the server is being stopped, and did not wait for it
             if not failed.took_too_long:
                 raise
             why = f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about fewer commands"
             raise ProblemError(Code.OVERLOADED, why, 60.0) from None
+        finally:
+            self._under_way.remove(copy)
+
+    def _begin(self, commands: Sequence[Readable]) -> Copy:
+        try:
+            return Copy(partial(_say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands), PREVIEW_S)
+        except OSError as error:
+            raise ProblemError(Code.OVERLOADED, f"there is no room for a copy of the process: {error.strerror}; try again later", 10.0) from None
+
+    def give_up(self) -> None:
+        """Nobody waits for those that are under way: the server is being stopped."""
+        for copy in self._under_way:
+            copy.kill()
 
 
 def _say_what_would_happen(exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket) -> None:

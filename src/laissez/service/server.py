@@ -20,6 +20,7 @@ from laissez.journal import Journal
 from laissez.service import logs, upkeep
 from laissez.service.connection import Connection
 from laissez.service.desk import Desk
+from laissez.service.heads import BoundedHeads
 from laissez.service.http.app import make_app
 from laissez.service.opening import open_folder
 from laissez.service.places import Places
@@ -127,6 +128,7 @@ async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal
     async def before_stop() -> None:
         desk.stopping = True
         desk.end_streams(CLOSE_STOPPING, "stopping")
+        app.site.previews.give_up()
         if desk.failure is None:
             upkeep.cancel_orphans(desk)  # now, not at the next start: until then a hold may end, and one of them win a lease
         log.info("stopping")
@@ -194,7 +196,7 @@ def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
     limits = settings.limits
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http="httptools",
+        http=BoundedHeads,
         ws=Connection,
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import secrets
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -46,7 +47,8 @@ class SignIns:
         self._by_digest = {one.digest: one for one in ([] if path is None else _read(path))}  # the oldest first
         self._changes = 0
         self._written = 0  # the change that the file is up to
-        self._writing = threading.Lock()
+        self._turn = asyncio.Lock()  # those who wait for the disk are written together, and take one thread, however many they are
+        self._writing = threading.Lock()  # for a write that goes on though nobody waits for it any more
 
     async def begin(self, principal: Principal) -> str:
         """A token that nobody has seen before; it is on the disk when this returns."""
@@ -89,27 +91,38 @@ class SignIns:
         self._by_digest = {digest: one for digest, one in self._by_digest.items() if self._holder(one) is not None}
 
     async def _keep(self) -> None:
-        """Write them all. If that fails they are still good until the next restart, and that is no reason to turn anybody away."""
+        """Have them all on the disk. If that fails they are good until the next restart, and that is no reason to turn anybody away."""
         if self._path is None:
             return
         self._changes += 1
-        written = msgspec.json.encode(tuple(self._by_digest.values()))
-        try:
-            await asyncio.to_thread(self._write, self._path, self._changes, written)
-        except OSError as error:
-            log.warning("the sign-ins could not be written", extra={"reason": error.strerror})
+        mine = self._changes
+        async with self._turn:
+            if self._written < mine:
+                written = msgspec.json.encode(tuple(self._by_digest.values()))
+                await asyncio.to_thread(self._write, self._path, self._changes, written)
 
     def _write(self, path: Path, change: int, written: bytes) -> None:
         """In a thread, since it waits for the disk. What is older than the file never replaces it."""
         with self._writing:
-            if change > self._written:
+            if change <= self._written:
+                return
+            try:
                 write_whole(path, written)
-                self._written = change
+            except OSError as error:
+                log.warning("the sign-ins could not be written", extra={"reason": error.strerror})
+                _remove(path)
+            self._written = change
 
 
 def _digest(token: str) -> bytes:
     """What is looked up is a hash of what was sent, so how long the search takes tells nothing about the tokens that there are."""
     return hashlib.sha256(token.encode()).digest()
+
+
+def _remove(path: Path) -> None:
+    """What it holds may be over by now, and a restart must not bring a sign-in back that somebody has ended."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _read(path: Path) -> tuple[SignIn, ...]:

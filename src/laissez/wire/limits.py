@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+HEAD_BYTES_MAX: Final = 64 * 1024  # address and headers; a browser's cookies, those of others included, are a few KiB
 BODY_BYTES_MAX: Final = 16 * 1024  # one request names at most 16 alternatives: a few KiB
 BATCH_BYTES_MAX: Final = 256 * 1024
 BATCH_COMMANDS_MAX: Final = 500  # bounds how long one request may keep the market to itself: a few milliseconds

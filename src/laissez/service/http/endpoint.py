@@ -62,6 +62,8 @@ class _Ready:
         self._scopes = operation.scopes
         self._limited = operation.mutates
         self._takes_key = operation.takes_key
+        self._asks = not operation.mutates or operation.adds_up
+        self._lists = operation.paged or operation.adds_up
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(self._site)
@@ -111,12 +113,13 @@ class _Ready:
         call.last_event_id = None if last is None else last.decode("latin-1")
         if self._takes_key:
             call.key = incoming.read_key(headers)
-        elif not self._limited and call.principal is not NOBODY:
-            self._desk.admit_question(call.principal, lists=self._operation.paged and "scope" not in call.query)
+        if self._asks and call.principal is not NOBODY:
+            self._desk.admit_question(call.principal, lists=self._lists and "scope" not in call.query)
         if self._decoder is not None:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
             await incoming.no_body(headers, receive)
+        self._check_in_force(call.principal)
         answer = self._operation.carry_out(call)
         if self._waits:
             answer = await answer
@@ -137,6 +140,13 @@ class _Ready:
                 Code.FORBIDDEN, f"expected a key with the scope {' or '.join(scopes)}; yours has {', '.join(sorted(principal.scopes))}"
             )
         return principal
+
+    def _check_in_force(self, principal: Principal) -> None:
+        """Still: a body may be long on its way, and its key revoked or its sign-in ended by the time it is here."""
+        if principal is NOBODY:
+            return
+        if self._desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not self._site.signins.lasts(principal)):
+            raise unauthenticated()
 
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:

@@ -36,14 +36,17 @@ LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}  # may c
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
     """The headers that matter here. One that comes twice is refused, unless it is a list: which of the two counts would be a guess."""
     headers: dict[bytes, bytes] = {}
+    more: dict[bytes, list[bytes]] = {}  # put together at the end: to add each to those before would take ever longer
     for name, value in scope["headers"]:
         if name in WANTED:
             if name not in headers:
                 headers[name] = value
             elif name in LISTS:
-                headers[name] += LISTS[name] + value
+                more.setdefault(name, []).append(value)
             else:
                 raise ProblemError(Code.BAD_REQUEST, f"expected the header {name.decode()} once, found it more often")
+    for name, values in more.items():
+        headers[name] = LISTS[name].join([headers[name], *values])
     return headers
 
 

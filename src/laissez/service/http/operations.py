@@ -113,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ, carry_out=bills.shown, media=(JSON, "text/csv"),
-        summary="What is owed", answer=(views.Bill, views.Page[views.Bill]), problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
+        summary="What is owed", adds_up=True, answer=(views.Bill, views.Page[views.Bill]), problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
         query=(
             Parameter("since", "Where the period begins. Without since and until: everything until now.", "time"),
             Parameter("until", "Where the period ends: now or earlier.", "time"),
@@ -126,12 +126,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBudget", method="GET", path="/v1/budget", scopes=READ, carry_out=figures.budget,
-        summary="A tenant's budget, and how far it got", answer=Budget, query=(TENANT,), problems=(Code.NOT_FOUND,),
+        summary="A tenant's budget, and how far it got", answer=Budget, adds_up=True, query=(TENANT,), problems=(Code.NOT_FOUND,),
         description="404 if none is set. The operator names the tenant.",
     ),
     Operation(
         noun="Bills", name="setBudget", method="PUT", path="/v1/budget", scopes=TRADE, carry_out=figures.set_budget,
-        summary="Set a budget", body=BudgetBody, answer=Budget, problems=(Code.NOT_FOUND,),
+        summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True, problems=(Code.NOT_FOUND,),
         description="Dollars, counted from now on, in place of the budget before. It only tells: nothing ends a lease or an order because of it. "
         "Answered with the budget as it is now, also when sent again.",
     ),

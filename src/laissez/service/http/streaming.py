@@ -53,7 +53,9 @@ class Streaming:
 
     async def _signed_out(self) -> None:
         """Wait until the sign-in that it was opened by is over, and end it then. A key has no end of its own: that it is revoked the desk tells."""
-        while not self._principal.signin or self._signins.lasts(self._principal):
+        if not self._principal.signin:
+            await self._over.wait()
+        while self._signins.lasts(self._principal):
             await asyncio.sleep(SIGNED_OUT_LOOK_S)
         self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 

@@ -3,6 +3,8 @@
 const ATTEMPTS = 4;
 const PAUSE_MS = 400;
 const PAGE = 1000;
+const WAIT_MS = 30_000; // for an answer; a connection that died in silence would be waited for much longer
+const UNANSWERED_MAX = 100;
 
 /** An answer that says no: `code` is stable, `detail` is for people. */
 export class Problem extends Error {
@@ -15,10 +17,12 @@ export class Problem extends Error {
 
 /** No answer came. What was asked may or may not have been done. */
 export class NoAnswer extends Problem {
-  constructor() {
-    super(0, "no_answer", "The server does not answer.");
+  constructor(detail = "The server does not answer.") {
+    super(0, "no_answer", detail);
   }
 }
+
+const UNKNOWN = "The server does not answer, so it is not known whether this was done. Try again: it is done once, however often it is sent.";
 
 let whenSignedOut = () => {};
 let ahead = 0; // the server's clock less ours, in milliseconds
@@ -40,8 +44,23 @@ function learnTime(response) {
 }
 
 export async function get(path, parameters = {}, signal = undefined) {
-  const response = await sent(address(path, parameters), { headers: { Accept: "application/json" }, signal });
-  return response.json();
+  const response = await sent(address(path, parameters), { headers: { Accept: "application/json" }, signal: inTime(signal) });
+  return read(response);
+}
+
+function inTime(signal) {
+  const late = AbortSignal.timeout(WAIT_MS);
+  return signal ? AbortSignal.any([signal, late]) : late;
+}
+
+/** The answer; one that breaks off is none. */
+async function read(response) {
+  try {
+    return response.status === 204 ? null : await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new NoAnswer();
+  }
 }
 
 /** Every item of a list, page by page; at most `most`. */
@@ -56,18 +75,35 @@ export async function all(path, parameters = {}, most = 20_000) {
   return items;
 }
 
+const unanswered = new Map(); // idempotency keys of changes that nobody knows the outcome of, by what was asked
+const FORGOTTEN = ["/v1/signin", "/v1/preview"]; // a key is not kept, and a preview is made anew
+
 /**
  * Change something. Every attempt carries the same idempotency key, so it is carried out once however often it is sent; a lost connection and a
- * server that is starting are therefore waited for.
+ * server that is starting are therefore waited for. If no answer came at all, the same request sent later has the same key: an order that was
+ * placed after all is not placed twice.
  */
 export async function change(method, path, body = undefined) {
-  const headers = { Accept: "application/json", "X-Laissez-Console": "1", "Idempotency-Key": newId() };
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const asked = `${method} ${path} ${text}`;
+  const key = unanswered.get(asked) ?? newId();
+  unanswered.delete(asked);
+  try {
+    return await attempted(method, path, text, key);
+  } catch (problem) {
+    if (!(problem instanceof NoAnswer) || FORGOTTEN.includes(path)) throw problem;
+    unanswered.set(asked, key);
+    if (unanswered.size > UNANSWERED_MAX) unanswered.delete(unanswered.keys().next().value);
+    throw new NoAnswer(UNKNOWN);
+  }
+}
+
+async function attempted(method, path, body, key) {
+  const headers = { Accept: "application/json", "X-Laissez-Console": "1", "Idempotency-Key": key };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const request = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
   for (let attempt = 1; ; attempt++) {
     try {
-      const response = await sent(path, request);
-      return response.status === 204 ? null : await response.json();
+      return await read(await sent(path, { method, headers, body, signal: inTime() }));
     } catch (problem) {
       const passing = problem instanceof NoAnswer || problem.status === 503;
       if (!passing || attempt === ATTEMPTS) throw problem;
@@ -99,6 +135,7 @@ export function address(path, parameters = {}) {
 
 /** A path with a node in it: every part is encoded, the slashes stay. */
 export function at(path, node) {
+  if (node.split("/").some((part) => part === "." || part === "..")) throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
   return `${path}/${node.split("/").map(encodeURIComponent).join("/")}`;
 }
 

@@ -45,6 +45,7 @@ export function say(element, text) {
  */
 export function keyed(parent, items, key, make, update) {
   const kept = parent.keyed ?? (parent.keyed = new Map());
+  const focused = document.activeElement;
   const wanted = new Set(items.map(key));
   for (const [id, element] of kept) {
     if (!wanted.has(id)) {
@@ -64,4 +65,5 @@ export function keyed(parent, items, key, make, update) {
     else parent.insertBefore(element, place);
     update?.(element, item);
   }
+  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true }); // its row was moved
 }

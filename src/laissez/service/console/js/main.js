@@ -2,7 +2,7 @@
 
 import { Problem, change, get, onSignedOut } from "./api.js";
 import { fill, h } from "./dom.js";
-import { toast } from "./messages.js";
+import { closeDialogs, toast } from "./messages.js";
 import { showShell } from "./shell.js";
 import { showSignIn } from "./signin.js";
 import { apply } from "./theme.js";
@@ -43,6 +43,7 @@ async function signOut() {
 function leave(why) {
   shell?.close();
   shell = null;
+  closeDialogs();
   showSignIn(app, enter, why);
 }
 

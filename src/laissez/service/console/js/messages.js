@@ -37,6 +37,7 @@ export function ask({ title, body, confirm, cancel = "Cancel", danger = false, a
         fill(problem, error.message);
         problem.hidden = false;
         yes.disabled = false;
+        if (!dialog.isConnected) toast(`${title}: ${error.message}`, "bad"); // somebody did not wait, but must know
       }
     }
 
@@ -49,6 +50,11 @@ export function ask({ title, body, confirm, cancel = "Cancel", danger = false, a
     ready(yes, dialog);
     dialog.showModal();
   });
+}
+
+/** Whoever is signed out is asked nothing more. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
 }
 
 /** A labelled field. Gives {element, input, error(text)}. */

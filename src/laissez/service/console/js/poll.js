@@ -34,7 +34,7 @@ export function poll(ask, everyMs) {
 
   const seen = () => !document.hidden && turn();
   document.addEventListener("visibilitychange", seen);
-  turn();
+  queueMicrotask(turn); // whoever asks may need what is returned here
   return {
     now: turn,
     stop() {

@@ -15,8 +15,9 @@ export class Router {
   }
 
   go() {
-    const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-    const page = this.pages.find(({ path }) => path === first) ?? this.pages[0];
+    const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+    const known = this.pages.find(({ path }) => path === first);
+    const page = known ?? this.pages[0];
     if (page !== this.page) {
       this.mounted?.close?.();
       const isFirst = this.page === null;
@@ -28,12 +29,22 @@ export class Router {
       if (!isFirst) this.main.focus({ preventScroll: true });
       window.scrollTo(0, 0);
     }
-    this.mounted?.show?.(rest);
+    this.mounted?.show?.(known ? rest : []);
+    if (!document.activeElement?.checkVisibility()) this.main.focus({ preventScroll: true }); // what had the focus is no longer shown
   }
 
   close() {
     window.removeEventListener("hashchange", this.moved);
     this.mounted?.close?.();
+  }
+}
+
+/** An address that somebody has cut off is taken as it is. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

@@ -26,7 +26,7 @@ export function showSignIn(app, done, why = "") {
     try {
       const me = await change("POST", "/v1/signin", { key: key.value.trim() });
       key.value = "";
-      done(me);
+      await done(me);
     } catch (error) {
       fill(problem, error.status === 401 ? "This key is not known here, or it was revoked." : error.message);
       problem.hidden = false;

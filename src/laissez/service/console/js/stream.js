@@ -2,9 +2,13 @@
 // gone), and so does silence.
 
 import { Problem, address, sent } from "./api.js";
+import { takePlace } from "./slots.js";
 
 const SILENCE_MS = 40_000; // the server says something every 15 seconds
 const AGAIN_MS = [250, 500, 1000, 2000, 4000, 5000];
+const QUIET_MS = 300; // without a place for a lasting connection: read until nothing comes for a moment,
+const GLANCE_MS = 1000; // or for so long at most,
+const BRIEF_MS = 2000; // and again after a while
 const HIDDEN_MS = 30_000; // a tab that nobody looks at gives its connection back after a while, and catches up when it is seen again
 
 /**
@@ -38,16 +42,23 @@ export class Stream {
     while (!this.closed) {
       if (document.hidden && this.paused) await this.untilSeen();
       if (this.closed) return;
-      if (this.state !== "lost") this.tell("connecting");
+      const leave = await takePlace();
+      if (this.closed) return leave?.();
+      if (this.state !== "lost" && leave) this.tell("connecting");
       let why = "";
       try {
-        await this.read();
+        if (await this.read(Boolean(leave))) {
+          await this.pause(BRIEF_MS);
+          continue;
+        }
       } catch (error) {
         if (error instanceof Problem) why = error.message;
         if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429 && error.status !== 408) {
           if (!this.closed) this.on.refused?.(error);
           return;
         }
+      } finally {
+        leave?.();
       }
       if (this.closed) return;
       if (this.paused) continue;
@@ -56,25 +67,53 @@ export class Stream {
     }
   }
 
-  async read() {
+  /** Read until the stream ends; if it is not to last, until a moment after its start. Gives whether it was left while it was well. */
+  async read(lasts) {
     this.aborter = new AbortController();
-    const parameters = { after: this.after() };
-    const response = await sent(address(this.path, parameters), { headers: { Accept: "text/event-stream" }, signal: this.aborter.signal });
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
+    const request = { headers: { Accept: "text/event-stream" }, signal: this.aborter.signal };
     try {
-      for (;;) {
-        const { done, value } = await this.withinSilence(reader.read());
-        if (done) return;
-        this.failures = 0;
-        this.tell("live");
-        const blocks = (rest + value).split("\n\n");
-        rest = blocks.pop();
-        for (const block of blocks) this.hear(block);
-      }
+      const response = await this.within(SILENCE_MS, sent(address(this.path, { after: this.after() }), request));
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      return lasts ? await this.follow(reader) : await this.glance(reader);
     } finally {
       this.aborter.abort();
     }
+  }
+
+  async follow(reader) {
+    for (let rest = ""; ; ) {
+      const { done, value } = await this.within(SILENCE_MS, reader.read());
+      if (done) return false;
+      rest = this.take(rest + value);
+    }
+  }
+
+  /** What had come by now. What is cut off in the middle is asked for again the next time. */
+  async glance(reader) {
+    const begun = performance.now();
+    let rest = "";
+    let reading = reader.read();
+    while (rest || performance.now() - begun < GLANCE_MS) {
+      const found = await this.within(rest ? SILENCE_MS : QUIET_MS, reading, rest ? null : { quiet: true });
+      if (found.done) return false;
+      if (found.quiet) break;
+      rest = this.take(rest + found.value);
+      reading = reader.read();
+    }
+    reading.catch(() => {}); // nobody waits for it any more
+    this.failures = 0;
+    this.tell("live");
+    return true;
+  }
+
+  /** Tell of every whole block; gives what is left. */
+  take(text) {
+    this.failures = 0;
+    this.tell("live");
+    const blocks = text.split("\n\n");
+    const rest = blocks.pop();
+    for (const block of blocks) this.hear(block);
+    return rest;
   }
 
   hear(block) {
@@ -88,10 +127,11 @@ export class Stream {
     if (found.id !== null || found.data) this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
   }
 
-  async withinSilence(reading) {
+  /** What comes of `reading`; after a silence `otherwise`, or an error if that is null. */
+  async within(ms, reading, otherwise = null) {
     let timer;
-    const silence = new Promise((_, fail) => {
-      timer = setTimeout(() => fail(new Error("nothing was heard")), SILENCE_MS);
+    const silence = new Promise((done, fail) => {
+      timer = setTimeout(() => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))), ms);
     });
     try {
       return await Promise.race([reading, silence]);

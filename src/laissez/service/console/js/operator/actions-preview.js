@@ -33,7 +33,9 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
   function show(found, content) {
     const isValid = found !== null && found.refused.length < commands().length;
     const opened = said.querySelector("details")?.open;
-    fill(said, content);
+    const before = said.textContent;
+    const made = h("div", {}, content);
+    if (made.textContent !== before) fill(said, [...made.childNodes]); // what is the same is not read out again
     if (opened && said.querySelector("details")) said.querySelector("details").open = true;
     button.disabled = !isValid;
     button.classList.toggle("danger", isValid && found.leases_ended > 0);

@@ -45,7 +45,7 @@ export class Holdings {
     this.since = [];
     const found = await all("/v1/leases");
     const now = serverNow();
-    this.byId = new Map(found.map((lease) => [lease.id, read(lease, now)]));
+    this.byId = new Map(found.map((lease) => [lease.id, Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now))])); // a dialog may hold one
     this.known = true;
     this.since.forEach((event) => this.take(event));
     this.listChanged = true;

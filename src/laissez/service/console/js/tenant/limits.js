@@ -67,8 +67,9 @@ export function askLimit(leases, done) {
   const before = one && one.limit !== null ? decimal(one.limit) : "";
   const hint = "The most that you pay. Empty: none, kept whatever the price.";
   const typed = field("Limit, dollars per hour", { value: before, inputmode: "decimal" }, hint);
-  const warning = h("p", { class: "notice", hidden: true });
+  const warning = h("p", { class: "notice", role: "status", hidden: true });
   let send;
+  let warned; // what the button said
   typed.input.addEventListener("input", warn);
 
   function warn() {
@@ -80,13 +81,17 @@ export function askLimit(leases, done) {
       // Whoever is still typing is told when the form is sent.
     }
     warning.hidden = !risk;
-    send.textContent = risk ? risk.confirm : "Set limit";
+    warned = send.textContent = risk ? risk.confirm : "Set limit";
     send.classList.toggle("danger", Boolean(risk));
     if (risk) warning.textContent = risk.says;
   }
 
   async function act() {
     const limit = readLimit(typed.input.value);
+    if ((risks(leases, limit)?.confirm ?? "Set limit") !== warned) {
+      warn();
+      throw new Error("The price has moved since you typed. Nothing was changed: look again.");
+    }
     const written = limit === null ? null : decimal(limit);
     if (one) {
       const { state } = await change("PATCH", at("/v1/leases", one.id), { limit: written });

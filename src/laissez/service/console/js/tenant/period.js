@@ -44,6 +44,7 @@ export function periodChooser() {
   const go = h("button", { type: "submit", class: "button" }, "Show");
   const form = h("form", { class: "own", hidden: true, onsubmit: submit }, since.element, until.element, go);
   const trouble = h("div", { class: "problem", role: "alert", hidden: true });
+  let shown = null;
 
   function submit(event) {
     event.preventDefault();
@@ -53,12 +54,14 @@ export function periodChooser() {
   return {
     element: h("div", { class: "stack tight" }, row, form, trouble),
     show(period, problem = null) {
+      trouble.hidden = !problem;
+      if (problem) fill(trouble, explained(problem, period));
+      if (period === shown) return; // leave alone what is being typed, and what has the focus
+      shown = period;
       fill(row, segments("Period", CHOICES, period.name, (name) => (location.hash = periodHref({ ...period, name }))));
       form.hidden = period.name !== "own";
       since.input.value = local(period.since);
       until.input.value = local(period.until);
-      trouble.hidden = !problem;
-      if (problem) fill(trouble, explained(problem, period));
     },
   };
 }
