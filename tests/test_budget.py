@@ -180,6 +180,9 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
         assert about("3.6", again.json()["spent"])
         other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "6"}, key="b-1")
         assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
+        await world.ask("ann", "DELETE", "/v1/budget")
+        gone = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
+        assert (404, "true") == (gone.status_code, gone.headers["idempotency-replayed"])
 
     with_service(tmp_path / "data", story)
 

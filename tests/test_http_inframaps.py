@@ -142,6 +142,17 @@ def assert_refused(answer: httpx.Response, told: str) -> None:
     assert told in answer.json()["detail"]
 
 
+def test_a_time_that_nothing_could_tell_again_is_refused(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for at in ("9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "1969-12-31T23:59:59Z"):
+            answer = await world.ask("operator", "PUT", f"{PATH}/maps", changed(at=at))
+            assert (422, "time_out_of_range") == (answer.status_code, answer.json()["code"])
+            assert 422 == (await world.ask("operator", "GET", PATH, params={"since": at})).status_code
+        assert [] == await runners(world)
+
+    with_service(tmp_path / "data", story)
+
+
 def test_a_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for number in (b"1e999", b"NaN", b"-Infinity"):

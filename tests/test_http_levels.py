@@ -13,7 +13,7 @@ import pytest
 
 from laissez.client import calls
 from laissez.service import levels
-from laissez.service.commands import OPERATOR
+from laissez.service.commands import OPERATOR, RevokeKey
 from laissez.service.http import streaming
 from laissez.service.settings import Limits
 from laissez.wire.books import Levels, LevelsChanged
@@ -329,11 +329,13 @@ def test_a_stream_of_levels_ends_with_its_key_and_with_the_server(tmp_path: Path
 
 def test_a_key_that_is_revoked_while_a_stream_opens_sees_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        stream = Watching(world)
+        secret = world.new_secret("operator", "read")
+        key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
+        stream = Watching(world, secret)
         async with asyncio.timeout(SOON_S):
             while not len(world.places):
                 await asyncio.sleep(0)
-        world.desk.end_streams(0, "key_revoked")
+        world.desk.enter(OPERATOR, "", "", RevokeKey(key))
         assert ": closing key_revoked\n\n" == await stream.over()
 
     with_service(tmp_path / "data", story)
@@ -365,7 +367,7 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
         await again.until(1)
         await again.leave()
 
-    with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, sessions_max=1))
+    with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, operator_sessions_max=1))
 
 
 def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,12 @@ def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so()
         assert all(list(answer["content"]) == ["application/problem+json"] for answer in problems)
 
 
+def test_whatever_a_tenant_may_do_says_that_it_may_be_too_often() -> None:
+    for operation in OPERATIONS:
+        if operation.scopes is not None and "operate" not in operation.scopes:
+            assert "429" in DOCUMENT["paths"][operation.written_path][operation.method.lower()]["responses"], operation.name
+
+
 def test_every_problem_code_is_named_by_an_operation_or_is_the_routers() -> None:
     named = {code for operation in OPERATIONS for code in operation.all_problems}
     never_sent = {"malformed", "time_backwards", "time_out_of_range", "books_closed", "method_not_allowed"}

@@ -290,6 +290,13 @@ class Desk:
         """The time of the last entry, durable or not: no later one may have an earlier time."""
         return self._commit.last_at
 
+    def places_max(self, principal: Principal) -> int:
+        """How many sessions and streams this holder may have open."""
+        if principal.is_operator:
+            return self.limits.operator_sessions_max
+        cap = self.account(principal).caps.sessions
+        return self.limits.sessions_max if cap is None else cap
+
     def account(self, principal: Principal) -> Account:
         return self.exchange.accounts[principal.holder]
 

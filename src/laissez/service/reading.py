@@ -8,12 +8,13 @@ from typing import Any
 
 from laissez.market import commands as to_market
 from laissez.market.money import MoneyError, parse_price
+from laissez.market.reasons import Reason
 from laissez.market.topology import DEPTH_MAX, NODE_NAME_MAX
 from laissez.service import commands
 from laissez.wire import requests as wire
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import SECOND_US
+from laissez.wire.times import SECOND_US, TimeError, format_time, parse_time
 
 NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)  # characters: of the longest path. What is refused is stored too, so nobody may send names at will
 
@@ -35,6 +36,18 @@ def read_amount(text: str, field: str) -> int:
         raise ProblemError(Code.BAD_REQUEST, f'{field}: expected dollars, digits with at most six decimals such as "250.50", found {text[:40]!r}')
     whole, _, decimals = text.partition(".")
     return int(whole + decimals.ljust(6, "0"))
+
+
+def read_time(text: str, field: str) -> int:
+    """Whole microseconds since 1970, of those that the market knows."""
+    try:
+        at = parse_time(text)
+    except TimeError as error:
+        raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
+    if not 0 <= at <= to_market.TIME_MAX_US:
+        expected = f"a time from {format_time(0)} to {format_time(to_market.TIME_MAX_US)}"
+        raise ProblemError(Reason.TIME_OUT_OF_RANGE, f"{field}: expected {expected}, found {text!r}")
+    return at
 
 
 def read_name(text: str, field: str) -> str:

@@ -310,8 +310,7 @@ class Sessions:
         self._desk.check_open()
         principal = self._principal(scope, hello)
         session = Session(self._desk, principal, form, hello, scope[SELF])
-        caps = None if principal.is_operator else self._desk.account(principal).caps.sessions
-        self._places.enter(principal.holder, self._desk.limits.sessions_max if caps is None else caps)
+        self._places.enter(principal.holder, self._desk.places_max(principal))
         try:
             await session.greet(hello)
         except BaseException:

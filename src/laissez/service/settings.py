@@ -72,6 +72,7 @@ class Limits(_Section, frozen=True):
     commands_per_second: Count = bounds.COMMANDS_PER_SECOND
     commands_burst: Count = bounds.COMMANDS_BURST
     sessions_max: Count = bounds.SESSIONS_MAX
+    operator_sessions_max: Count = bounds.OPERATOR_SESSIONS_MAX
     heartbeat_s: Seconds = float(bounds.HEARTBEAT_S)
     dead_after_s: Seconds = float(bounds.DEAD_AFTER_S)
     outbound_messages_max: Count = bounds.OUTBOUND_MESSAGES_MAX

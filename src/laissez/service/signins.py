@@ -50,8 +50,10 @@ class SignIns:
         self._turn = asyncio.Lock()  # those who wait for the disk are written together, and take one thread, however many they are
         self._writing = threading.Lock()  # for a write that goes on though nobody waits for it any more
 
-    async def begin(self, principal: Principal) -> str:
-        """A token that nobody has seen before; it is on the disk when this returns."""
+    async def begin(self, principal: Principal, before: str | None = None) -> str:
+        """A token that nobody has seen before, in place of the one before, if there was one; it is on the disk when this returns."""
+        if before is not None:
+            self._by_digest.pop(_digest(before), None)
         self._drop_what_is_over()
         mine = [digest for digest, one in self._by_digest.items() if one.key == principal.key]
         for digest in mine[: 1 - PER_KEY_MAX]:  # all but the newest, so that there is room for one more

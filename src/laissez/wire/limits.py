@@ -14,6 +14,7 @@ OPEN_ORDERS_MAX: Final = 1_000  # per tenant; the market's own bound
 COMMANDS_PER_SECOND: Final = 100  # per tenant, on average
 COMMANDS_BURST: Final = 500  # per tenant, at once
 SESSIONS_MAX: Final = 8  # per tenant, streams included
+OPERATOR_SESSIONS_MAX: Final = 64  # of all who operate together: a console that is looked at takes two
 HEARTBEAT_S: Final = 15
 DEAD_AFTER_S: Final = 60  # a peer that has not been heard of for four heartbeats is gone
 OUTBOUND_MESSAGES_MAX: Final = 1_000  # waiting for one session, then it is cut off and may resume

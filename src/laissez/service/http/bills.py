@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.market.commands import TIME_MAX_US
-from laissez.market.reasons import Reason
 from laissez.service import exports
 from laissez.service.accounts import Account
 from laissez.service.billing import Owed, of_period, read_statement, running
@@ -14,7 +12,6 @@ from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
 from laissez.service.statements import Statement, document_name
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import TimeError, format_time, parse_time
 
 FORMATS = ("json", "csv", "focus")
 CSV = b"text/csv; charset=utf-8"
@@ -47,7 +44,7 @@ def _table(call: Call, form: str, owed: list[Owed]) -> Answer:
 
 async def _owed(call: Call, account: Account) -> Owed:
     desk = call.desk
-    since, until = time_of(call, "since"), time_of(call, "until")
+    since, until = call.time("since"), call.time("until")
     if since is None and until is None:
         await asyncio.sleep(0)
         return running(desk.exchange, account, desk.clock.now())
@@ -64,15 +61,3 @@ async def _statements(desk: Desk, tenant: str) -> list[Statement]:
         await desk.all_durable()
         found = [read_statement(body) for body in await asyncio.to_thread(desk.documents, document_name(tenant))]
     return found
-
-
-def time_of(call: Call, name: str) -> int | None:
-    """A time that the query names."""
-    text = call.query.get(name)
-    try:
-        at = None if text is None else parse_time(text)
-    except TimeError as error:
-        raise ProblemError(Code.BAD_REQUEST, f"{name}: {error}") from None
-    if at is not None and not 0 <= at <= TIME_MAX_US:
-        raise ProblemError(Reason.TIME_OUT_OF_RANGE, f"{name}: expected a time from {format_time(0)} to {format_time(TIME_MAX_US)}, found {text!r}")
-    return at

@@ -7,7 +7,6 @@ import asyncio
 from laissez.market.answers import AsksView, ControlsView
 from laissez.market.reasons import Reason
 from laissez.service.desk import Desk
-from laissez.service.http.bills import time_of
 from laissez.service.http.call import Answer, Call
 from laissez.service.telling import band, optional_price, price, seconds
 from laissez.service.views import SHOWN_MAX, reached
@@ -102,7 +101,7 @@ def rates(call: Call) -> Answer:
 
 
 def _since(call: Call, now: int) -> int:
-    since = time_of(call, "since")
+    since = call.time("since")
     if since is None:
         return max(0, now - HOUR_US)
     if since > now:

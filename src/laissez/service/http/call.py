@@ -12,6 +12,7 @@ from laissez.service.commands import Command
 from laissez.service.desk import Desk
 from laissez.service.keyring import Principal
 from laissez.service.outcomes import Applied
+from laissez.service.reading import read_time
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Scope: TypeAlias = MutableMapping[str, Any]
 
 NOBODY = Principal("", "", frozenset())
-
-
-class Refusal(ProblemError):
-    """The exchange carried the command out by refusing it; `replayed` if it did so before, under the same id."""
-
-    def __init__(self, code: str, detail: str, replayed: bool) -> None:
-        super().__init__(code, detail)
-        self.replayed = replayed
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -58,7 +51,7 @@ class Call:
         self.key = ""  # the Idempotency-Key, if there is one
         self.accept = ""
         self.last_event_id: str | None = None
-        self.replayed = False
+        self.replayed = False  # what it asks for was carried out before, under the same Idempotency-Key
 
     def enter(self, command: Command, body: bytes = b"") -> Applied:
         """Have a command carried out, or find what came of it the first time. A refusal is raised."""
@@ -67,8 +60,13 @@ class Call:
         self.replayed = result.replayed
         refused = result.applied.outcome.refused
         if refused is not None:
-            raise Refusal(refused.code, refused.detail, result.replayed)
+            raise ProblemError(refused.code, refused.detail)
         return result.applied
+
+    def time(self, name: str) -> int | None:
+        """A time that the query names."""
+        text = self.query.get(name)
+        return None if text is None else read_time(text, name)
 
     @property
     def first_command(self) -> Command | None:

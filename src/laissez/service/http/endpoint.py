@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from laissez.service.http import cookies, incoming
-from laissez.service.http.call import NOBODY, Answer, Call, Receive, Refusal, Scope, Send
+from laissez.service.http.call import NOBODY, Answer, Call, Receive, Scope, Send
 from laissez.service.http.operation import Operation
 from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem, unauthenticated
 from laissez.service.http.site import Site
@@ -86,7 +86,7 @@ class _Ready:
                 await self._desk.all_durable()
         except ProblemError as problem:
             self._site.count(self._operation.name, problem.status)
-            more = [REPLAYED] if isinstance(problem, Refusal) and problem.replayed else []
+            more = [REPLAYED] if call.replayed else []
             await send_problem(send, problem, [*self._rate_headers(call.principal), *more], head_only)
             return
         except Exception:

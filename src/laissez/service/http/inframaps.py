@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from laissez.service.http.call import Answer, Call
-from laissez.service.reading import read_price
+from laissez.service.reading import read_price, read_time
 from laissez.wire.inframaps import RUNNER_MAX, FloorReport, InfraMapsReport, MapReport
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import TimeError, parse_time
 from laissez.wire.views import Done
 
 
@@ -22,13 +21,12 @@ def report(call: Call) -> Answer:
 
 
 def shown(call: Call) -> Answer:
-    since = call.query.get("since")
-    return Answer(call.site.inframaps.shown(call.desk.clock.now(), None if since is None else _time(since, "since")))
+    return Answer(call.site.inframaps.shown(call.desk.clock.now(), call.time("since")))
 
 
 def _check(reported: InfraMapsReport) -> None:
     """What the structs themselves do not see to: that times are times, prices are prices, and every map has a name of its own."""
-    _time(reported.at, "at")
+    read_time(reported.at, "at")
     _once((each.name for each in reported.maps), "maps")
     _once((each.node for each in reported.floors), "floors")
     for index, each in enumerate(reported.maps):
@@ -36,14 +34,14 @@ def _check(reported: InfraMapsReport) -> None:
     for index, floor in enumerate(reported.floors):
         _check_floor(floor, f"floors[{index}]")
     for index, alarm in enumerate(reported.alarms):
-        _time(alarm.since, f"alarms[{index}].since")
+        read_time(alarm.since, f"alarms[{index}].since")
 
 
 def _check_map(each: MapReport, place: str) -> None:
     times = {"start": each.start, "end": each.end} | {f"signals[{index}].at": signal.at for index, signal in enumerate(each.signals)}
     for field, text in times.items():
         if text is not None:
-            _time(text, f"{place}.{field}")
+            read_time(text, f"{place}.{field}")
 
 
 def _check_floor(floor: FloorReport, place: str) -> None:
@@ -58,10 +56,3 @@ def _once(names: Iterable[str], place: str) -> None:
         if name in seen:
             raise ProblemError(Code.BAD_REQUEST, f"{place}: expected each once, found {name!r} more often")
         seen.add(name)
-
-
-def _time(text: str, field: str) -> int:
-    try:
-        return parse_time(text)
-    except TimeError as error:
-        raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None

@@ -92,6 +92,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
             codes += WITH_BODY
         if self.takes_key:
             codes += WITH_CHANGE
-            if self.scopes is not None and "trade" in self.scopes:
-                codes.append(Code.RATE_LIMITED)
+        if self.scopes is not None and "operate" not in self.scopes:  # a tenant's commands and questions are counted, the operator's are not
+            codes.append(Code.RATE_LIMITED)
         return tuple(dict.fromkeys(str(code) for code in codes))

@@ -28,7 +28,7 @@ PLACING = (
     Reason.TOO_MANY_ORDERS,
     Reason.TOO_MANY_TENANTS,
 )
-SIGNING = (Code.FORBIDDEN, Code.BAD_REQUEST)  # forbidden: not sent by the console's own page
+SIGNING = (Code.FORBIDDEN, Code.BAD_REQUEST, Code.NOT_ACCEPTABLE, Code.INTERNAL)  # forbidden: not sent by the console's own page
 ORDER_GONE = (Reason.NOT_YOUR_ORDER, Reason.ALREADY_FILLED)
 
 # The paths that are asked for most come first: routes are tried in this order.
@@ -113,7 +113,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ, carry_out=bills.shown, media=(JSON, "text/csv"),
-        summary="What is owed", adds_up=True, answer=(views.Bill, views.Page[views.Bill]), problems=(Code.PERIOD_INVALID, Code.NOT_FOUND),
+        summary="What is owed", adds_up=True, answer=(views.Bill, views.Page[views.Bill]),
+        problems=(Code.PERIOD_INVALID, Code.NOT_FOUND, Reason.TIME_OUT_OF_RANGE),
         query=(
             Parameter("since", "Where the period begins. Without since and until: everything until now.", "time"),
             Parameter("until", "Where the period ends: now or earlier.", "time"),
@@ -231,11 +232,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="InfraMaps", name="reportInfraMaps", method="PUT", path="/v1/inframaps/{runner}", scopes=OPERATE, carry_out=inframaps.report,
         summary="Report what an operator's maps read and decided", body=InfraMapsReport, answer=views.Done, large=True, remembered=False,
+        problems=(Reason.TIME_OUT_OF_RANGE,),
         description="Replaces the report before. It changes nothing in the market and is kept in memory alone, so an Idempotency-Key is ignored.",
     ),
     Operation(
         noun="InfraMaps", name="getInfraMaps", method="GET", path="/v1/inframaps", scopes=LOOK, of_operator=True, carry_out=inframaps.shown,
-        summary="What operators' maps read and how hard they press", answer=InfraMaps,
+        summary="What operators' maps read and how hard they press", answer=InfraMaps, problems=(Reason.TIME_OUT_OF_RANGE,),
         query=(Parameter("since", "Of each map's history, only what came after this time: at of an earlier answer. Without it: all.", "time"),),
         description="The last report of every runner that was heard of lately, and the latest values and pressures of each map.",
     ),

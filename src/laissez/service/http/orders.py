@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from laissez.market.reasons import Reason
 from laissez.service import views
 from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
-from laissez.service.http.call import Answer, Call, Refusal
+from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import of_accounts
 from laissez.service.outcomes import Applied, numbered, pack
 from laissez.service.reading import SCOPE_OF, read_alternatives, read_command, read_name
@@ -126,4 +126,4 @@ def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
     """Where not one of several was carried out, the first reason is the answer."""
     first = applied[0].outcome.refused
     if first is not None and all(one.outcome.refused is not None for one in applied):
-        raise Refusal(first.code, first.detail, call.replayed)
+        raise ProblemError(first.code, first.detail)

@@ -18,9 +18,7 @@ async def sign_in(call: Call) -> Answer:
     if principal is None:
         raise unauthenticated()
     call.desk.admit(principal)
-    if before is not None:
-        await call.site.signins.end(before)
-    token = await call.site.signins.begin(principal)
+    token = await call.site.signins.begin(principal, before)
     return Answer(me_of(call, principal), headers=(set_cookie(call.headers, token),))
 
 

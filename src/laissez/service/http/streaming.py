@@ -29,8 +29,7 @@ class Streaming:
         self._places = site.places
         self._over = asyncio.Event()
         self._reason = ""
-        caps = None if principal.is_operator else desk.account(principal).caps.sessions
-        self._places_max = desk.limits.sessions_max if caps is None else caps
+        self._places_max = desk.places_max(principal)
 
     def _take_place(self) -> None:
         self._places.enter(self._holder, self._places_max)

@@ -10,11 +10,12 @@ import { exact, ms, rate, running, when } from "./figures.js";
 import { costAt, headroom, isHeld } from "./holdings.js";
 import { askLimit, limitText, relinquish } from "./limits.js";
 import { card, everySecond, paced, pathName } from "./parts.js";
-import { pastEvents } from "./past.js";
+import { findEnd, pastEvents } from "./past.js";
 import { piecesOf } from "./steps.js";
 
 const EVERY_MS = 10_000;
 const SOONEST_MS = 2000;
+const OVER_MS = 5000; // what was charged last so long ago has ended
 
 /**
  * Show a lease in `element`. `lease()` gives what is held now, if it is; `billed()` what the bill has for it, in
@@ -36,6 +37,7 @@ export function leaseDetail(element, id, context, lease, billed) {
   let pieces = [];
   let leaf = null;
   let live = null;
+  let end; // the event, if it is further back than what the feed has; null: it is gone
 
   const asking = poll(async () => {
     try {
@@ -54,6 +56,7 @@ export function leaseDetail(element, id, context, lease, billed) {
     table.show(pieces, Boolean(lease()));
     tick();
     if (lease()) await askAround();
+    else await lookForEnd();
   }, EVERY_MS);
   const soon = paced(asking.now, SOONEST_MS);
   const stopHearing = feed.on(({ event }) => event.lease === id && soon());
@@ -64,6 +67,13 @@ export function leaseDetail(element, id, context, lease, billed) {
     const own = data.filter(({ scope }) => leaf.startsWith(`${scope}/`));
     const told = (price) => (price === null ? "nothing to be had" : rate(micros(price)));
     fill(around, own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, told(price)))));
+  }
+
+  async function lookForEnd() {
+    const last = pieces.at(-1)?.end ?? Infinity;
+    if (end !== undefined || endOf(feed, id) || serverNow() - last < OVER_MS) return;
+    end = await findEnd(feed, id, last);
+    tick();
   }
 
   function draw() {
@@ -77,7 +87,7 @@ export function leaseDetail(element, id, context, lease, billed) {
     live = now;
     if (!leaf) return;
     fill(title, pathName(leaf));
-    const ended = now ? null : endOf(feed, id);
+    const ended = now ? null : (endOf(feed, id) ?? end);
     const paid = billed() ?? sum(pieces);
     sayFacts(facts, now ? factsNow(now) : factsThen(pieces, ended, paid));
     quotes.hidden = !now;

@@ -118,6 +118,7 @@ function button(text, lease, act) {
 /** What presses; and what is charged, where a hold keeps that lower. */
 function sayRate(cell, lease) {
   say(cell.children[0], rate(lease.rate));
+  cell.title = `$${decimal(lease.rate)} per hour`;
   say(cell.children[1], lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)}`);
 }
 

@@ -2,7 +2,7 @@
 
 import { at, change, serverNow } from "../api.js";
 import { h } from "../dom.js";
-import { cost, decimal, duration, perHour, plural } from "../format.js";
+import { MICROS, cost, decimal, dollars, duration, plural } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { sendAll, tellOutcomes } from "./batch.js";
 import { rate, readMoney } from "./figures.js";
@@ -10,19 +10,21 @@ import { costAt, isHeld } from "./holdings.js";
 
 const RAISE = 1.25;
 const CENT = 10_000;
+const MOST = 10_000 * MICROS;
 
 /** Micro-dollars of a typed limit, or null for none. */
 export function readLimit(text) {
   return /^\s*(none|)\s*$/i.test(text) ? null : readMoney(text);
 }
 
+/** To the last digit: a limit that is rounded up says more than it is. */
 export function limitText(limit) {
-  return limit === null ? "none" : perHour(limit);
+  return limit === null ? "none" : `${dollars(limit, 6)}/h`;
 }
 
 /** A quarter above what presses now, in whole cents. */
 export function raised(lease) {
-  return Math.ceil((lease.rate * RAISE) / CENT) * CENT;
+  return Math.min(MOST, Math.ceil((lease.rate * RAISE) / CENT) * CENT);
 }
 
 /** Set a limit; asks first where that ends the lease or leaves it without one. Gives whether it was done. */

@@ -24,18 +24,23 @@ export function orderForm(prices) {
   const parts = [h("p", { class: "soft small" }, about), editor.element, finish, problem, results];
   const element = card({ id: "place", title: "Place an order" }, h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, parts));
 
-  function wanted() {
+  /** How many are wanted, or null. */
+  function many() {
     const found = Number(number.input.value);
-    if (Number.isInteger(found) && found >= 1 && found <= COUNT_MAX) return found;
-    throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
+    return Number.isInteger(found) && found >= 1 && found <= COUNT_MAX ? found : null;
+  }
+
+  function wanted() {
+    number.input.setAttribute("aria-invalid", String(many() === null));
+    if (many() === null) throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
+    return many();
   }
 
   function changed() {
     problem.hidden = true;
-    const limit = editor.worst();
-    const many = Number(number.input.value) || 0;
-    say(send, many > 1 ? `Place ${many} orders` : "Place order");
-    say(worst, limit === null ? "" : `At worst ${dollars(limit * many)}/h, ${dollars(limit * many * 24, 2)} a day.`);
+    const [limit, number] = [editor.worst(), many()];
+    say(send, number > 1 ? `Place ${number} orders` : "Place order");
+    say(worst, limit === null || number === null ? "" : `At worst ${dollars(limit * number)}/h, ${dollars(limit * number * 24, 2)} a day.`);
   }
 
   async function submit(event) {
@@ -44,8 +49,8 @@ export function orderForm(prices) {
     send.disabled = true;
     try {
       const alternatives = editor.read();
-      const many = wanted();
-      const lines = many === 1 ? [placed(await change("POST", "/v1/orders", { alternatives }))] : await placeMany(alternatives, many);
+      const count = wanted();
+      const lines = count === 1 ? [placed(await change("POST", "/v1/orders", { alternatives }))] : await placeMany(alternatives, count);
       fill(results, lines);
       results.hidden = false;
       prices.poll.now();

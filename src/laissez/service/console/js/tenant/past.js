@@ -31,3 +31,34 @@ export async function fetchPast(feed, done) {
     if (!(problem instanceof Problem)) throw problem; // older ones are gone: there is just less to show
   }
 }
+
+/**
+ * The event that ended a lease at this moment, from further back than what is known; null if it is gone. Numbers rise with time and have no gaps, so
+ * it is looked up as in a dictionary.
+ */
+export async function findEnd(feed, id, ended) {
+  let [low, high] = [0, pastEvents(feed)[0]?.n ?? 0];
+  try {
+    while (high - low > PAGE / 2) {
+      const middle = (low + high) >> 1;
+      if ((await timeAfter(middle)) < ended) low = middle;
+      else high = middle + 1;
+    }
+    const { data } = await get("/v1/events", { after: low, limit: PAGE });
+    return data.find(({ event }) => event.type === "lease.ended" && event.lease === id)?.event ?? null;
+  } catch (problem) {
+    if (problem instanceof Problem && problem.status === 410) return null;
+    throw problem;
+  }
+}
+
+/** When the event after this number was; of one that is no longer kept, long ago. */
+async function timeAfter(n) {
+  try {
+    const { data } = await get("/v1/events", { after: n, limit: 1 });
+    return data.length ? Date.parse(data[0].event.at) : Infinity;
+  } catch (problem) {
+    if (problem instanceof Problem && problem.status === 410) return -Infinity;
+    throw problem;
+  }
+}
