@@ -98,6 +98,11 @@ export async function change(method, path, body = undefined) {
   }
 }
 
+/** Whether the same question may be answered in a moment: no connection, too many requests, a server that is starting. */
+export function isPassing(problem) {
+  return problem instanceof NoAnswer || problem.status === 429 || problem.status === 503;
+}
+
 async function attempted(method, path, body, key) {
   const headers = { Accept: "application/json", "X-Laissez-Console": "1", "Idempotency-Key": key };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -105,7 +110,7 @@ async function attempted(method, path, body, key) {
     try {
       return await read(await sent(path, { method, headers, body, signal: inTime() }));
     } catch (problem) {
-      const passing = problem instanceof NoAnswer || problem.status === 503;
+      const passing = isPassing(problem);
       if (!passing || attempt === ATTEMPTS) throw problem;
       await new Promise((done) => setTimeout(done, PAUSE_MS * 2 ** (attempt - 1)));
     }

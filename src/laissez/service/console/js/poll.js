@@ -1,6 +1,8 @@
 // Asking again and again, while somebody looks.
 
-import { Problem } from "./api.js";
+import { Problem, isPassing } from "./api.js";
+
+const AGAIN_MS = 2000; // after what passes soon
 
 /** Call `ask` now and every `everyMs` after each answer, not while the tab is hidden. Gives {now(), stop()}. */
 export function poll(ask, everyMs) {
@@ -17,17 +19,19 @@ export function poll(ask, everyMs) {
       return;
     }
     asking = true;
+    let pause = everyMs;
     try {
       await ask();
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem; // the state of the connection is shown elsewhere; it is asked again soon
+      if (isPassing(problem)) pause = Math.min(AGAIN_MS, everyMs);
     } finally {
       asking = false;
       if (again) {
         again = false;
         timer = setTimeout(turn, 0);
       } else if (!stopped) {
-        timer = setTimeout(() => !document.hidden && turn(), everyMs);
+        timer = setTimeout(() => !document.hidden && turn(), pause);
       }
     }
   }

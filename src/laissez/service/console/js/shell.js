@@ -25,7 +25,7 @@ export function showShell(app, me, pages, { signOut, refused }) {
       h("a", { class: "brand", href: href(pages[0].path), "aria-label": "LaissezCloud, first page" }, h("img", { src: "/console/icon.svg", alt: "" }), h("span", {}, "LaissezCloud")),
       h("nav", { "aria-label": "Pages" }, links),
       state,
-      h("span", { class: "who" }, h("span", { class: "label" }, "Signed in as "), h("b", {}, me.holder)),
+      h("span", { class: "who", title: me.holder }, h("span", { class: "label" }, "Signed in as "), h("b", {}, me.holder)),
       theme,
       h("button", { class: "button plain small", type: "button", onclick: signOut }, "Sign out"),
     ),
