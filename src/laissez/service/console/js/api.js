@@ -140,8 +140,9 @@ export function address(path, parameters = {}) {
 
 /** A path with a node in it: every part is encoded, the slashes stay. */
 export function at(path, node) {
-  if (node.split("/").some((part) => part === "." || part === "..")) throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
-  return `${path}/${node.split("/").map(encodeURIComponent).join("/")}`;
+  const parts = node.split("/");
+  if (parts.includes(".") || parts.includes("..")) throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
+  return `${path}/${parts.map(encodeURIComponent).join("/")}`;
 }
 
 function newId() {

@@ -28,7 +28,7 @@ export class Chart {
     this.hatch = `hatch-${(Chart.made = (Chart.made ?? 0) + 1)}`;
     this.svg.addEventListener("pointermove", (event) => this.point(this.timeAt(event.offsetX)));
     this.svg.addEventListener("pointerleave", () => this.point(null));
-    this.svg.addEventListener("blur", () => this.point(null));
+    this.svg.addEventListener("blur", () => (this.reading.removeAttribute("aria-live"), this.point(null)));
     this.svg.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.paint()).observe(this.element);
   }
@@ -105,7 +105,9 @@ export class Chart {
 
   key(event) {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") this.point(null);
     if (!move) return;
+    this.reading.setAttribute("aria-live", "polite"); // who moves the cursor by keys may not see it
     event.preventDefault();
     const now = this.at ?? this.data.until;
     this.point(Math.min(this.data.until, Math.max(this.data.from, now + (move * this.span) / 60)));

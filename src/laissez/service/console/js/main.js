@@ -9,7 +9,9 @@ import { apply } from "./theme.js";
 
 const AGAIN_MS = 2000;
 const app = document.getElementById("app");
+const windows = new BroadcastChannel("laissez.signin"); // all windows have one cookie
 let shell = null;
+let mine = null; // who this window says that we are
 
 async function begin() {
   try {
@@ -25,8 +27,19 @@ async function begin() {
 
 /** The pages of the operator are fetched by the operator alone. */
 async function enter(me) {
+  mine = identity(me);
   const { pages } = await (me.holder === "operator" ? import("./operator/pages.js") : import("./tenant/pages.js"));
   shell = showShell(app, me, pages, { signOut, refused: (problem) => leave(problem.message) });
+}
+
+/** Somebody signed in here: no other window may go on under another name. */
+function entered(me) {
+  windows.postMessage(identity(me));
+  return enter(me);
+}
+
+function identity({ holder, scopes }) {
+  return JSON.stringify([holder, scopes]);
 }
 
 async function signOut() {
@@ -43,12 +56,16 @@ async function signOut() {
 function leave(why) {
   shell?.close();
   shell = null;
+  mine = null;
   closeDialogs();
-  showSignIn(app, enter, why);
+  showSignIn(app, entered, why);
 }
 
 onSignedOut(() => {
   if (shell) leave("You were signed out: sign in again.");
 });
+windows.onmessage = ({ data }) => {
+  if (data !== mine) location.reload();
+};
 apply();
 begin();

@@ -80,14 +80,14 @@ function told(found, leases, commands) {
 function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
   if (!ended) return "No lease would end.";
   const losers = tenants.filter(({ lost }) => lost).map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
-  const moved = transfers ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} go to other tenants` : "";
+  const moved = transfers ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ${transfers === 1 ? "goes to another tenant" : "go to other tenants"}` : "";
   return `${count(ended)} of ${plural(leases, "lease")} would end (${losers.join(", ")})${moved}.`;
 }
 
 function others({ leases_started: started, rate_before: before, rate_after: after, dearer, cheaper, idle_before: idle, idle_after: idleAfter }) {
   const parts = [
     idleAfter > idle && `${plural(idleAfter - idle, "more leaf", "more leaves")} would be idle`,
-    idleAfter < idle && `${plural(idle - idleAfter, "leaf", "leaves")} less would be idle`,
+    idleAfter < idle && `${plural(idle - idleAfter, "fewer leaf", "fewer leaves")} would be idle`,
     started > 0 && `${plural(started, "lease")} would start`,
     before === after ? "charges stay at " + rough(before) : `charges go from ${rough(before)} to ${rough(after)}`,
     dearer > 0 && `${plural(dearer, "lease")} would pay more`,

@@ -34,7 +34,7 @@ const TILES = [
   {
     name: "Open orders",
     value: (market) => count(market.open_orders),
-    note: (market) => `of ${plural(market.tenants, "tenant")}`,
+    note: (market) => `${plural(market.tenants, "tenant")} in all`,
     sample: ({ open_orders: orders }) => orders,
   },
   {

@@ -75,7 +75,8 @@ class MarketPage {
   draw() {
     if (!this.history.last || this.minutes === null) return;
     const until = this.history.last.at;
-    const from = until - this.minutes * MINUTE_MS;
+    // A market that is young is not drawn in a corner: the axis begins where the measuring did, two minutes ago at the latest.
+    const from = Math.max(until - this.minutes * MINUTE_MS, Math.min(this.history.first.at, until - 2 * MINUTE_MS));
     for (const { draw } of this.graphs) draw(from, until);
     for (const { update } of this.tiles) update(this.history, this.now);
     const begun = this.history.begins.at(-1);
@@ -136,7 +137,7 @@ function graph(history, title, { value, tick = value }, lines) {
   const series = lines();
   const element = card(h("h2", {}, title), series.length > 1 ? legend(series) : null, chart.element);
   const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
-  return { element, draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from) }) };
+  return { element, draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from && at < until) }) };
 }
 
 const money = (value) => dollars(value, 2);

@@ -131,12 +131,12 @@ export function relinquish(leases, done) {
   return ask({ title, body, confirm: one ? "Relinquish" : `Relinquish ${leases.length}`, danger: true, act });
 }
 
-/** Raise the limits of leases that are near them; each to a quarter above its own rate. */
-export async function raiseAll(leases) {
-  const commands = leases.map((lease) => ({ name: lease.leaf, command: { type: "set_limit", lease: lease.id, limit: decimal(raised(lease)) } }));
-  try {
-    tellOutcomes(await sendAll(commands));
-  } catch (problem) {
-    toast(problem.message, "bad");
-  }
+/** Raise the limits of leases that are near them; each to a quarter above its own rate. What that may cost is said first. */
+export function raiseAll(leases) {
+  const wanted = leases.map((lease) => ({ id: lease.id, name: lease.leaf, limit: raised(lease) }));
+  const [before, after] = [leases, wanted].map((list) => list.reduce((sum, { limit }) => sum + limit, 0));
+  const says = `Each to a quarter above what presses on it now. Together they may then cost up to ${limitText(after)}, now up to ${limitText(before)}.`;
+  const commands = wanted.map(({ id, name, limit }) => ({ name, command: { type: "set_limit", lease: id, limit: decimal(limit) } }));
+  const act = async () => void tellOutcomes(await sendAll(commands));
+  return ask({ title: `Raise ${plural(leases.length, "limit")}?`, body: h("p", {}, says), confirm: "Raise all", act });
 }

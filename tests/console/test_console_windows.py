@@ -1,0 +1,95 @@
+"""Several windows of one browser, answers that get lost, and addresses that somebody has cut off."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.conftest import Opening
+from console.market import Market
+from console.window import expect
+
+pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+WINDOWS = 5  # with two streams each, more than a browser has connections
+NOT_SIGNED_IN = r"\b401\b"
+
+
+def test_an_address_that_is_cut_off_shows_the_first_page(market: Market, open_window: Opening) -> None:
+    window = open_window(market).sign_in(market.key)
+    window.page.goto("about:blank")
+    window.page.goto("/#/%E0%A4%A")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Map")
+    expect(window.page.locator("canvas")).to_be_visible()
+
+
+def test_an_address_of_a_page_that_is_for_others_shows_ones_own_first(market: Market, open_window: Opening) -> None:
+    window = open_window(market).sign_in(market.tenant("tom").key).go("#/map/h100/zone-k")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Leases")
+
+
+def test_many_windows_leave_connections_for_everything_else(market: Market, open_window: Opening) -> None:
+    window = open_window(market).sign_in(market.key)
+    pages = [window.context.new_page() for _ in range(WINDOWS - 1)]
+    for page in pages:
+        page.goto("/#/events")
+        page.goto("/#/map")
+        expect(page.locator("[data-state]").first).to_have_text("Live")
+        expect(page.locator(".heat-frame.drawn")).to_be_visible()
+    pages[-1].goto("/#/events")
+    market.set_floor("h100/zone-k", "0.25")
+    last = market.listed("/v1/events?limit=1000")[-1]["n"]
+    expect(pages[-1].locator(".event .n").first).to_have_text(f"#{last:,}")
+    expect(pages[-1].locator("main")).to_contain_text("none missing")
+
+
+def test_no_window_goes_on_under_another_name(market: Market, open_window: Opening) -> None:
+    una, vic = market.tenant("una"), market.tenant("vic")
+    window = open_window(market).sign_in(una.key)
+    window.expects(NOT_SIGNED_IN)
+    other = window.context.new_page()
+    other.goto("/")
+    other.get_by_role("button", name="Sign out").click()
+    other.get_by_label("Your key").fill(vic.key)
+    other.get_by_role("button", name="Sign in").click()
+    expect(other.locator(".who b")).to_have_text(vic.name)
+    expect(window.page.locator(".who b")).to_have_text(vic.name)
+
+
+def test_a_question_is_closed_with_the_key_of_who_was_asked(market: Market, open_window: Opening) -> None:
+    wil = market.tenant("wil")
+    wil.order("h100/zone-l/rack1/gpu1", "2")
+    window = open_window(market).sign_in(wil.key)
+    window.expects(NOT_SIGNED_IN)
+    window.page.get_by_role("button", name="Relinquish").click()
+    expect(window.page.locator("dialog")).to_be_visible()
+    market.done("DELETE", f"/v1/keys/{wil.key_id}")
+    expect(window.page.get_by_label("Your key")).to_be_visible()
+    expect(window.page.locator("dialog")).to_have_count(0)
+
+
+def test_an_order_whose_answer_was_lost_is_placed_once(market: Market, open_window: Opening) -> None:
+    xan = market.tenant("xan")
+    window = open_window(market).sign_in(xan.key).go("#/orders")
+    window.expects(r"net::ERR_FAILED")
+    window.page.get_by_label("Place", exact=True).fill("h100/zone-m/rack1")
+    window.page.get_by_label("Limit, $/h").fill("2.5")
+    window.context.route("**/v1/orders", lambda route: (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback())
+    window.page.get_by_role("button", name="Place order").click()
+    expect(window.page.get_by_role("alert")).to_contain_text("it is not known whether this was done")
+    window.context.unroute("**/v1/orders")
+    window.page.get_by_role("button", name="Place order").click()
+    expect(window.page.locator(".placed")).to_contain_text("won")
+    assert 1 == len(xan.leases()) + len(xan.orders())
+
+
+def test_what_is_typed_for_a_period_of_ones_own_stays(market: Market, open_window: Opening) -> None:
+    yan = market.tenant("yan")
+    window = open_window(market).sign_in(yan.key).go("#/bill/own//")
+    typed = window.page.get_by_label("From")
+    expect(typed).to_be_visible()
+    window.settle()
+    typed.fill("2026-01-02T03:04:05")
+    with window.page.expect_response("**/v1/bills"):
+        yan.order("h100/zone-n/rack1/gpu1", "2")
+    window.settle()
+    expect(typed).to_have_value("2026-01-02T03:04:05")
