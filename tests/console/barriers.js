@@ -4,8 +4,10 @@
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && element.getClientRects().length > 0;
   const text = (id) => document.getElementById(id)?.textContent ?? "";
   const words = (element) => element.textContent.trim() || element.querySelector("img[alt], svg[aria-label]")?.getAttribute("alt") || "";
-  const given = (element) => (element.getAttribute("aria-label") ?? (element.getAttribute("aria-labelledby") ?? "").split(" ").map(text).join(" ")).trim();
-  const name = (element) => given(element) || [...(element.labels ?? [])].map(words).join(" ") || (element.matches("input, select, textarea") ? "" : words(element));
+  const given = (element) =>
+    (element.getAttribute("aria-label") ?? (element.getAttribute("aria-labelledby") ?? "").split(" ").map(text).join(" ")).trim();
+  const name = (element) =>
+    given(element) || [...(element.labels ?? [])].map(words).join(" ") || (element.matches("input, select, textarea") ? "" : words(element));
   const about = (element) => element.outerHTML.slice(0, 120);
 
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -20,7 +22,8 @@
   for (const id of new Set(ids.filter((one, i) => ids.indexOf(one) !== i))) found.push(`the id ${id} is there twice`);
   for (const attribute of ["aria-labelledby", "aria-describedby", "aria-controls", "for"]) {
     for (const element of document.querySelectorAll(`[${attribute}]`)) {
-      for (const id of element.getAttribute(attribute).split(" ")) if (!document.getElementById(id)) found.push(`${attribute} leads nowhere: ${about(element)}`);
+      for (const id of element.getAttribute(attribute).split(" "))
+        if (!document.getElementById(id)) found.push(`${attribute} leads nowhere: ${about(element)}`);
     }
   }
 
@@ -38,7 +41,10 @@
   // The contrast of every text with what is behind it: 4.5, or 3 for large ones.
   const parts = (colour) => (colour.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
   const over = ([r, g, b, a = 1], below) => [r, g, b].map((value, i) => value * a + below[i] * (1 - a));
-  const light = (colour) => colour.map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4)).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+  const light = (colour) =>
+    colour
+      .map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = (element) => (element ? over(parts(getComputedStyle(element).backgroundColor), behind(element.parentElement)) : [255, 255, 255]);
   for (const element of document.querySelectorAll("body *")) {
     const says = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
@@ -52,4 +58,4 @@
     if (contrast < (isLarge ? 3 : 4.5)) found.push(`contrast ${contrast.toFixed(2)}: ${about(element)}`);
   }
   return found;
-}
+};

@@ -56,7 +56,9 @@ export class Chart {
       s("text", { class: "axis-text", x: this.x(time), y: this.height - 4, "text-anchor": "middle" }, timeText(time, this.span)),
     );
     const drawn = series.map((one) => this.series(one));
-    const lines = marks.map(({ at, text }) => s("line", { class: "mark", x1: this.x(at), x2: this.x(at), y1: MARGIN.top, y2: this.height - MARGIN.bottom }, s("title", {}, text)));
+    const lines = marks.map(({ at, text }) =>
+      s("line", { class: "mark", x1: this.x(at), x2: this.x(at), y1: MARGIN.top, y2: this.height - MARGIN.bottom }, s("title", {}, text)),
+    );
     this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: this.height - MARGIN.bottom, visibility: "hidden" });
     fill(this.svg, grid, times, this.hatched(blocks), drawn, lines, this.cursor);
     this.svg.setAttribute("aria-label", this.summary());
@@ -64,7 +66,13 @@ export class Chart {
   }
 
   series({ points, step, area, class: kind }) {
-    const line = path(points, step, this.data.until, (t) => this.x(t), (v) => this.y(v));
+    const line = path(
+      points,
+      step,
+      this.data.until,
+      (t) => this.x(t),
+      (v) => this.y(v),
+    );
     if (!line) return null;
     return [area ? s("path", { class: `area ${kind}`, d: this.below(points, step) }) : null, s("path", { class: `line ${kind}`, d: line })];
   }
@@ -73,7 +81,13 @@ export class Chart {
   below(points, step) {
     const pieces = runs(points).map(({ run, gap }) => {
       const last = step ? (gap ?? this.data.until) : run.at(-1)[0];
-      const line = path(run, step, last, (t) => this.x(t), (v) => this.y(v));
+      const line = path(
+        run,
+        step,
+        last,
+        (t) => this.x(t),
+        (v) => this.y(v),
+      );
       return `${line}L${this.x(last)},${this.y(0)}L${this.x(run[0][0])},${this.y(0)}Z`;
     });
     return pieces.join("");
@@ -81,10 +95,18 @@ export class Chart {
 
   hatched(blocks) {
     if (!blocks.length) return null;
-    const pattern = s("pattern", { id: this.hatch, width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: "hatch", y2: 7 }));
+    const pattern = s(
+      "pattern",
+      { id: this.hatch, width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      s("line", { class: "hatch", y2: 7 }),
+    );
     const drawn = blocks.map(({ from, until, value, text }) => {
       const [left, right, top] = [this.x(from), this.x(until), this.y(value)];
-      return s("rect", { class: "block", x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, this.y(0) - top), fill: `url(#${this.hatch})` }, s("title", {}, text));
+      return s(
+        "rect",
+        { class: "block", x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, this.y(0) - top), fill: `url(#${this.hatch})` },
+        s("title", {}, text),
+      );
     });
     return [s("defs", {}, pattern), drawn];
   }
@@ -123,7 +145,11 @@ export class Chart {
     this.cursor.setAttribute("x1", x);
     this.cursor.setAttribute("x2", x);
     const values = this.data.series.map(({ name, points }) => [name, valueAt(points, time)]).filter(([, v]) => v !== null);
-    fill(this.reading, h("b", {}, clock(time)), values.map(([name, v]) => h("div", {}, `${name} ${this.value(v)}`)));
+    fill(
+      this.reading,
+      h("b", {}, clock(time)),
+      values.map(([name, v]) => h("div", {}, `${name} ${this.value(v)}`)),
+    );
     const half = this.width / 2;
     Object.assign(this.reading.style, x < half ? { left: `${x + 8}px`, right: "" } : { left: "", right: `${this.width - x + 8}px` });
   }
@@ -182,14 +208,15 @@ export function valueAt(points, time) {
 
 function niceTicks(high, most) {
   const power = 10 ** Math.floor(Math.log10(high / most));
-  const step = power * STEPS.find((size) => (size * power * most) >= high);
+  const step = power * STEPS.find((size) => size * power * most >= high);
   const ticks = [];
   for (let tick = 0; tick < high + step * 0.999; tick += step) ticks.push(Number(tick.toPrecision(12)));
   return ticks.length > 1 ? ticks : [0, step];
 }
 
 function timeTicks(from, until, most) {
-  const step = 1000 * (TIME_STEPS_S.find((size) => (until - from) / (size * 1000) <= most) ?? 86_400 * Math.ceil((until - from) / (most * 86_400_000)));
+  const step =
+    1000 * (TIME_STEPS_S.find((size) => (until - from) / (size * 1000) <= most) ?? 86_400 * Math.ceil((until - from) / (most * 86_400_000)));
   const shift = new Date(from).getTimezoneOffset() * 60_000;
   const ticks = [];
   for (let tick = Math.ceil((from - shift) / step) * step + shift; tick <= until; tick += step) ticks.push(tick);
@@ -221,5 +248,9 @@ export function spark(values) {
 
 /** What the lines of a chart mean. */
 export function legend(series) {
-  return h("div", { class: "legend" }, series.map(({ name, class: kind }) => h("span", {}, h("span", { class: `key ${kind}` }), name)));
+  return h(
+    "div",
+    { class: "legend" },
+    series.map(({ name, class: kind }) => h("span", {}, h("span", { class: `key ${kind}` }), name)),
+  );
 }

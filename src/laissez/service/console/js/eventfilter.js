@@ -7,6 +7,7 @@ const NAMED = ["order", "lease", "leaf", "node", "scope", "key", "name", "holder
 /** What can be chosen: a value for the address, the words for it, the types it means; `operator` kinds happen to the operator alone. */
 const KINDS = [
   { value: "", name: "All kinds", types: [""] },
+  { value: "main", name: "All but limits set", types: [""], not: "lease.limit_set" },
   { value: "lease", name: "Leases", types: ["lease."] },
   { value: "turnover", name: "Started or ended", types: ["lease.started", "lease.ended"] },
   { value: "started", name: "Started", types: ["lease.started"] },
@@ -48,9 +49,10 @@ export function eventsHref(filter) {
 
 /** A test for events: `told` is {n, event, tenant}. */
 export function matcher({ kind, reason, tenant, text }) {
-  const { types } = KINDS.find(({ value }) => value === kind);
+  const { types, not } = KINDS.find(({ value }) => value === kind);
   const wanted = text.trim().toLowerCase();
   return (told) =>
+    told.event.type !== not &&
     types.some((type) => told.event.type.startsWith(type)) &&
     (!reason || told.event.reason === reason) &&
     (!tenant || whose(told) === tenant) &&

@@ -51,7 +51,11 @@ class EventsPage {
       const select = h("select", { class: "input", "aria-label": label, onchange: act }, choices);
       return select;
     };
-    this.kind = choice("Kind", "kind", kindsFor(this.isOperator).map(({ value, name }) => [value, name]));
+    this.kind = choice(
+      "Kind",
+      "kind",
+      kindsFor(this.isOperator).map(({ value, name }) => [value, name]),
+    );
     this.reason = choice("Why a lease ended", "reason", [["", "Any reason"], ...REASONS.map((code) => [code, `Ended: ${reason(code)}`])]);
     this.tenant = this.isOperator ? choice("Tenant", "tenant", [["", "All tenants"]]) : null;
     const hints = { placeholder: "Path or id: h100/zone-a, lse_…", "aria-label": "Path or id of a leaf, an order or a lease" };
@@ -93,7 +97,12 @@ class EventsPage {
     const rows = this.log.newest(this.matches, this.upper, this.size + 1);
     this.hasMore = rows.length > this.size;
     this.rows = rows.slice(0, this.size);
-    keyed(this.list, this.rows, ({ n }) => n, (told) => eventRow(told, this.isOperator));
+    keyed(
+      this.list,
+      this.rows,
+      ({ n }) => n,
+      (told) => eventRow(told, this.isOperator),
+    );
     this.sayState();
   }
 

@@ -15,8 +15,9 @@ const WORDS = {
   "lease.limit_set": (e) => `${e.leaf}: limit ${price(e.limit)}`,
   "fee.charged": (e) => `Fee of ${perHour(e.rate)} for ${e.scope}`,
   "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget set to ${dollars(micros(e.amount))}`),
-  "floor.set": (e) => `${e.node}: floor ${perHour(e.price)}${e.clipped ? ", held back by the fall band" : ""}`,
-  "controls.set": (e) => `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
+  "floor.set": (e) => `${e.node}: ${micros(e.price) ? `floor ${perHour(e.price)}` : "no floor"}${e.clipped ? ", held back by the fall band" : ""}`,
+  "controls.set": (e) =>
+    `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
   "resource.offline": (e) => `${e.leaf} taken offline`,
   "resource.online": (e) => `${e.leaf} back online`,
   "books.closed": (e) => `Books closed until ${e.before}`,
@@ -40,7 +41,18 @@ export function why({ reason: code, rate, limit }) {
   return prices;
 }
 
-const KINDS = { lease: "accent", order: "", floor: "warn", controls: "warn", resource: "bad", key: "", tenant: "", books: "", fee: "warn", budget: "" };
+const KINDS = {
+  lease: "accent",
+  order: "",
+  floor: "warn",
+  controls: "warn",
+  resource: "bad",
+  key: "",
+  tenant: "",
+  books: "",
+  fee: "warn",
+  budget: "",
+};
 
 /** The kind of mark that an event's type gets. */
 export function kind(event) {

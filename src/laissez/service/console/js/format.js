@@ -11,7 +11,9 @@ export function micros(text) {
 
 /** A decimal text of micro-dollars, as the API takes it. */
 export function decimal(value) {
-  const text = String(Math.abs(value) % MICROS).padStart(6, "0").replace(/0+$/, "");
+  const text = String(Math.abs(value) % MICROS)
+    .padStart(6, "0")
+    .replace(/0+$/, "");
   return `${value < 0 ? "-" : ""}${Math.trunc(Math.abs(value) / MICROS)}${text ? "." + text : ""}`;
 }
 
@@ -58,7 +60,12 @@ export function plural(number, one, many = `${one}s`) {
 /** How long something lasts, in two units: 3 min 12 s. */
 export function duration(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
-  const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
+  const units = [
+    [86_400, "d"],
+    [3_600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
   const first = units.findIndex(([size]) => seconds >= size);
   if (first < 0) return "0 s";
   const [size, name] = units[first];

@@ -19,9 +19,12 @@ async function begin() {
     if (me) await enter(me);
     else leave("");
   } catch (problem) {
-    if (!(problem instanceof Problem)) throw problem;
-    fill(app, h("main", {}, h("p", { class: "problem", role: "alert" }, `${problem.message} Trying again.`)));
-    setTimeout(begin, AGAIN_MS);
+    const isOurs = problem instanceof Problem;
+    fill(
+      app,
+      h("main", {}, h("p", { class: "problem", role: "alert" }, `${isOurs ? problem.message : "The page could not be loaded."} Trying again.`)),
+    );
+    setTimeout(isOurs ? begin : () => location.reload(), AGAIN_MS); // a module that failed to load is not asked for again without a reload
   }
 }
 

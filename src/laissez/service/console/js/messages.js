@@ -20,7 +20,14 @@ export function ask({ title, body, confirm, cancel = "Cancel", danger = false, a
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const yes = h("button", { class: `button primary ${danger ? "danger" : ""}`, type: "submit" }, confirm);
     const no = h("button", { class: "button", type: "button", hidden: cancel === null, onclick: () => dialog.close() }, cancel ?? "");
-    const form = h("form", { method: "dialog", onsubmit: submit }, h("h2", { id: "dialog-title" }, title), body, problem, h("div", { class: "actions" }, no, yes));
+    const form = h(
+      "form",
+      { method: "dialog", onsubmit: submit },
+      h("h2", { id: "dialog-title" }, title),
+      body,
+      problem,
+      h("div", { class: "actions" }, no, yes),
+    );
     const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: leave }, form);
     let did = false;
 

@@ -1,6 +1,9 @@
 // Which page is shown: the part of the address after "#/". It never holds anything secret.
 
-/** Pages are {path, name, mount(main, context)}; `mount` gives {show(rest), close()}, both optional. `rest` is what follows the page's own path. */
+/**
+ * Pages are {path, name, mount(main, context)}; `mount` gives {show(rest), close()}, both optional. `rest` is what follows the page's own path;
+ * `show` may give a name for what it shows, which goes before the page's own in the window's title.
+ */
 export class Router {
   constructor(pages, main, context, onPage) {
     this.pages = pages;
@@ -23,13 +26,13 @@ export class Router {
       const isFirst = this.page === null;
       this.page = page;
       this.main.replaceChildren();
-      document.title = `${page.name} · LaissezCloud`;
       this.mounted = page.mount(this.main, this.context);
       this.onPage(page);
       if (!isFirst) this.main.focus({ preventScroll: true });
       window.scrollTo(0, 0);
     }
-    this.mounted?.show?.(known ? rest : []);
+    const shown = this.mounted?.show?.(known ? rest : []);
+    document.title = `${shown ? `${shown} · ` : ""}${page.name} · LaissezCloud`;
     if (!document.activeElement?.checkVisibility()) this.main.focus({ preventScroll: true }); // what had the focus is no longer shown
   }
 

@@ -22,7 +22,12 @@ export function showShell(app, me, pages, { signOut, refused }) {
     h(
       "div",
       { class: "bar-row" },
-      h("a", { class: "brand", href: href(pages[0].path), "aria-label": "LaissezCloud, first page" }, h("img", { src: "/console/icon.svg", alt: "" }), h("span", {}, "LaissezCloud")),
+      h(
+        "a",
+        { class: "brand", href: href(pages[0].path), "aria-label": "LaissezCloud, first page" },
+        h("img", { src: "/console/icon.svg", alt: "" }),
+        h("span", {}, "LaissezCloud"),
+      ),
       h("nav", { "aria-label": "Pages" }, links),
       state,
       h("span", { class: "who", title: me.holder }, h("span", { class: "label" }, "Signed in as "), h("b", {}, me.holder)),
@@ -42,7 +47,8 @@ export function showShell(app, me, pages, { signOut, refused }) {
     state.dataset.state = now;
     fill(state, STATES[now]);
     app.classList.toggle("is-stale", now === "lost");
-    if (now === "lost") fill(lost, `No connection since ${clock(Date.now())}. ${why || "The server ended it."} What you see may be old; trying again.`);
+    if (now === "lost")
+      fill(lost, `No connection since ${clock(Date.now())}. ${why || "The server ended it."} What you see may be old; trying again.`);
     lost.hidden = now !== "lost";
   }
 

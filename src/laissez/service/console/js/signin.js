@@ -5,7 +5,15 @@ import { fill, h } from "./dom.js";
 
 /** Show the form; `done(me)` is called once the server knows us. `why` says why it is shown again. */
 export function showSignIn(app, done, why = "") {
-  const key = h("input", { id: "key", class: "input", type: "password", autocomplete: "current-password", autocapitalize: "off", spellcheck: "false", required: true });
+  const key = h("input", {
+    id: "key",
+    class: "input",
+    type: "password",
+    autocomplete: "current-password",
+    autocapitalize: "off",
+    spellcheck: "false",
+    required: true,
+  });
   const problem = h("p", { class: "problem", role: "alert", hidden: !why }, why);
   const button = h("button", { class: "button primary", type: "submit" }, "Sign in");
   const form = h(
@@ -13,7 +21,13 @@ export function showSignIn(app, done, why = "") {
     { onsubmit: submit, "aria-labelledby": "signin-title" },
     h("div", { class: "brand" }, h("img", { src: "/console/icon.svg", alt: "" }), "LaissezCloud"),
     h("h1", { id: "signin-title" }, "Sign in"),
-    h("div", { class: "field" }, h("label", { for: "key" }, "Your key"), key, h("span", { class: "hint" }, "It begins with lz_. The operator issues keys; each shows what its holder may see.")),
+    h(
+      "div",
+      { class: "field" },
+      h("label", { for: "key" }, "Your key"),
+      key,
+      h("span", { class: "hint" }, "It begins with lz_. The operator issues keys; each shows what its holder may see."),
+    ),
     problem,
     button,
     h("p", { class: "small soft" }, "For programs: ", h("a", { href: "/docs" }, "the API"), "."),

@@ -81,7 +81,7 @@ export class Stream {
   }
 
   async follow(reader) {
-    for (let rest = ""; ; ) {
+    for (let rest = ""; ;) {
       const { done, value } = await this.within(SILENCE_MS, reader.read());
       if (done) return false;
       rest = this.take(rest + value);

@@ -23,7 +23,9 @@ export class Table {
   }
 
   head(column) {
-    const name = column.sort ? h("button", { type: "button", onclick: () => this.sortBy(column) }, column.name) : column.name || h("span", { class: "visually-hidden" }, "Actions");
+    const name = column.sort
+      ? h("button", { type: "button", onclick: () => this.sortBy(column) }, column.name)
+      : column.name || h("span", { class: "visually-hidden" }, "Actions");
     return h("th", { scope: "col", class: column.num ? "num" : null }, name);
   }
 
@@ -44,7 +46,13 @@ export class Table {
     this.items = items;
     const column = this.columns.find(({ name }) => name === this.sorted);
     const order = column?.sort ? [...items].sort((a, b) => compare(column.sort(a), column.sort(b)) * (this.descending ? -1 : 1)) : items;
-    keyed(this.body, order, this.key, (item) => this.make(item), (row, item) => this.update(row, item));
+    keyed(
+      this.body,
+      order,
+      this.key,
+      (item) => this.make(item),
+      (row, item) => this.update(row, item),
+    );
     this.table.hidden = !items.length;
     this.nothing.hidden = items.length > 0;
   }
@@ -58,7 +66,17 @@ export class Table {
   }
 
   make(item) {
-    return h("tr", {}, this.columns.map((column) => h("td", { class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null, "data-label": column.name || null }, column.make?.(item))));
+    return h(
+      "tr",
+      {},
+      this.columns.map((column) =>
+        h(
+          "td",
+          { class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null, "data-label": column.name || null },
+          column.make?.(item),
+        ),
+      ),
+    );
   }
 
   update(row, item) {

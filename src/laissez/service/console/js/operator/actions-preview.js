@@ -80,7 +80,9 @@ function told(found, leases, commands) {
 function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
   if (!ended) return "No lease would end.";
   const losers = tenants.filter(({ lost }) => lost).map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
-  const moved = transfers ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ${transfers === 1 ? "goes to another tenant" : "go to other tenants"}` : "";
+  const moved = transfers
+    ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ${transfers === 1 ? "goes to another tenant" : "go to other tenants"}`
+    : "";
   return `${count(ended)} of ${plural(leases, "lease")} would end (${losers.join(", ")})${moved}.`;
 }
 

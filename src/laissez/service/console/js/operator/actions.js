@@ -27,8 +27,20 @@ export function actionsFor(node, levels, bookNow, done) {
 
   /** Leaves may have changed. */
   function told() {
-    label(offline, "Take", "offline", count(levels, node, (owner) => owner >= IDLE), node);
-    label(online, "Bring", "online", count(levels, node, (owner) => owner === OFFLINE), node);
+    label(
+      offline,
+      "Take",
+      "offline",
+      count(levels, node, (owner) => owner >= IDLE),
+      node,
+    );
+    label(
+      online,
+      "Bring",
+      "online",
+      count(levels, node, (owner) => owner === OFFLINE),
+      node,
+    );
   }
 
   told();

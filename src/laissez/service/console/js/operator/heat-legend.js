@@ -55,10 +55,16 @@ export class Legend {
     const others = held.reduce((sum, size) => sum + size, 0) - shown.reduce((sum, owner) => sum + held[owner], 0);
     const items = shown.map((owner) => ({ owner, name: this.levels.owners[owner], size: held[owner], colour: scales.colourOf(owner) }));
     if (others) items.push({ owner: null, name: "Others", size: others, colour: scales.colourOf(-1) });
-    keyed(this.owners, items, ({ name, owner }) => `${owner} ${name}`, (item) => this.ownerEntry(item), (entry, { name, size, colour }) => {
-      entry.firstChild.style.background = colour;
-      say(entry.lastChild, `${name} ${count(size)}`);
-    });
+    keyed(
+      this.owners,
+      items,
+      ({ name, owner }) => `${owner} ${name}`,
+      (item) => this.ownerEntry(item),
+      (entry, { name, size, colour }) => {
+        entry.firstChild.style.background = colour;
+        say(entry.lastChild, `${name} ${count(size)}`);
+      },
+    );
   }
 
   ownerEntry({ owner, name }) {

@@ -50,7 +50,10 @@ export class Scales {
   /** Give colours to the biggest owners; whoever has one keeps it until a bigger one needs it. `sizes` is how much each owner holds. */
   rank(sizes) {
     if (this.slotOf.length < sizes.length) this.slotOf = grown(this.slotOf, sizes.length);
-    const biggest = Array.from(sizes.keys()).filter((owner) => sizes[owner] > 0).sort((a, b) => sizes[b] - sizes[a] || a - b).slice(0, OWNERS);
+    const biggest = Array.from(sizes.keys())
+      .filter((owner) => sizes[owner] > 0)
+      .sort((a, b) => sizes[b] - sizes[a] || a - b)
+      .slice(0, OWNERS);
     const without = biggest.filter((owner) => this.slotOf[owner] < 0);
     for (const owner of without) {
       const slot = this.slots.length < OWNERS ? this.slots.length : this.slots.findIndex((other) => !biggest.includes(other));

@@ -14,7 +14,12 @@ export function limitOf(levels, i) {
 
 /** [name, value] of what is known about a leaf. */
 function leafFacts(levels, i) {
-  if (levels.owner[i] < 0) return [["", ownerOf(levels, i)], ["Rate", perHour(levels.rate[i])], ["Floor", perHour(levels.floor[i])]];
+  if (levels.owner[i] < 0)
+    return [
+      ["", ownerOf(levels, i)],
+      ["Rate", perHour(levels.rate[i])],
+      ["Floor", perHour(levels.floor[i])],
+    ];
   return [
     ["Owner", ownerOf(levels, i)],
     ["Rate", perHour(levels.rate[i])],
@@ -29,7 +34,12 @@ function groupFacts(levels, node) {
     ["Leased", `${count(leased)} of ${count(leaves)}`],
     ["Idle", count(idle)],
     ["Offline", count(offline)],
-    ...(low === null ? [] : [["Rates", `${dollars(low)} – ${dollars(high)}`], ["Median", perHour(middle)]]),
+    ...(low === null
+      ? []
+      : [
+          ["Rates", `${dollars(low)} – ${dollars(high)}`],
+          ["Median", perHour(middle)],
+        ]),
   ];
 }
 
@@ -40,7 +50,9 @@ export function factsOf(levels, node) {
 /** One sentence. */
 export function spoken(levels, node) {
   const what = node.height === 0 ? "" : `, ${plural(node.last - node.first, "leaf", "leaves")}`;
-  return `${node.name}${what}: ${factsOf(levels, node).map(([name, value]) => `${name} ${value}`.trim()).join(", ")}`;
+  return `${node.name}${what}: ${factsOf(levels, node)
+    .map(([name, value]) => `${name} ${value}`.trim())
+    .join(", ")}`;
 }
 
 /** The content of a tip. */

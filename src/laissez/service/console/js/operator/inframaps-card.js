@@ -66,13 +66,19 @@ export class MapCard {
   showSignals(signals) {
     if (!signals.length) return;
     const make = ({ signal }) => h("div", {}, h("dt", {}, signals.length > 1 ? signal : this.name), h("dd", {}, h("span"), h("small")));
-    keyed(this.signals, signals, ({ signal }) => signal, make, (item, { signal, value, at, missing }) => {
-      const [shown, more] = item.lastElementChild.children;
-      say(shown, value === null ? "none" : this.write(value));
-      say(more, missing ?? (signals.length > 1 ? "" : `signal ${signal}`));
-      item.lastElementChild.classList.toggle("bad", missing !== null);
-      item.title = at === null ? signal : `${signal}, read ${at}`;
-    });
+    keyed(
+      this.signals,
+      signals,
+      ({ signal }) => signal,
+      make,
+      (item, { signal, value, at, missing }) => {
+        const [shown, more] = item.lastElementChild.children;
+        say(shown, value === null ? "none" : this.write(value));
+        say(more, missing ?? (signals.length > 1 ? "" : `signal ${signal}`));
+        item.lastElementChild.classList.toggle("bad", missing !== null);
+        item.title = at === null ? signal : `${signal}, read ${at}`;
+      },
+    );
   }
 
   draw(history, now) {

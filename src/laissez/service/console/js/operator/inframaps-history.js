@@ -21,7 +21,10 @@ export class MapHistories {
       if (this.newest === null || at > this.newest) this.newest = at;
     }
     const oldest = (points.at(-1)?.[0] ?? 0) - KEPT_MS;
-    this.kept.set(key, points.filter(([ms]) => ms >= oldest));
+    this.kept.set(
+      key,
+      points.filter(([ms]) => ms >= oldest),
+    );
   }
 
   of(runner, map) {

@@ -39,10 +39,16 @@ export class Runner {
   }
 
   showAlarms(alarms) {
-    keyed(this.alarms, alarms, ({ key }) => key, ({ kind }) => h("li", { class: `alarm ${kind}` }), (item, { text, since }) => {
-      say(item, text);
-      item.title = since;
-    });
+    keyed(
+      this.alarms,
+      alarms,
+      ({ key }) => key,
+      ({ kind }) => h("li", { class: `alarm ${kind}` }),
+      (item, { text, since }) => {
+        say(item, text);
+        item.title = since;
+      },
+    );
     this.alert.hidden = !alarms.length;
   }
 
@@ -51,7 +57,13 @@ export class Runner {
     const found = this.maps.filter(({ name, nodes }) => [name, ...nodes].some((text) => text.toLowerCase().includes(wanted)));
     const shown = found.length > this.most ? hardest(found).slice(0, this.most) : found;
     const update = ({ card }, map) => card.show(map, this.now, this.histories.of(this.name, map.name));
-    keyed(this.cards, shown, ({ name }) => name, (map) => this.card(map), update);
+    keyed(
+      this.cards,
+      shown,
+      ({ name }) => name,
+      (map) => this.card(map),
+      update,
+    );
     this.search.hidden = this.maps.length <= CARDS;
     this.rest.hidden = shown.length === this.maps.length;
     this.more.hidden = shown.length === found.length;

@@ -36,7 +36,13 @@ class InfraMapsPage {
     this.histories.take(runners);
     const now = Date.parse(at);
     const update = ({ runner: shown }, told) => shown.show(told, now, this.histories);
-    keyed(this.runners, runners, ({ runner }) => runner, (told) => this.make(told), update);
+    keyed(
+      this.runners,
+      runners,
+      ({ runner }) => runner,
+      (told) => this.make(told),
+      update,
+    );
     this.empty.hidden = runners.length > 0;
   }
 

@@ -7,7 +7,11 @@ const LONGER = 1.8;
 const ASPECTS = [1.6, 0.7, 1, 2.4, 4, 8, 20]; // of the larger groups: width for height; the one that lets cells be largest is taken
 const RACK_ASPECTS = [2, 1, 4]; // of groups of groups of leaves
 const EMPTY = 8; // how much worse a place left empty is than a shape that is not the wanted one
-const LEGIBLE = [[40_000, 4], [250_000, 3], [Infinity, 2]]; // the smallest cell, by how many there are
+const LEGIBLE = [
+  [40_000, 4],
+  [250_000, 3],
+  [Infinity, 2],
+]; // the smallest cell, by how many there are
 
 /**
  * Lay out what is below `view` in `width` x `height` pixels of the screen; `scale` is how many of them make one of CSS.

@@ -96,7 +96,11 @@ export function tiles() {
   }, HISTORY_MS);
 
   return {
-    element: h("section", { class: "tiles market-tiles", "aria-label": "The market now" }, made.map(({ element }) => element)),
+    element: h(
+      "section",
+      { class: "tiles market-tiles", "aria-label": "The market now" },
+      made.map(({ element }) => element),
+    ),
     close() {
       now.stop();
       past.stop();

@@ -1,6 +1,7 @@
 // The operator's first page: the whole cluster at a glance, live, and what can be done to any part of it.
 
 import { fill, h } from "../dom.js";
+import { clock } from "../format.js";
 import { segments } from "../messages.js";
 import { href } from "../router.js";
 import { Stream } from "../stream.js";
@@ -12,7 +13,11 @@ import { childrenTable } from "./map-table.js";
 import { tiles } from "./map-tiles.js";
 import { NodePanel } from "./node.js";
 
-const MODES = [["rate", "Rate"], ["owner", "Owner"], ["headroom", "Headroom"]];
+const MODES = [
+  ["rate", "Rate"],
+  ["owner", "Owner"],
+  ["headroom", "Headroom"],
+];
 
 export const map = { path: "map", name: "Map", mount: (main, context) => new MapPage(main, context) };
 
@@ -28,16 +33,32 @@ class MapPage {
     this.panel = new NodePanel(this.levels, context);
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Where you are" });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
+    this.old = h("p", { class: "notice", role: "status", hidden: true });
     this.path = "";
     this.build(main);
-    this.stream = new Stream("/v1/levels", { event: (told) => this.levels.hear(told), refused: (problem) => this.refuse(problem.message) });
+    const on = {
+      event: (told) => this.levels.hear(told),
+      state: (state, why) => this.stale(state, why),
+      refused: (problem) => this.refuse(problem.message),
+    };
+    this.stream = new Stream("/v1/levels", on);
   }
 
   build(main) {
     const modes = segments("Colour by", MODES, "rate", (mode) => this.heat.colourBy(mode));
     const head = h("header", {}, this.crumbs, h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes));
     const help = h("p", { id: "map-help", class: "visually-hidden" }, "Arrow keys move, Enter goes in, Backspace goes up. A table is below.");
-    const card = h("section", { class: "card heat-card" }, head, this.problem, this.legend.element, this.heat.element, help, this.table.element);
+    const card = h(
+      "section",
+      { class: "card heat-card" },
+      head,
+      this.problem,
+      this.old,
+      this.legend.element,
+      this.heat.element,
+      help,
+      this.table.element,
+    );
     fill(main, h("h1", { class: "visually-hidden" }, "Map"), this.tiles.element, h("div", { class: "map-columns" }, card, this.panel.element));
     this.heat.canvas.setAttribute("aria-describedby", "map-help");
   }
@@ -55,6 +76,7 @@ class MapPage {
   show(rest) {
     this.path = rest.join("/");
     this.go();
+    return this.path;
   }
 
   /** Show the node of the address; of a leaf, what is around it. */
@@ -73,6 +95,12 @@ class MapPage {
     fill(this.crumbs, crumbs(shown));
   }
 
+  /** The map has a connection of its own, which may be lost while the rest lives. */
+  stale(state, why) {
+    this.old.hidden = state !== "lost";
+    if (state === "lost") fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
+  }
+
   refuse(text) {
     fill(this.problem, text);
     this.problem.hidden = !text;
@@ -87,5 +115,9 @@ function crumbs(node) {
   const way = [];
   for (let step = node; step; step = step.parent) way.unshift(step);
   const link = (step) => (step === node ? h("b", { "aria-current": "page" }, step.name) : h("a", { href: href("map", step.path) }, step.name));
-  return h("ol", {}, way.map((step) => h("li", {}, link(step))));
+  return h(
+    "ol",
+    {},
+    way.map((step) => h("li", {}, link(step))),
+  );
 }

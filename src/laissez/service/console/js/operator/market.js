@@ -16,7 +16,11 @@ const MINUTE_MS = 60_000;
 const NOT_KEPT =
   "Figures are kept in memory for two hours, one in ten seconds; a restart begins anew. " +
   "For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.";
-const RANGES = [[15, "15 min"], [60, "1 h"], [120, "2 h"]];
+const RANGES = [
+  [15, "15 min"],
+  [60, "1 h"],
+  [120, "2 h"],
+];
 
 export const market = {
   path: "market",
@@ -39,8 +43,16 @@ class MarketPage {
     this.ranges = segments("Time shown", RANGES, null, (minutes) => this.range(minutes));
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Market"), this.ranges),
-      h("div", { class: "tiles" }, this.tiles.map(({ element }) => element)),
-      h("div", { class: "columns graphs" }, this.graphs.map(({ element }) => element)),
+      h(
+        "div",
+        { class: "tiles" },
+        this.tiles.map(({ element }) => element),
+      ),
+      h(
+        "div",
+        { class: "columns graphs" },
+        this.graphs.map(({ element }) => element),
+      ),
       this.since,
       this.nodes.element,
     ];
@@ -104,9 +116,9 @@ function tile(label, update) {
 
 function tiles() {
   return [
-    tile("Charges now", (_, now) => [`${cost(now.rate_now)}/h`, `${perLease(now)} a lease`, perHour(now.rate_now)]),
+    tile("Revenue now", (_, now) => [`${cost(now.rate_now)}/h`, `${perLease(now)} a lease`, perHour(now.rate_now)]),
     tile("Revenue so far", (history, now) => [cost(now.revenue), earned(history), `$${now.revenue}`]),
-    tile("In use", (_, now) => [percent(now.leased / now.online, 1), `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`]),
+    tile("Utilisation", (_, now) => [percent(now.leased / now.online, 1), `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`]),
     tile("Offline", (_, now) => [count(now.leaves - now.online), `of ${plural(now.leaves, "leaf", "leaves")}`]),
     tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a leaf"]),
     tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
@@ -137,7 +149,10 @@ function graph(history, title, { value, tick = value }, lines) {
   const series = lines();
   const element = card(h("h2", {}, title), series.length > 1 ? legend(series) : null, chart.element);
   const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
-  return { element, draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from && at < until) }) };
+  return {
+    element,
+    draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from && at < until) }),
+  };
 }
 
 const money = (value) => dollars(value, 2);

@@ -76,8 +76,15 @@ export class DepthPicture {
     const place = Math.min(RIGHT, Math.max(LEFT, ((clientX - box.left) / box.width) * WIDTH));
     const price = ((place - LEFT) / (RIGHT - LEFT)) * this.price;
     const total = (sums, counts) => sums.reduce((most, [at, sum]) => (counts(at) ? sum : most), 0);
-    const orders = plural(total(this.paying, (at) => at >= price), "order");
-    const leaves = plural(total(this.offered, (at) => at <= price), "leaf", "leaves");
+    const orders = plural(
+      total(this.paying, (at) => at >= price),
+      "order",
+    );
+    const leaves = plural(
+      total(this.offered, (at) => at <= price),
+      "leaf",
+      "leaves",
+    );
     for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, place);
     this.cursor.setAttribute("visibility", "visible");
     this.reading.hidden = false;

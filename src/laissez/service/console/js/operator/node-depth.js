@@ -6,12 +6,23 @@ import { count, micros, perHour, plural } from "../format.js";
 import { Table } from "../table.js";
 import { DepthPicture } from "./node-depth-picture.js";
 
-const KEYS = [{ name: "Orders that would pay it", class: "s1" }, { name: "Leaves to be had for it", class: "s2" }];
+const KEYS = [
+  { name: "Orders that would pay it", class: "s1" },
+  { name: "Leaves to be had for it", class: "s2" },
+];
 
 export class Depth {
   constructor() {
     this.picture = new DepthPicture();
-    this.bids = table("Bids", "Limit", [["Orders", "orders"], ["Rest here", "here"]], "No order would take a leaf here.");
+    this.bids = table(
+      "Bids",
+      "Limit",
+      [
+        ["Orders", "orders"],
+        ["Rest here", "here"],
+      ],
+      "No order would take a leaf here.",
+    );
     this.asks = table("Asks", "Price", [["Leaves", "leaves"]], "There is no leaf to be had.");
     this.note = h("p", { class: "small soft" });
     const head = (name) => h("h3", { class: "small-head" }, name);

@@ -12,12 +12,24 @@ export function everything(forest, levels) {
   const [kinds, owners] = [h("ul", { class: "holdings" }), h("ul", { class: "holdings" })];
 
   function show() {
-    keyed(kinds, forest.children, ({ path }) => path, kind, (row, node) => {
-      const { leased, idle, middle } = levels.figures(node);
-      tell(row, middle === null ? "offline" : `median ${perHour(middle)}`, leased, leased + idle);
-    });
+    keyed(
+      kinds,
+      forest.children,
+      ({ path }) => path,
+      kind,
+      (row, node) => {
+        const { leased, idle, middle } = levels.figures(node);
+        tell(row, middle === null ? "offline" : `median ${perHour(middle)}`, leased, leased + idle);
+      },
+    );
     const held = holders(forest, levels);
-    keyed(owners, held.slice(0, OWNERS), ({ name }) => name, owner, (row, { size }) => tell(row, "", size, forest.last));
+    keyed(
+      owners,
+      held.slice(0, OWNERS),
+      ({ name }) => name,
+      owner,
+      (row, { size }) => tell(row, "", size, forest.last),
+    );
   }
 
   show();
@@ -54,5 +66,8 @@ function tell(row, note, part, whole) {
 function holders(forest, levels) {
   const sizes = new Int32Array(levels.owners.length);
   for (let i = forest.first; i < forest.last; i++) if (levels.owner[i] >= 0) sizes[levels.owner[i]]++;
-  return levels.owners.map((name, i) => ({ name, size: sizes[i] })).filter(({ size }) => size).sort((a, b) => b.size - a.size);
+  return levels.owners
+    .map((name, i) => ({ name, size: sizes[i] }))
+    .filter(({ size }) => size)
+    .sort((a, b) => b.size - a.size);
 }

@@ -53,7 +53,11 @@ export function facts() {
     controls.dataset.said = lines.join();
     fill(controls, lines.length ? lines.map((line) => h("li", {}, line)) : h("li", { class: "soft" }, "No bands, holds or fees."));
   }
-  const list = h("dl", { class: "facts" }, rows.map(({ element }) => element));
+  const list = h(
+    "dl",
+    { class: "facts" },
+    rows.map(({ element }) => element),
+  );
   return { element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls), show };
 }
 

@@ -94,7 +94,15 @@ export class LeaseCard {
     const series = [{ name: "Charged", class: "s1", step: true, area: true, points }];
     const limit = (micros(this.lease.limit) ?? Infinity) / MICROS;
     const highest = points.reduce((most, [, rate]) => Math.max(most, rate ?? 0), 0);
-    if (limit <= FAR * highest) series.push({ name: "Limit", class: "limit", points: [[from, limit], [until, limit]] });
+    if (limit <= FAR * highest)
+      series.push({
+        name: "Limit",
+        class: "limit",
+        points: [
+          [from, limit],
+          [until, limit],
+        ],
+      });
     this.chart.draw({ series, from, until });
     fill(this.keys, legend(series));
   }

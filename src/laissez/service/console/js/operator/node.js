@@ -50,7 +50,14 @@ export class NodePanel {
   open(node) {
     const [list, depth, rates] = [facts(), new Depth(), new RateChart(node)];
     const lease = node.height === 0 ? new LeaseCard(node, this.levels) : null;
-    const actions = this.context.mayOperate ? actionsFor(node, this.levels, () => this.book, () => book.now()) : null;
+    const actions = this.context.mayOperate
+      ? actionsFor(
+          node,
+          this.levels,
+          () => this.book,
+          () => book.now(),
+        )
+      : null;
     this.actions = actions;
     const problem = h("p", { class: "problem", hidden: true });
     this.book = null;

@@ -24,7 +24,14 @@ export function capText(caps, name) {
 function capFields(caps) {
   const asked = (name) => ({ inputmode: "numeric", placeholder: "default", value: caps[name] ?? "" });
   const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, asked(name), hint) }));
-  return { element: h("div", { class: "fields" }, fields.map(({ element }) => element)), read: () => readCaps(fields) };
+  return {
+    element: h(
+      "div",
+      { class: "fields" },
+      fields.map(({ element }) => element),
+    ),
+    read: () => readCaps(fields),
+  };
 }
 
 /** What is left empty is the server's default. */
@@ -34,11 +41,11 @@ function readCaps(fields) {
   for (const { name, input, error } of fields) {
     const text = input.value.trim();
     const isNumber = /^\d{1,9}$/.test(text);
-    error(text && !isNumber ? "A whole number, or nothing" : "");
+    error(text && !isNumber ? "A whole number of at most nine digits, or nothing" : "");
     wrong ||= Boolean(text) && !isNumber;
     if (text) caps[name] = Number(text);
   }
-  if (wrong) throw new Error("A cap is a whole number, or empty for the server's default.");
+  if (wrong) throw new Error("A cap is a whole number of at most nine digits, or empty for the server's default.");
   return caps;
 }
 
@@ -49,10 +56,15 @@ export function setCaps({ name, caps }) {
     h("p", {}, "Empty means the server's default."),
     fields.element,
   ];
-  return ask({ title: `Caps of ${name}`, body, confirm: "Set caps", act: async () => {
-    await change("PATCH", `/v1/tenants/${encodeURIComponent(name)}`, { caps: fields.read() });
-    toast(`Caps of ${name} are set.`);
-  } });
+  return ask({
+    title: `Caps of ${name}`,
+    body,
+    confirm: "Set caps",
+    act: async () => {
+      await change("PATCH", `/v1/tenants/${encodeURIComponent(name)}`, { caps: fields.read() });
+      toast(`Caps of ${name} are set.`);
+    },
+  });
 }
 
 export function createTenant() {
@@ -60,9 +72,14 @@ export function createTenant() {
   const fields = capFields({});
   const caps = h("details", {}, h("summary", {}, "Caps"), fields.element);
   const body = [name.element, caps, h("p", { class: "small soft" }, "It can do nothing until you issue a key to it.")];
-  return ask({ title: "New tenant", body, confirm: "Create", act: async () => {
-    const made = await change("POST", "/v1/tenants", { name: name.input.value.trim(), caps: fields.read() });
-    location.hash = href("tenants", made.name);
-    toast(`${made.name} is there. Issue a key to it next.`);
-  } });
+  return ask({
+    title: "New tenant",
+    body,
+    confirm: "Create",
+    act: async () => {
+      const made = await change("POST", "/v1/tenants", { name: name.input.value.trim(), caps: fields.read() });
+      location.hash = href("tenants", made.name);
+      toast(`${made.name} is there. Issue a key to it next.`);
+    },
+  });
 }

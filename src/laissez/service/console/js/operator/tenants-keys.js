@@ -9,7 +9,10 @@ import { Table } from "../table.js";
 import { card } from "./parts.js";
 
 const EVERY_MS = 30_000;
-const SCOPES = [["read", "Read", "look at what is its own"], ["trade", "Trade", "place orders, set limits, give up leases"]];
+const SCOPES = [
+  ["read", "Read", "look at what is its own"],
+  ["trade", "Trade", "place orders, set limits, give up leases"],
+];
 
 export class TenantsKeys {
   constructor(name, { feed, mayOperate }) {

@@ -56,7 +56,11 @@ export class TenantsOne {
   }
 
   money() {
-    const list = h("dl", { class: "facts" }, FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])));
+    const list = h(
+      "dl",
+      { class: "facts" },
+      FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])),
+    );
     this.budget = h("div", {}, budgetCell());
     const budget = h("div", { class: "budget-line" }, h("span", { class: "small soft" }, "Budget"), this.budget);
     return card(h("h2", {}, "Spending"), [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")], list, budget);
@@ -71,7 +75,11 @@ export class TenantsOne {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
     const act = () => setCaps(this.tenant).then(this.spent.now);
     const change = this.context.mayOperate ? h("button", { class: "button small", type: "button", onclick: act }, "Set caps") : null;
-    const list = h("dl", { class: "facts" }, CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i])));
+    const list = h(
+      "dl",
+      { class: "facts" },
+      CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i])),
+    );
     return card(h("h2", {}, "Caps"), change, list);
   }
 
@@ -81,7 +89,12 @@ export class TenantsOne {
     const matches = matcher({ ...NOTHING, tenant: this.name });
     const draw = () => {
       const rows = this.log.newest(matches, Infinity, EVENTS_SHOWN);
-      keyed(list, rows, ({ n }) => n, (told) => eventRow(told, true));
+      keyed(
+        list,
+        rows,
+        ({ n }) => n,
+        (told) => eventRow(told, true),
+      );
       list.hidden = !rows.length;
       nothing.hidden = rows.length > 0;
       if (rows.length < EVENTS_SHOWN && this.log.events.length) this.lookBack(matches, nothing, draw);

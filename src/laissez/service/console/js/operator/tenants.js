@@ -14,11 +14,12 @@ export const tenants = {
     let name = null;
     return {
       show([wanted = ""]) {
-        if (wanted === name) return;
+        if (wanted === name) return name;
         name = wanted;
         shown?.close();
         shown = wanted ? new TenantsOne(wanted, context) : new TenantsList(context);
         place.replaceChildren(...shown.elements);
+        return name;
       },
       close() {
         shown?.close();

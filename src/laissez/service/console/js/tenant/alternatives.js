@@ -17,7 +17,12 @@ export function alternativesEditor(prices, changed, first = []) {
 
   function insert({ scope = "", bid = null, limit = "" }) {
     const given = { scope, bid: bid === null || bid === limit ? "" : bid, limit };
-    const row = alternativeRow(prices, given, () => (row.refresh(), changed()), () => drop(row));
+    const row = alternativeRow(
+      prices,
+      given,
+      () => (row.refresh(), changed()),
+      () => drop(row),
+    );
     rows.push(row);
     list.append(row.element);
     count();

@@ -27,7 +27,13 @@ export function attention(mayTrade) {
       element.hidden = !near.length;
       say(heading, near.length === 1 ? "One lease is near its limit" : `${plural(near.length, "lease")} are near their limits`);
       all.hidden = !mayTrade || near.length < 2;
-      keyed(lines, near.slice(0, SHOWN), ({ id }) => id, (lease) => line(lease, mayTrade), sayLine);
+      keyed(
+        lines,
+        near.slice(0, SHOWN),
+        ({ id }) => id,
+        (lease) => line(lease, mayTrade),
+        sayLine,
+      );
       more.hidden = near.length <= SHOWN;
       say(more, `and ${near.length - SHOWN} more: sort the table by headroom`);
     },

@@ -64,7 +64,11 @@ function mount(main, context) {
     const charged = holdings.known ? holdings.charged : micros(found.rate_now);
     const total = owed.read(found.runs ? charged : 0, serverNow());
     const until = found.runs ? "" : `, until ${when(found.until)}`;
-    tiles.total.say({ value: running(total), note: `since ${when(found.since)}${until}`, title: `${exact(micros(found.total))} until ${found.until}` });
+    tiles.total.say({
+      value: running(total),
+      note: `since ${when(found.since)}${until}`,
+      title: `${exact(micros(found.total))} until ${found.until}`,
+    });
     tiles.now.say({ value: rate(charged), note: `${dollars(charged * 24, 2)} a day at this rate` });
     tiles.lines.say({ value: count(found.lines.length), note: kinds(found) });
   }
@@ -89,7 +93,12 @@ function mount(main, context) {
     main,
     h("div", { class: "page-head" }, h("h1", {}, "Bill"), h("div", { class: "row" }, Object.values(downloads))),
     chooser.element,
-    h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element),
+    h(
+      "div",
+      { class: "tiles" },
+      Object.values(tiles).map(({ element }) => element),
+      budget.element,
+    ),
     overTime,
     lines.element,
   );

@@ -48,7 +48,12 @@ export function billChart() {
 /** The axis begins where something was first charged. */
 function spanStart(bill) {
   const starts = bill.lines.map(({ start }) => ms(start));
-  return starts.length ? Math.max(ms(bill.since), starts.reduce((least, start) => Math.min(least, start), Infinity)) : ms(bill.since);
+  return starts.length
+    ? Math.max(
+        ms(bill.since),
+        starts.reduce((least, start) => Math.min(least, start), Infinity),
+      )
+    : ms(bill.since);
 }
 
 function leaseLines(bill) {
@@ -56,7 +61,9 @@ function leaseLines(bill) {
 }
 
 function wanted(bill) {
-  return leaseLines(bill).sort((a, b) => micros(b.cost) - micros(a.cost)).slice(0, LEASES);
+  return leaseLines(bill)
+    .sort((a, b) => micros(b.cost) - micros(a.cost))
+    .slice(0, LEASES);
 }
 
 function about(bill, known) {

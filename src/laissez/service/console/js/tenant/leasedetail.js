@@ -66,7 +66,10 @@ export function leaseDetail(element, id, context, lease, billed) {
     const { data } = await get("/v1/prices", { limit: 1000 });
     const own = data.filter(({ scope }) => leaf.startsWith(`${scope}/`));
     const told = (price) => (price === null ? "nothing to be had" : rate(micros(price)));
-    fill(around, own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, told(price)))));
+    fill(
+      around,
+      own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, told(price)))),
+    );
   }
 
   async function lookForEnd() {
@@ -144,13 +147,22 @@ function factsThen(pieces, ended, paid) {
     ["Held for", duration(last.end - first.start), ""],
     ["From", when(first.start), ""],
     ["Until", when(last.end), ""],
-    ...(ended ? [["Rate at the end", rate(micros(ended.rate)), ""], ["Limit at the end", limitText(micros(ended.limit)), ""]] : []),
+    ...(ended
+      ? [
+          ["Rate at the end", rate(micros(ended.rate)), ""],
+          ["Limit at the end", limitText(micros(ended.limit)), ""],
+        ]
+      : []),
   ];
 }
 
 /** Facts in place: only texts that differ are set. */
 function sayFacts(list, facts) {
-  if (list.children.length !== facts.length) fill(list, facts.map(() => h("div", {}, h("dt"), h("dd", {}, h("span"), h("small")))));
+  if (list.children.length !== facts.length)
+    fill(
+      list,
+      facts.map(() => h("div", {}, h("dt"), h("dd", {}, h("span"), h("small")))),
+    );
   facts.forEach(([name, value, note], i) => {
     const [term, text] = list.children[i].children;
     say(term, name);

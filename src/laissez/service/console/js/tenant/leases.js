@@ -66,16 +66,30 @@ function mount(main, context) {
     if (spent !== null) tiles.spent.say({ value: running(spent), note: "everything until now" });
   }
 
-  const row = h("div", { class: "tiles" }, Object.values(tiles).map(({ element }) => element), budget.element);
+  const row = h(
+    "div",
+    { class: "tiles" },
+    Object.values(tiles).map(({ element }) => element),
+    budget.element,
+  );
   fill(list, h("div", { class: "page-head" }, h("h1", {}, "Leases")), row, near.element, table.element, ended.element);
   fill(main, list, detail);
 
   function show([id]) {
     one?.close();
-    one = id ? leaseDetail(detail, id, context, () => holdings.byId.get(id) ?? null, () => micros(bill.lines.get(id)?.cost)) : null;
+    one = id
+      ? leaseDetail(
+          detail,
+          id,
+          context,
+          () => holdings.byId.get(id) ?? null,
+          () => micros(bill.lines.get(id)?.cost),
+        )
+      : null;
     list.hidden = Boolean(id);
     detail.hidden = !id;
     if (id) window.scrollTo(0, 0);
+    return id;
   }
 
   return {
@@ -98,12 +112,18 @@ function trees(leases) {
     const tree = leaf.split("/")[0];
     counts.set(tree, (counts.get(tree) ?? 0) + 1);
   }
-  return [...counts].sort(([a], [b]) => a.localeCompare(b)).map(([tree, number]) => `${number} ${tree}`).join(", ");
+  return [...counts]
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([tree, number]) => `${number} ${tree}`)
+    .join(", ");
 }
 
 /** How much it can become before leases end. */
 function bound(held) {
   const free = held.filter(({ limit }) => limit === null).length;
   if (free) return `no bound: ${plural(free, "lease")} without a limit`;
-  return `at most ${dollars(held.reduce((sum, { limit }) => sum + limit, 0), 2)}/h by your limits`;
+  return `at most ${dollars(
+    held.reduce((sum, { limit }) => sum + limit, 0),
+    2,
+  )}/h by your limits`;
 }

@@ -86,4 +86,3 @@ function placed({ id, state, leaf, lease, rate: price, clipped }) {
 function line(kind, word, ...text) {
   return h("li", {}, h("span", { class: `tag ${kind}` }, word), h("span", {}, text));
 }
-

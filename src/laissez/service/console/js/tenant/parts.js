@@ -55,11 +55,14 @@ export function paced(act, ms) {
   let last = 0;
   function turn() {
     if (waiting !== null) return;
-    waiting = setTimeout(() => {
-      waiting = null;
-      last = Date.now();
-      act();
-    }, Math.max(0, last + ms - Date.now()));
+    waiting = setTimeout(
+      () => {
+        waiting = null;
+        last = Date.now();
+        act();
+      },
+      Math.max(0, last + ms - Date.now()),
+    );
   }
   turn.stop = () => clearTimeout(waiting);
   return turn;

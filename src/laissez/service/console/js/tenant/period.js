@@ -7,7 +7,13 @@ import { field, segments } from "../messages.js";
 import { href } from "../router.js";
 
 const HOUR_MS = 3_600_000;
-const CHOICES = [["hour", "This hour"], ["today", "Today"], ["day", "Last 24 h"], ["all", "All"], ["own", "Other"]];
+const CHOICES = [
+  ["hour", "This hour"],
+  ["today", "Today"],
+  ["day", "Last 24 h"],
+  ["all", "All"],
+  ["own", "Other"],
+];
 const OFFERED = [
   [/billed as one/, "The books are closed there: what is billed as one cannot be cut in two. Whole hours always work; so do these:"],
   [/which is now/, "This period is not over yet. The latest that can be billed:"],
@@ -58,7 +64,10 @@ export function periodChooser() {
       if (problem) fill(trouble, explained(problem, period));
       if (period === shown) return; // leave alone what is being typed, and what has the focus
       shown = period;
-      fill(row, segments("Period", CHOICES, period.name, (name) => (location.hash = periodHref({ ...period, name }))));
+      fill(
+        row,
+        segments("Period", CHOICES, period.name, (name) => (location.hash = periodHref({ ...period, name }))),
+      );
       form.hidden = period.name !== "own";
       since.input.value = local(period.since);
       until.input.value = local(period.until);

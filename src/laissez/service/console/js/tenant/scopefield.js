@@ -36,7 +36,11 @@ export function scopeField(value, changed, quote) {
   }
 
   function draw() {
-    fill(list, up(), nodes.map((node, i) => option(node, i)));
+    fill(
+      list,
+      up(),
+      nodes.map((node, i) => option(node, i)),
+    );
     const open = document.activeElement === input && list.childElementCount > 0;
     list.hidden = !open;
     input.setAttribute("aria-expanded", String(open));
@@ -108,7 +112,7 @@ export function scopeField(value, changed, quote) {
   input.addEventListener("keydown", key);
   browse.addEventListener("mousedown", (event) => {
     event.preventDefault();
-    if (list.hidden) input.focus(), offer();
+    if (list.hidden) (input.focus(), offer());
     else close();
   });
   return { element, input };

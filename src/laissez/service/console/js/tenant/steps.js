@@ -37,9 +37,7 @@ export function pointsOf(pieces) {
  */
 export function piecesOfLine(line, pieces = []) {
   const [start, end] = [ms(line.start), ms(line.end)];
-  const known = pieces
-    .filter((piece) => piece.rate !== null && piece.end > start && piece.start < end)
-    .map((piece) => within(piece, start, end));
+  const known = pieces.filter((piece) => piece.rate !== null && piece.end > start && piece.start < end).map((piece) => within(piece, start, end));
   const covered = known.reduce((sum, piece) => sum + piece.end - piece.start, 0);
   const cost = known.reduce((sum, piece) => sum + piece.cost, 0);
   const rest = end - start - covered;
@@ -84,7 +82,7 @@ export function thinned(points, until) {
   const sums = new Float64Array(Math.ceil((until - from) / width) + 1);
   points.forEach(([start, value], i) => {
     const end = Math.min(until, points[i + 1]?.[0] ?? until);
-    for (let time = start; time < end; ) {
+    for (let time = start; time < end;) {
       const slot = Math.floor((time - from) / width + 1e-9);
       const next = Math.min(end, from + (slot + 1) * width);
       sums[slot] += value * (next - time);
