@@ -16,7 +16,7 @@ export class Problem extends Error {
 }
 
 /** No answer came. What was asked may or may not have been done. */
-export class NoAnswer extends Problem {
+class NoAnswer extends Problem {
   constructor(detail = "The server does not answer.") {
     super(0, "no_answer", detail);
   }

@@ -20,7 +20,7 @@ function filled(element, attributes, children) {
 }
 
 /** Set one attribute, property or listener; null and false remove it. */
-export function set(element, name, value) {
+function set(element, name, value) {
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "style") Object.assign(element.style, value);
   else if (PROPERTIES.has(name)) element[name] = value;

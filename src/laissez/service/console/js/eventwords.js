@@ -27,8 +27,6 @@ const WORDS = {
   "key.revoked": (e) => `Key ${e.key} of ${e.holder} revoked`,
 };
 
-export const TYPES = Object.keys(WORDS);
-
 export function words(event) {
   return WORDS[event.type]?.(event) ?? event.type;
 }

@@ -9,7 +9,7 @@ import { byEvent } from "./actions-told.js";
 const MOST = 10_000;
 
 /** [micro-dollars, ""] of what was typed, or [null, what is wrong with it]. */
-export function readPrice(typed) {
+function readPrice(typed) {
   const text = typed.trim().replace(/^\$/, "");
   if (!text) return [null, "Expected a price, such as 2.75."];
   if (!/^\d+(\.\d*)?$/.test(text)) return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];

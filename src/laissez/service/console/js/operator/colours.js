@@ -1,7 +1,7 @@
 // Colours between colours, mixed in OKLab: equal steps look equal, in light and dark, and to the colour-blind by lightness alone.
 
 /** `#rrggbb` as [lightness, a, b]. */
-export function lab(hex) {
+function lab(hex) {
   const [r, g, b] = [1, 3, 5].map((at) => linear(parseInt(hex.slice(at, at + 2), 16) / 255));
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
@@ -14,7 +14,7 @@ export function lab(hex) {
 }
 
 /** The other way round. */
-export function hex([lightness, a, b]) {
+function hex([lightness, a, b]) {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;

@@ -124,7 +124,7 @@ export class Painter {
 }
 
 /** Also for the legend, so that it shows what the map shows. */
-export function hatch(context, size, scale, theme) {
+function hatch(context, size, scale, theme) {
   context.fillStyle = theme.sunken;
   context.fillRect(0, 0, size, size);
   context.strokeStyle = theme.faint;

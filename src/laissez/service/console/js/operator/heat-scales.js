@@ -3,8 +3,8 @@
 import { colour } from "../theme.js";
 import { inkOn, mix, ramp } from "./colours.js";
 
-export const STEPS = 64;
-export const OWNERS = 10; // that have a colour of their own
+const STEPS = 64;
+const OWNERS = 10; // that have a colour of their own
 const DIM = 0.82; // how much of the background is in what is not meant
 
 /** Colours of the theme, ready for drawing; every list has a dimmed and a legible partner. */

@@ -43,7 +43,7 @@ function groupFacts(levels, node) {
   ];
 }
 
-export function factsOf(levels, node) {
+function factsOf(levels, node) {
   return node.height === 0 ? leafFacts(levels, node.first) : groupFacts(levels, node);
 }
 

@@ -2,7 +2,7 @@
 
 import { micros } from "../format.js";
 
-export const KEPT_MS = 2 * 3_600_000;
+const KEPT_MS = 2 * 3_600_000;
 const MINUTE_MS = 60_000;
 const GAP_SAMPLES = 3; // so many samples left out are a gap: nobody measured then
 

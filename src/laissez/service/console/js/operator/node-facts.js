@@ -61,7 +61,7 @@ export function facts() {
   return { element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls), show };
 }
 
-export function bandText({ fraction, seconds }) {
+function bandText({ fraction, seconds }) {
   return `at most ${percent(Number(fraction), 2).replace(/\.?0+ %/, " %")} in ${duration(seconds * 1000)}`;
 }
 

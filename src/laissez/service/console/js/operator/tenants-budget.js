@@ -27,7 +27,7 @@ export function sayBudget(cell, budget) {
   text.title = budget ? `${cost(budget.spent)} spent since ${moment(budget.since)}` : "";
 }
 
-export function ending({ left, ends_at }) {
+function ending({ left, ends_at }) {
   if (micros(left) === 0) return "used up";
   const inMs = ends_at === null ? Infinity : Date.parse(ends_at) - serverNow();
   return inMs > FAR_MS ? "no end at this rate" : `used up in ${duration(inMs)}`;

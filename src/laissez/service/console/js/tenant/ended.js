@@ -12,7 +12,7 @@ const SHOWN = 25;
 const MORE = 100;
 
 /** Every lease that ended, newest first: {id, leaf, at, reason, rate, limit, started (ms or null)}. */
-export function endedLeases(feed) {
+function endedLeases(feed) {
   const started = new Map();
   const ended = [];
   for (const { event } of pastEvents(feed)) {

@@ -38,7 +38,7 @@ export function readPeriod([name, since = "", until = ""]) {
   return { name, since, until };
 }
 
-export function periodHref({ name, since = "", until = "" }) {
+function periodHref({ name, since = "", until = "" }) {
   return name === "own" ? `#/bill/own/${encodeURIComponent(since)}/${encodeURIComponent(until)}` : href("bill", name);
 }
 

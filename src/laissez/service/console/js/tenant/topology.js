@@ -6,7 +6,7 @@ const known = new Map(); // path -> {path, level, leaves, children}
 let roots = null;
 
 /** The nodes at the top. */
-export async function rootNodes() {
+async function rootNodes() {
   roots ??= all("/v1/topology").catch((problem) => {
     roots = null;
     throw problem;
@@ -17,7 +17,7 @@ export async function rootNodes() {
 }
 
 /** The nodes right below a node that is known. */
-export async function below(path) {
+async function below(path) {
   const node = known.get(path);
   if (!node?.children.length) return [];
   if (!known.has(node.children[0])) (await all("/v1/topology", { node: path })).forEach((one) => known.set(one.path, one));
@@ -39,7 +39,7 @@ function matching(nodes, text, last) {
 }
 
 /** Whether there is such a node, found by going down from its root: no question is ever asked about a node that may not be there. */
-export async function isKnown(path) {
+async function isKnown(path) {
   await rootNodes();
   const parts = path.split("/");
   for (let depth = 1; depth < parts.length; depth++) {

@@ -1,0 +1,78 @@
+"""The console's modules fit together, without a browser: what is imported is there, what is there is imported, and nothing turns text into markup."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import laissez.service
+
+pytestmark = pytest.mark.once
+
+CONSOLE = Path(laissez.service.__file__).parent / "console"
+MODULES = {path.relative_to(CONSOLE).as_posix(): path.read_text() for path in sorted(CONSOLE.glob("js/**/*.js"))}
+STYLES = "".join(path.read_text() for path in sorted(CONSOLE.glob("css/*.css")))
+IMPORT = re.compile(r'import \{([^}]*)\} from "([^"]+)"')
+LATER = re.compile(r'import\("([^"]+)"\)')
+EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+DANGEROUS = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|setAttribute\(\"style)")
+
+
+def names(listed: str) -> set[str]:
+    return {name.split(" as ")[0].strip() for name in listed.split(",") if name.strip()}
+
+
+def imported(module: str, source: str) -> dict[str, set[str]]:
+    """What a module takes from which other one."""
+    found: dict[str, set[str]] = {}
+    for listed, place in IMPORT.findall(source):
+        found.setdefault(resolved(module, place), set()).update(names(listed))
+    return found
+
+
+def resolved(module: str, place: str) -> str:
+    parts: list[str] = []
+    for part in (PurePosixPath(module).parent / place).parts:
+        if part == "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_what_is_there(module: str) -> None:
+    for other, wanted in imported(module, MODULES[module]).items():
+        assert other in MODULES, f"{module} imports {other}"
+        assert set() == wanted - set(EXPORT.findall(MODULES[other])), f"{module} imports from {other}"
+
+
+def test_everything_exported_is_imported_somewhere() -> None:
+    taken: dict[str, set[str]] = {}
+    for module, source in MODULES.items():
+        for other, wanted in imported(module, source).items():
+            taken.setdefault(other, set()).update(wanted)
+        for place in LATER.findall(source):
+            taken.setdefault(resolved(module, place), set()).add("pages")
+    assert [] == [(module, name) for module, source in MODULES.items() for name in EXPORT.findall(source) if name not in taken.get(module, set())]
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    named = re.findall(r'(?:href|src)="/console/([^"]+)"', (CONSOLE / "index.html").read_text())
+    assert len(named) > 3 and [] == [name for name in named if not (CONSOLE / name).is_file()]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_turns_text_into_markup_or_code(module: str) -> None:
+    assert [] == DANGEROUS.findall(MODULES[module])
+
+
+def test_the_search_for_markup_finds_what_is_planted() -> None:
+    assert ["innerHTML", "eval("] == DANGEROUS.findall("a.innerHTML = b; eval(c)")
+
+
+def test_both_themes_set_the_same_colours() -> None:
+    light, dark = (set(re.findall(r"(--[\w-]+): #", block)) for block in re.findall(r":root[^{]*\{([^}]*)\}", STYLES)[:2])
+    assert len(light) > 20 and light == dark
