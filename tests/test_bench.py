@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import laissez
-from laissez.bench import cli, market, recovery, service, soak
+from laissez.bench import cli, console, market, recovery, service, soak
 from laissez.bench.crowd import Crowd, tree
 from laissez.bench.market import LOADS, OPERATIONS, Timer
 
@@ -76,6 +76,16 @@ def test_every_load_of_the_service_is_answered_and_durable() -> None:
         assert row.per_second > 0 and row.p50_ms <= row.p99_ms and row.durable, row
         assert row.problems.keys() <= {"already_filled", "not_your_lease", "not_your_order", "too_many_orders"}, row
     assert any(row.p50_ms > 0 for row in rows)  # not each of them: on a busy machine no batch may begin and end within so short a time
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_a_server_that_is_looked_at_tells_every_follower_and_previews_what_would_end() -> None:
+    found = console.measure(0.4, lambda _: None, leaves=200, tenants=20)
+    assert list(console.FOLLOWERS) == [row.followers for row in found.rows]
+    assert [False, True, True] == [row.messages_per_second > 0 and row.megabytes_per_second > 0 for row in found.rows]
+    assert all(row.cpu_share >= 0 and row.longest_ms > 0 for row in found.rows)
+    assert 0 < found.preview_ends <= 200 and found.preview_ms > 0
 
 
 @pytest.mark.slow

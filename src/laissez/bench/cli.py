@@ -10,6 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from laissez.bench.console import FOLLOWERS, Looked
+from laissez.bench.console import measure as measure_console
 from laissez.bench.crowd import PLACES
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
 from laissez.bench.recovery import measure as measure_recovery
@@ -91,6 +93,21 @@ def service(
 
 
 @app.command()
+def console(
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long it is looked at by each number of consoles.")] = 5,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure what it costs the server to be looked at: 10,000 leaves whose prices all move five times a second, and previews of a floor."""
+    with steps("bench console", len(FOLLOWERS) + 2) as step:
+        found = measure_console(seconds, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(found).decode())
+    else:
+        _print_console_table(found)
+
+
+@app.command()
 def recovery(
     commands: Annotated[int, typer.Option(min=1_000, help="Commands in the journal.")] = 1_000_000,
     output: FormatOption = Format.TABLE,
@@ -151,6 +168,18 @@ def _print_service_table(rows: list[ServiceRow]) -> None:
     console = Console()
     console.print(table)
     console.print(f"{rows[0].leaves:,} leaves, {rows[0].tenants:,} tenants; server and load share this machine's cores", highlight=False)
+
+
+def _print_console_table(found: Looked) -> None:
+    table = Table(title="The service, looked at while every price moves", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in ("followers", "CPU of a core", "messages/s each", "MB/s each", "longest answer ms"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        cpu = f"{row.cpu_share:.1%}".replace("%", " %")
+        table.add_row(f"{row.followers}", cpu, f"{row.messages_per_second:.1f}", f"{row.megabytes_per_second:.2f}", f"{row.longest_ms:.0f}")
+    console = Console()
+    console.print(table)
+    console.print(f"a preview of a floor that would end {found.preview_ends:,} leases takes {found.preview_ms:,.0f} ms (median)", highlight=False)
 
 
 def _print_simulation_table(rows: list[SimulationRow], minutes: float) -> None:
