@@ -30,6 +30,8 @@ SETTINGS = {
     "LAISSEZ_LIMITS__SESSIONS_MAX": "64",
 }
 COMMAND = ("-m", "laissez.cli")
+PORTS = range(20_000, 32_000)
+PORTS_APART = 101  # between those of processes that were started one after the other
 
 # Contention: few leaves, at different depths, in two trees.
 TOPOLOGY = """
@@ -53,9 +55,10 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def unused_port(draw: random.Random) -> int:
-    """Below those that systems give to outgoing connections, so that nobody takes it while the server is down."""
+    """Below those that systems give to outgoing connections, so that nobody takes it while the server is down; and not where another
+    process looks with the same seed at the same time, which would find it free too, and then take our server for its own."""
     while True:
-        port = draw.randrange(20_000, 32_000)
+        port = PORTS[(draw.randrange(len(PORTS)) + os.getpid() * PORTS_APART) % len(PORTS)]
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port
