@@ -101,7 +101,9 @@ class Live:
 
     @contextlib.contextmanager
     def running(self, who: str, line: str) -> Iterator[subprocess.Popen[str]]:
-        """A command that goes on until Ctrl-C, as a process of its own."""
+        """A command that goes on until Ctrl-C, as a process of its own. Tests that run in the background ignore Ctrl-C, and so would it."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(
             [*PROGRAM, *line.split()], env=self.environment(who), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
         )

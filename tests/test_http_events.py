@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,70 +14,25 @@ from laissez.service.keyring import authenticate
 from laissez.service.sampling import sample
 from laissez.service.settings import Limits
 from service_world import GENEROUS, World, with_service
+from stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
 
-SOON_S = 10  # far more than anything here takes
 
-
-class Listening:
-    """A client of the stream, spoken to in ASGI's own words, because what is streamed must be seen while it comes."""
+class Listening(StreamReader):
+    """A reader of the stream of events."""
 
     def __init__(self, world: World, who: str, query: str = "", headers: dict[str, str] | None = None) -> None:
-        sent = {"authorization": f"Bearer {world.secrets.get(who, who)}", "accept": "text/event-stream", **(headers or {})}
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": "/v1/events",
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
-        }
-        self.status = 0
-        self.ended = False
-        self._text = ""
-        self._changed = asyncio.Event()
-        self._gone = asyncio.Event()
-        self.reads = asyncio.Event()
-        self.reads.set()
-        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
-
-    async def _receive(self) -> dict[str, Any]:
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            await self.reads.wait()
-            self._text += message.get("body", b"").decode()
-            self.ended = not message.get("more_body", False)
-        self._changed.set()
+        super().__init__(world, who, "/v1/events", query, headers)
 
     async def until(self, count: int) -> list[dict[str, str]]:
         """The first `count` events."""
-        async with asyncio.timeout(SOON_S):
-            while len(self.events()) < count:
-                await self._changed.wait()
-                self._changed.clear()
+        await self.until_true(lambda: len(self.events()) >= count)
         return self.events()
 
-    async def over(self) -> str:
-        async with asyncio.timeout(SOON_S):
-            await self._task
-        return self._text
-
-    async def leave(self) -> None:
-        self._gone.set()
-        await self.over()
-
     def events(self) -> list[dict[str, str]]:
-        blocks = [block for block in self._text.split("\n\n") if "data: " in block]
+        blocks = [block for block in self.text.split("\n\n") if "data: " in block]
         return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
-
-    @property
-    def text(self) -> str:
-        return self._text
 
 
 def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:

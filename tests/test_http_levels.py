@@ -19,56 +19,30 @@ from laissez.service.settings import Limits
 from laissez.wire.books import Levels, LevelsChanged
 from laissez.wire.problems import Code, ProblemError
 from service_world import GENEROUS, LEAVES, TOPOLOGY, World, with_service
+from stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
 
-SOON_S = 10  # far more than anything here takes
 QUICK_S = 0.005  # between two looks, instead of a fifth of a second
 COLUMNS = ("rates", "limits", "owner", "floors")
 WHERE = {leaf: place for place, leaf in enumerate(TOPOLOGY.leaves)}
 A100 = WHERE["a100/east/rack1/gpu1"]
 
 
-class Watching:
+class Watching(StreamReader):
     """A reader of the stream that keeps the state it is told of, as a console does."""
 
     def __init__(self, world: World, who: str = "operator") -> None:
         world.app.site.levels.every_s = QUICK_S
-        headers = {"authorization": f"Bearer {world.secrets.get(who, who)}", "accept": "text/event-stream"}
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": "/v1/levels",
-            "query_string": b"",
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-        self.status = 0
-        self.text = ""
         self.messages: list[tuple[str, dict[str, Any]]] = []
         self.state: dict[str, Any] = {}
-        self.reads = asyncio.Event()
-        self.reads.set()
-        self._heard = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
+        super().__init__(world, who, "/v1/levels")
 
-    async def _receive(self) -> dict[str, Any]:
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            return
-        await self.reads.wait()
-        body = message.get("body", b"").decode()
-        self.text += body
-        if body.startswith("event: "):
-            event, data = body.removeprefix("event: ").rstrip("\n").split("\ndata: ")
-            told = json.loads(data)
+    def hear(self, piece: str) -> None:
+        if piece.startswith("event: "):
+            event, data = piece.removeprefix("event: ").rstrip("\n").split("\ndata: ")
             assert data.encode() == msgspec.json.encode(msgspec.json.decode(data, type=Levels if event == "levels" else LevelsChanged))
-            self._take(event, told)
-        self._heard.set()
+            self._take(event, json.loads(data))
 
     def _take(self, event: str, told: dict[str, Any]) -> None:
         self.messages.append((event, told))
@@ -85,26 +59,11 @@ class Watching:
 
     async def until(self, count: int) -> dict[str, Any]:
         """The last of the first `count` messages."""
-        async with asyncio.timeout(SOON_S):
-            while len(self.messages) < count:
-                self._heard.clear()
-                await self._heard.wait()
+        await self.until_true(lambda: len(self.messages) >= count)
         return self.messages[count - 1][1]
 
     async def until_like(self, whole: dict[str, Any]) -> None:
-        async with asyncio.timeout(SOON_S):
-            while not self.state or shape(self.state) != shape(whole):
-                self._heard.clear()
-                await self._heard.wait()
-
-    async def over(self) -> str:
-        async with asyncio.timeout(SOON_S):
-            await self._task
-        return self.text
-
-    async def leave(self) -> None:
-        self._gone.set()
-        await self.over()
+        await self.until_true(lambda: bool(self.state) and shape(self.state) == shape(whole))
 
 
 def shape(whole: dict[str, Any]) -> dict[str, Any]:

@@ -64,10 +64,7 @@ def offline(
     client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
 ) -> None:
     """Take a leaf out of the market; its lease, if there is one, ends at once."""
-    if preview:
-        show_preview(client, TakeOffline(leaf=leaf), idempotency_key, output)
-    else:
-        _set_online(client, leaf, False, idempotency_key, output)
+    _set_online(client, leaf, False, preview, idempotency_key, output)
 
 
 @app.command()
@@ -76,13 +73,13 @@ def online(
     client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
 ) -> None:
     """Put a leaf into the market again."""
+    _set_online(client, leaf, True, preview, idempotency_key, output)
+
+
+def _set_online(client: Client, leaf: str, online: bool, preview: bool, idempotency_key: str | None, output: Format) -> None:
     if preview:
-        show_preview(client, BringOnline(leaf=leaf), idempotency_key, output)
-    else:
-        _set_online(client, leaf, True, idempotency_key, output)
-
-
-def _set_online(client: Client, leaf: str, online: bool, idempotency_key: str | None, output: Format) -> None:
+        show_preview(client, BringOnline(leaf=leaf) if online else TakeOffline(leaf=leaf), idempotency_key, output)
+        return
     done = client.set_online(leaf, online, idempotency_key=idempotency_key)
     if output is Format.JSON:
         show_json(done)
