@@ -1,4 +1,4 @@
-"""The one way into the exchange: admit a command, apply it, hand it to the journal, and let nothing out before it is durable.
+"""The one way into the exchange: apply a command, hand it to the journal, and let nothing out before it is durable.
 
 Commands are applied at once, one after the other, in the event loop; the journal stores them in groups in a thread of its own. Whatever
 reflects an applied command (a reply, an event, a quote, a list, a metric) waits in the outbox until the journal says that the command is
@@ -19,7 +19,7 @@ import msgspec
 from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed
 from laissez.market.commands import AdvanceTime
 from laissez.service.accounts import Account
-from laissez.service.allowance import Allowance
+from laissez.service.admission import Admission, failed
 from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR, SERVICE, Command, Request, RevokeKey
 from laissez.service.exchange import Exchange, read_request
@@ -32,8 +32,6 @@ from laissez.service.settings import Limits
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
-
-ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
 
 
 class Opened(Protocol):
@@ -70,15 +68,31 @@ class Result(msgspec.Struct, frozen=True):
     replayed: bool
 
 
+class Commit(Protocol):
+    """Makes what stores entries: a thread that commits in groups, or one that a simulated world moves by hand."""
+
+    def __call__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> GroupCommit: ...
+
+
 class Desk:
     """Belongs to one event loop; every method is called there."""
 
-    def __init__(self, exchange: Exchange, journal: Journal, clock: Clock, limits: Limits, history: History, remembered: Remembered) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        journal: Journal,
+        clock: Clock,
+        limits: Limits,
+        history: History,
+        remembered: Remembered,
+        commit: Commit = GroupCommit,
+    ) -> None:
         self.exchange = exchange
         self.clock = clock
         self.limits = limits
         self.history = history
         self.remembered = remembered
+        self.admission = Admission(self)
         self.stopping = False
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
@@ -92,58 +106,18 @@ class Desk:
         self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
         self._followers: dict[str, list[Follower]] = {}
         self._others: list[Opened] = []  # that follow nobody's events
-        self._allowances: dict[str, Allowance] = {}
-        self._questions: dict[str, Allowance] = {}
-        self._commit = GroupCommit(journal, on_durable=self._stored, on_failure=self._not_stored)
+        self._commit = commit(journal, on_durable=self._stored, on_failure=self._not_stored)
         self._waiting_since = 0.0  # when the first command that is not durable was applied, or a little later
         self.position = journal.last  # the last entry applied
         self.durable = journal.last  # the last entry known to be stored
 
     # -- in
 
-    def admit(self, principal: Principal, commands: int = 1) -> None:
-        """May this holder send so many commands now? Raises a `ProblemError` if not."""
-        if self.failure is not None or self.stopping:
-            self.check_open()
-        if self.position - self.durable + commands > self.limits.pending_commands_max:
-            raise ProblemError(Code.OVERLOADED, "more commands wait to be stored than are allowed to; nothing was done: try again in a moment", 0.1)
-        if principal.holder != OPERATOR:
-            self.allowance(principal.holder).take(commands, self.clock.now())
-
-    def check_open(self) -> None:
-        if self.failure is not None:
-            raise failed()
-        if self.stopping:
-            raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
-
-    def admit_question(self, principal: Principal, lists: bool) -> None:
-        """May this holder ask something now? A list of what it has costs more the more it has."""
-        self.check_journal()
-        self.end_holds()
-        if principal.holder != OPERATOR:
-            account = self.account(principal)
-            cost = 1 + (account.open_orders + len(account.leases)) // ITEMS_PER_QUESTION if lists else 1
-            allowance = self._allowance(self._questions, principal.holder, "questions")
-            allowance.take(min(cost, max(allowance.burst, 1)), self.clock.now())
-
     def end_holds(self) -> None:
         """Let time pass if a hold is over: whoever looks now must not see it last."""
         deadline = self.exchange.market.next_deadline()
         if deadline is not None and deadline <= self.clock.now():
             self.enter(OPERATOR, SERVICE, "", AdvanceTime())
-
-    def allowance(self, holder: str) -> Allowance:
-        """A tenant's own for commands, by its caps where they are set."""
-        return self._allowance(self._allowances, holder, "commands")
-
-    def _allowance(self, allowances: dict[str, Allowance], holder: str, what: str) -> Allowance:
-        caps = self.exchange.accounts[holder].caps
-        per_second = self.limits.commands_per_second if caps.commands_per_second is None else caps.commands_per_second
-        burst = self.limits.commands_burst if caps.commands_burst is None else caps.commands_burst
-        kept = allowances.get(holder)
-        if kept is None or kept.per_second != per_second or kept.burst != burst:
-            kept = allowances[holder] = Allowance(per_second, burst, self.clock.now(), what)
-        return kept
 
     def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
@@ -224,15 +198,11 @@ class Desk:
 
     async def all_durable(self) -> None:
         """Wait until everything applied so far is durable. For whoever has read the state and is about to answer."""
-        self.check_journal()
+        self.admission.check_journal()
         if self.durable < self.position:
             future = self._loop.create_future()
             self._outbox.append((self.position, _resolve, future))
             await future
-
-    def check_journal(self) -> None:
-        if self.failure is not None:
-            raise failed()
 
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
         """A holder's events after number `n`, as far as they have happened when this is called, and at most `most` of them."""
@@ -375,12 +345,6 @@ class Desk:
 
 def _end_revoked(opened: Opened) -> None:
     opened.end(CLOSE_UNAUTHENTICATED, "key_revoked")
-
-
-def failed() -> ProblemError:
-    """For whoever asks. The reason is the operator's: it may tell how many commands all tenants together have sent."""
-    why = "the service cannot store anything until it is started again; what was not acknowledged may or may not be kept: then send it again"
-    return ProblemError(Code.JOURNAL_FAILED, why)
 
 
 def _bug(error: BaseException) -> str:

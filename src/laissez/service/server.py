@@ -9,33 +9,23 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from laissez import __version__
-from laissez.journal import Journal
-from laissez.service import logs, upkeep
+from laissez.service import logs
+from laissez.service.assembly import Service
 from laissez.service.connection import Connection
 from laissez.service.desk import Desk
 from laissez.service.heads import BoundedHeads
-from laissez.service.http.app import make_app
 from laissez.service.opening import open_folder
-from laissez.service.places import Places
-from laissez.service.sampling import sample_rates
-from laissez.service.session import Sessions
 from laissez.service.settings import Settings
-from laissez.service.signins import FILE, SignIns
-from laissez.service.snapshotter import Snapshotter
-from laissez.wire.problems import ProblemError
-from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 
 SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
 GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
 BACKLOG = 2048
-FAREWELL_S, FAREWELL_LOOK_S = 2, 0.005  # for sessions to be closed when the server is stopped
 GRACE_S = 3  # for requests under way when the server is stopped
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
@@ -106,90 +96,32 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
     if opened.clock.behind_us:
         log.warning("the wall clock is behind the journal; time goes on from the journal's", extra={"behind_s": opened.clock.behind_us / 1e6})
     log.info("recovered", extra={"entries": opened.journal.last, "snapshot": opened.snapshot_seq, "replayed": opened.replayed})
-    desk = Desk(opened.exchange, opened.journal, opened.clock, settings.limits, opened.history, opened.remembered)
+    service = Service(settings, opened)
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     try:
-        return await _run(settings, listening, desk, opened.journal, on_ready)
+        return await _run(settings, listening, service, on_ready)
     finally:
-        desk.close()
-        opened.journal.close()
+        service.close()
 
 
-async def _run(settings: Settings, listening: socket.socket, desk: Desk, journal: Journal, on_ready: OnReady | None) -> int:
-    places = Places()
-    sessions = Sessions(desk, places)
-    snapshotter = Snapshotter(desk, journal, settings.journal)
-    signins = SignIns(desk, Path(settings.data.folder) / FILE)
-    app = make_app(desk, settings, places, sessions, signins=signins)
-    config = uvicorn_config(settings, app)
-
-    async def before_stop() -> None:
-        desk.stopping = True
-        desk.end_streams(CLOSE_STOPPING, "stopping")
-        app.site.previews.give_up()
-        if desk.failure is None:
-            upkeep.cancel_orphans(desk)  # now, not at the next start: until then a hold may end, and one of them win a lease
-        log.info("stopping")
-        await _all_left(places)
-
-    server = Server(config, before_stop)
-
-    def fail(reason: str) -> None:
-        log.critical("nothing is accepted any more", extra={"reason": reason})
-        desk.end_streams(CLOSE_FAILED, "journal_failed")
-
-    desk.on_failure = fail
+async def _run(settings: Settings, listening: socket.socket, service: Service, on_ready: OnReady | None) -> int:
+    server = Server(uvicorn_config(settings, service.app), service.say_farewell)
     loop = asyncio.get_running_loop()
     for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
         loop.add_signal_handler(number, server.handle_exit, number, None)
-    orphans = upkeep.cancel_orphans(desk)
-    if orphans:
-        log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
-    tasks = [
-        asyncio.create_task(work)
-        for work in (
-            upkeep.end_holds(desk),
-            upkeep.Bookkeeper(desk, settings.books).run(),
-            snapshotter.run(),
-            sample_rates(desk, settings.stream.rate_every_s),
-            app.site.samples.run(),
-            sessions.keep_alive(),
-        )
-    ]
-    for task in tasks:
-        task.add_done_callback(partial(_note_end, desk))
+    service.begin()
     address = "http://{}:{}".format(*listening.getsockname()[:2])
     if on_ready is not None:
-        await on_ready(desk, address)
+        await on_ready(service.desk, address)
     log.info("serving", extra={"version": __version__, "address": address, "folder": settings.data.folder})
     try:
         await server.serve(sockets=[listening])
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    with suppress(Exception):
-        await desk.all_durable()
-    snapshotter.take_last()
-    return STOPPED_BY_FAILURE if desk.failure is not None else 0
-
-
-async def _all_left(places: Places) -> None:
-    """Sessions and streams say why they end; uvicorn would close them with a code of its own. Who does not read is not waited for."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FAREWELL_S):
-            while len(places):
-                await asyncio.sleep(FAREWELL_LOOK_S)
-
-
-def _note_end(desk: Desk, task: asyncio.Task[None]) -> None:
-    """They run for ever; one that ends by itself met a bug, and the service must not go on without it, or a journal that has failed already."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None and not isinstance(error, ProblemError):
-        log.critical("a task of the server ended", exc_info=error)
-        desk.fail(f"a task of the server ended with {type(error).__name__}")
+        await service.stop_tasks()
+    await service.end()
+    return STOPPED_BY_FAILURE if service.desk.failure is not None else 0
 
 
 def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
