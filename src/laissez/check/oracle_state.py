@@ -136,12 +136,12 @@ class State:
 
     def floor(self, node: str) -> int:
         """M4: the highest floor on the node's path."""
-        return max(self.floors.get(above, 0) for above in self.topology.path[node])
+        return max([self.floors.get(above, 0) for above in self.topology.path[node]])
 
     def foreign_bid(self, leaf: str) -> int:
         """The highest bid that covers the leaf and is not its owner's; 0 if there is none."""
         owner = self.owner(leaf)
-        return max((claim.alternative.bid for claim in self.claims[leaf] if claim.order.tenant != owner), default=0)
+        return max([claim.alternative.bid for claim in self.claims[leaf] if claim.order.tenant != owner], default=0)
 
     def rate(self, leaf: str) -> int:
         """M5."""
@@ -172,11 +172,11 @@ class State:
     def standing_rate(self, node: str, without: Order | None = None) -> int:
         """The highest floor or bid at any node of the path, of anyone; `without` leaves one order out (M18)."""
         path = self.topology.path[node]
-        bids = (
+        bids = [
             alternative.bid
             for order in self.open_orders.values()
             if order is not without
             for alternative in order.alternatives
             if alternative.scope in path
-        )
+        ]
         return max(self.floor(node), max(bids, default=0))
