@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARKET := src/laissez/market
 SAMPLE := laissez-sample
+LOCKS := requirements
+TOOLING := build/tooling
 
 IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 # `python3` if it is in range, else the newest that is. To choose one yourself: make PYTHON=/path/to/python
@@ -21,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint test-interpreted test-compiled system bench build clean
+.PHONY: help run test lint test-interpreted test-compiled system bench build lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,30 +77,47 @@ bench: build ## measure how fast the market and the service are here
 
 build: $(BUILT) ## compile the market in place, if there is a C compiler
 
+# Whoever installs needs none of these tools: they have an environment of their own, and are locked like everything else.
+lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with their hashes
+	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --output-file $(LOCKS)/run.lock
+	@$(COMPILE) pyproject.toml --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
+	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
+
+audit: $(TOOLING) ## look all locked packages up in a database of known vulnerabilities
+	@$(TOOLING)/bin/python $(LOCKS)/audit.py
+
 clean: ## remove everything that make has made, except the sample market
 	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info $(MARKET)/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The virtual environment, with the package in it as an editable install and nothing that only developers need. The market is compiled by
-# another rule, so the install needs no compiler of its own (--no-build-isolation), which makes it quick.
+# The virtual environment, with the package in it as an editable install and nothing that only developers need. What others made comes as the
+# very files that were locked, and only built ones: to build one here would bring tools that are not. The market is compiled by another rule, so
+# the install needs no compiler of its own (--no-build-isolation), which makes it quick.
 # Python compiles to bytecode what is used, when it is used: compiling all of it here would take a third of the time.
-INSTALL := LAISSEZ_BUILD=interpreted $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-build-isolation --editable
+PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile --no-deps
+LOCKED := --require-hashes --only-binary :all: --requirement
+OURS := --no-build-isolation --editable
+COMPILE := UV_CUSTOM_COMPILE_COMMAND='make lock' $(TOOLING)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes
 
-$(RUNTIME): pyproject.toml setup.py
+$(RUNTIME): pyproject.toml setup.py $(LOCKS)/run.lock
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c "$(IN_RANGE)"; then \
 		echo "LaissezCloud needs Python 3.11, 3.12 or 3.13; $(if $(PYTHON),$(PYTHON) is not one,none was found on PATH)."; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; fi
 	@if [ -e $(VENV) ] && ! $(BIN)/python -c "$(IN_RANGE)" 2>/dev/null; then rm -rf $(VENV); fi
 	@echo "== installing into $(VENV)"
 	@[ -x $(BIN)/pip ] || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check 'setuptools>=77.0.3'
-	@$(INSTALL) .
+	@$(BIN)/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/run.lock
+	@LAISSEZ_BUILD=interpreted $(BIN)/$(PIP_INSTALL) $(OURS) .
 	@touch $@
 
-$(TOOLS): $(RUNTIME)
+$(TOOLS): $(RUNTIME) $(LOCKS)/develop.lock
 	@echo "== installing the tools for developers (half a minute or so the first time)"
-	@$(INSTALL) '.[sim,test]'
+	@$(BIN)/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/develop.lock
 	@touch $@
+
+$(TOOLING): $(LOCKS)/tools.lock
+	@rm -rf $@ && "$(PYTHON)" -m venv $@
+	@$@/bin/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/tools.lock
 
 # No stamp is left where there is no compiler, so that one installed later is noticed.
 $(BUILT): $(TOOLS) $(wildcard $(MARKET)/*.py)

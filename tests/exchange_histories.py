@@ -20,6 +20,7 @@ from laissez.journal import Document
 from laissez.market import Market, Topology
 from laissez.market import commands as market
 from laissez.service import commands
+from laissez.service.budgets import ACTIONS
 from laissez.service.commands import OPERATOR, Request
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.outcomes import pack
@@ -59,6 +60,7 @@ def draw(seed: int, length: int = LENGTH) -> Drawn:
 class _Play:
     def __init__(self, seed: int, world: World) -> None:
         self._rng = Random(seed)
+        self._is_thrifty = seed % 3 == 0  # budgets that act and caps keep much from happening
         self._world = world
         self._genesis = Market(Topology.of(world.leaves), world.orders_per_tenant_max).snapshot()
         self._exchange = Exchange.begin(self._genesis)
@@ -75,6 +77,8 @@ class _Play:
             self._say(step.command)
             if self._rng.randrange(KEYS_LATER) == 0:
                 self._say_something_else()
+            if self._is_thrifty and self._rng.randrange(KEYS_LATER) == 0:
+                self._say_what_may_be_spent()
         return Drawn(self._genesis, tuple(self._steps), self._world.tenants)
 
     def _say(self, command: market.Command) -> None:
@@ -122,6 +126,15 @@ class _Play:
             )
         )
         self._enter(self._rng.choice(self._world.tenants) if isinstance(said, commands.SetBudget) else OPERATOR, said)
+
+    def _say_what_may_be_spent(self) -> None:
+        said: commands.Command = self._rng.choice(
+            (
+                commands.SetBudget(self._rng.choice((1, 2, 5, 5, 1_000)), self._rng.choice(ACTIONS)),
+                commands.SetOwnCaps(self._rng.choice((None, None, 60)), self._rng.choice((None, None, 120))),
+            )
+        )
+        self._enter(self._rng.choice(self._world.tenants), said)
 
     def _enter(self, who: str, command: commands.Command) -> None:
         request = pack(Request(who, "", "", b"", command))

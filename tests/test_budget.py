@@ -15,7 +15,7 @@ from laissez.market.commands import AdvanceTime, CloseBooks
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
 from laissez.service import billing
 from laissez.service.accounts import BudgetRecord
-from laissez.service.budgets import AMOUNT_MAX, budget_view
+from laissez.service.budgets import AMOUNT_MAX, used_up
 from laissez.service.commands import OPERATOR, CreateTenant, Request, SetBudget
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.opening import Replaying, open_folder
@@ -29,6 +29,7 @@ from service_world import HOUR_US, World, with_service
 pytestmark = pytest.mark.once
 
 DOLLAR = 1_000_000
+SECOND_US = 1_000_000
 FIELDS_BEFORE_BUDGETS = 13
 
 
@@ -87,7 +88,7 @@ def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> 
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_left_of_one_that_is_overspent_and_nothing_acts_on_it(tmp_path: Path) -> None:
+def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         await set_budget(world, "1")
@@ -108,8 +109,7 @@ def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
     """Without a rate never; beyond what times can be, as good as never."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
     spent = amount * CHARGE_PER_MICRO_DOLLAR - left
-    found = budget_view(BudgetRecord(amount, 5, "7"), 7 + spent, rate, 1_000)
-    assert (None if ends is None else format_time(ends)) == found.ends_at
+    assert ends == used_up(BudgetRecord(amount, 5, "7"), spent, rate, 1_000)
 
 
 def test_closing_the_books_changes_nothing_about_it(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
             await world.place("ann", "h100", "0")
         for method, left in (("PUT", 198), ("GET", 196), ("DELETE", 196)):
             answer = await world.ask("ann", method, "/v1/budget", {"amount": "5"} if method == "PUT" else None)
-            assert (200, left) == (answer.status_code, world.desk._questions["ann"].remaining)
+            assert (200, left) == (answer.status_code, world.desk.admission.questions("ann").remaining)
 
     with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))
 
@@ -183,6 +183,85 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
         await world.ask("ann", "DELETE", "/v1/budget")
         gone = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
         assert (404, "true") == (gone.status_code, gone.headers["idempotency-replayed"])
+
+    with_service(tmp_path / "data", story)
+
+
+# -- what it does
+
+
+def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        asked = await world.ask("ann", "PUT", "/v1/budget", {"amount": "3.6", "action": "relinquish"}, key="b-1")
+        assert ("relinquish", "open") == (asked.json()["action"], asked.json()["state"]) and asked.json()["spent_percent"] < 0.01
+        ends = asked.json()["ends_at"]
+        world.passing.pass_us(HOUR_US // 2 + SECOND_US)
+        half = await budget(world)
+        assert 50 < half["spent_percent"] < 50.1 and "open" == half["state"] and ends == half["ends_at"]
+        world.passing.pass_us(HOUR_US)
+        world.desk.end_holds()  # as the server does every so often
+        events = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]
+        told = [(one["type"], one.get("percent"), one["at"]) for one in events if one["type"] in ("budget.warning", "budget.spent", "lease.ended")]
+        assert [("budget.warning", 50), ("budget.warning", 80), ("budget.spent", None), ("lease.ended", None)] == [one[:2] for one in told]
+        assert ends == told[2][2] == told[3][2]
+        spent = await budget(world)
+        assert ("3.600000", "0.000000", "spent", "0", 100) == (spent["spent"], spent["left"], spent["state"], spent["rate_now"], spent["spent_percent"])
+        for method, path, body in (
+            ("POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}),
+            ("POST", "/v1/instances", {"type": "h100", "max_price": "5"}),
+        ):
+            answer = await world.ask("ann", method, path, body, key="o-" + path)
+            assert (402, "budget_spent") == (answer.status_code, answer.json()["code"])
+            assert "set a new one or remove it" in answer.json()["detail"]
+        await world.ask("ann", "DELETE", "/v1/budget")
+        again = await world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}, key="o-/v1/orders")
+        assert (402, "true") == (again.status_code, again.headers["idempotency-replayed"])
+        assert "open" == (await world.place("ann", "a100", "0.5"))["state"]
+        assert "laissez_budgets_spent_total 1.0" in (await world.ask("operator", "GET", "/metrics")).text
+        everything = (await world.ask("operator", "GET", "/v1/events")).json()["data"]
+        seen = [(one["tenant"], one["event"]["type"]) for one in everything if one["event"]["type"].startswith("budget.")]
+        assert [("ann", f"budget.{kind}") for kind in ("set", "warning", "warning", "spent", "set")] == seen
+
+    with_service(tmp_path / "data", story)
+
+
+def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    ends: list[str] = []
+
+    async def before(world: World) -> None:
+        await charged_an_hour(world)
+        asked = await world.ask("ann", "PUT", "/v1/budget", {"amount": "36", "action": "relinquish"})
+        ends.append(asked.json()["ends_at"])
+
+    async def after(world: World) -> None:
+        world.passing.pass_us(100 * HOUR_US)
+        assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
+        assert "36.000000" == (await budget(world))["spent"]
+        told = (await world.ask("ann", "GET", "/v1/events")).json()["data"][-1]["event"]
+        assert ("lease.ended", "budget_spent", ends[0]) == (told["type"], told["reason"], told["at"])
+
+    with_service(tmp_path / "data", before, secrets=secrets)
+    with_service(tmp_path / "data", after, secrets=secrets)
+
+
+def test_one_set_before_there_were_actions_is_shown_as_such(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        world.desk.enter("ann", "", "", SetBudget(DOLLAR))
+        world.passing.pass_us(HOUR_US)
+        found = await budget(world)
+        assert (None, "open") == (found["action"], found["state"]) and about("3.6", found["spent"]) and 359 < found["spent_percent"] < 361
+
+    with_service(tmp_path / "data", story)
+
+
+def test_an_action_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        answer = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "explode"})
+        assert 400 == answer.status_code
+        assert "action: expected one of warn, no_new_orders, limits_to_floor, relinquish, found 'explode'" == answer.json()["detail"]
 
     with_service(tmp_path / "data", story)
 

@@ -35,7 +35,8 @@ KEY = views.Key("key_1", "ann", "default", ("read", "trade"), AT, None, "lz_1_se
 STARTED = events.Numbered(7, events.LeaseStarted(AT, "lse_aaaaaaaa1", "h100/gpu0", "ord_aaaaaaaa1", "2.5", "3.5", None))
 DONE = views.Done((events.Numbered(8, events.LeaseEnded(AT, "lse_b1", "h100/gpu0", "offline", "2", None), "bob"),))
 
-BUDGET = figures.Budget("250.000000", AT, "31.500000", "6.3", "218.500000", AT)
+BUDGET = figures.Budget("250.000000", AT, "31.500000", "6.3", "218.500000", AT, "relinquish", "open", 12.6)
+OWN_CAPS = figures.SpendingCaps(figures.OwnCaps("40"), figures.OwnCaps(None, "90"), figures.OwnCaps("40", "90"), "12.5", "31")
 SPENDING = figures.Spending("ann", "31.500000", "6.3", 2, 1, BUDGET)
 _LOST = figures.PreviewEnded("h100/gpu0", "ann", "floor_raised", "2.5", "2")
 PREVIEW = figures.PreviewDone(AT, (), 2, 1, 1, (figures.PreviewTenant("ann", 2, 0),), (_LOST,), "6", "5", 1, 0, 0, 1)
@@ -129,9 +130,11 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("controls remove h100", "DELETE /v1/controls/h100", DONE, None),
         ("resources offline h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": False}),
         ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
-        ("budget set 250", "PUT /v1/budget", BUDGET, {"amount": "250"}),
+        ("budget set 250", "PUT /v1/budget", BUDGET, {"amount": "250", "action": "warn"}),
+        ("budget set 9.5 --action limits_to_floor", "PUT /v1/budget", BUDGET, {"amount": "9.5", "action": "limits_to_floor"}),
         ("budget remove", "DELETE /v1/budget", DONE, None),
         ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
+        ("tenants create ann --rate 40 --worst-rate none", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"rate": "40"}}),
         ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
         ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["read", "operate"], "name": "default"}),
         ("tenants revoke-key key_1", "DELETE /v1/keys/key_1", KEY, None),
@@ -201,6 +204,7 @@ def test_a_book_is_figures_then_bids_then_asks(server: Server) -> None:
         ("tenants show ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
         ("budget", "/v1/budget", BUDGET, ["BUDGET", "$", "250.000000"]),
         ("budget show --tenant ann", "/v1/budget", BUDGET, ["BUDGET", "$", "250.000000"]),
+        ("caps --tenant ann", "/v1/caps", OWN_CAPS, ["RATE", "$/h", "12.50"]),
         ("tenants caps ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
     ],
 )
@@ -292,6 +296,11 @@ def test_what_became_of_an_order_is_told_in_a_line(server: Server) -> None:
 
 def test_caps_change_only_where_they_are_given(server: Server) -> None:
     server.answers["GET", "/v1/tenants/ann"] = server.answers["PATCH", "/v1/tenants/ann"] = TENANT
+    server.answers["GET", "/v1/caps"] = server.answers["PUT", "/v1/caps"] = OWN_CAPS
+    run("caps", "set", "--worst-rate", "120")
+    assert ("PUT", "/v1/caps", {"rate": "40", "worst_rate": "120"}) == server.sent
+    run("caps", "set", "--rate", "none")
+    assert ("PUT", "/v1/caps", {"rate": None, "worst_rate": None}) == server.sent
     run("tenants", "caps", "ann", "--sessions", "3", "--open-orders", "default")
     assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
 
@@ -384,6 +393,8 @@ def test_events_are_lines(server: Server) -> None:
         "controls set h100",
         "floor set h100 2 --preview --idempotency-key again-1",
         "budget set much",
+        "budget set 5 --action explode",
+        "caps set --rate much",
         "controls set h100 --rise fast",
         "controls set h100 --hold soon",
         "tenants create ann --sessions none",

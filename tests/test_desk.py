@@ -341,15 +341,15 @@ def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
         desk = world.desk
         with Gate(world) as gate:
             for _ in range(4):
-                desk.admit(ANN)
+                desk.admission.admit(ANN)
                 desk.enter("ann", "", "", CancelOrder("ord_x"))
-            desk.admit(ANN)  # the fifth may come
+            desk.admission.admit(ANN)  # the fifth may come
             with pytest.raises(ProblemError, match="nothing was done") as refused:
-                desk.admit(ANN, 2)
+                desk.admission.admit(ANN, 2)
             assert ("overloaded", 503) == (refused.value.code, refused.value.status)
             desk.enter("ann", "", "", CancelOrder("ord_x"))
             with pytest.raises(ProblemError, match="nothing was done"):
-                desk.admit(OPERATING)
+                desk.admission.admit(OPERATING)
             position = desk.position
             answer = asyncio.create_task(world.ask("bob", "DELETE", "/v1/orders/ord_x"))
             await many_turns()
@@ -357,7 +357,7 @@ def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
             assert (503, "overloaded") == ((await answer).status_code, (await answer).json()["code"])
             assert position == desk.position
         await desk.all_durable()
-        desk.admit(ANN)
+        desk.admission.admit(ANN)
 
     with_service(tmp_path / "data", story, Limits(pending_commands_max=5, commands_burst=100))
 

@@ -101,6 +101,10 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
         "KeyRevoked",
         "CapsSet",
         "BudgetSet",
+        "BudgetWarning",
+        "BudgetSpent",
+        "budget_spent",
+        "cap_exceeded",
         "refused",
         "statement",
     )
@@ -109,7 +113,8 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
         for step in draw(seed).steps:
             outcome = read_outcome(step.outcome)
             seen.update(type(told.event).__name__ for told in outcome.told)
-            seen.update(["refused"] * (outcome.refused is not None) + ["statement"] * len(step.documents))
+            seen.update([] if outcome.refused is None else ["refused", outcome.refused.code])
+            seen.update(["statement"] * len(step.documents))
         if all(seen[kind] > 20 for kind in wanted):
             return
     pytest.fail(f"too few of something: {seen}")

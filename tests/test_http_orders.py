@@ -279,7 +279,7 @@ def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
             ("/v1/spending", 190),
         ):
             assert 200 == (await world.ask("ann", "GET", path)).status_code
-            assert left == world.desk._questions["ann"].remaining
+            assert left == world.desk.admission.questions("ann").remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=200))
 

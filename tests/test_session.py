@@ -7,12 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from websockets.frames import Frame, Opcode
 
-from laissez.service import session
 from laissez.wire.session import JSON, MSGPACK
 from live_world import Live, Peer, events_of, place, with_live
+from service_world import GENEROUS
 
 pytestmark = pytest.mark.once
 
@@ -96,15 +97,13 @@ def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(tmp_path: Pat
     with_live(tmp_path / "data", tale)
 
 
-def test_who_says_nothing_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "HELLO_WITHIN_S", 0.05)
-
+def test_who_says_nothing_is_closed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             code, heard = await peer.end()
             assert (4400, ["bad_request"]) == (code, [message["code"] for message in heard])
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, msgspec.structs.replace(GENEROUS, head_within_s=0.05))
 
 
 def test_who_leaves_before_the_hello_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_snapshots_go_on_after_one_that_could_not_be_taken(
             elif fault == "no files for the journal":
                 patched.setattr(journal, "reader", no_files)
             else:
-                patched.setattr(snapshotter, "_write_snapshot", died)
+                patched.setattr(snapshotter, "_wait_and_store", died)
                 patched.setattr(journal, "reader", late_reader)
             running = asyncio.create_task(taker.run())
             await eventually(lambda: snapshotter.NOT_WRITTEN in caplog.text or running.done())

@@ -123,3 +123,29 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(market: M
         window.page.evaluate("ends => (Date.parse(ends[1]) - Date.parse(ends[0])) / 3600000", [segments[0]["start"], segments[-1]["end"]])
     )
     assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)  # pixels
+
+
+def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: Market, open_window: Opening) -> None:
+    leaf = "h100/zone-d/rack2/gpu4"
+    ann = market.tenant("ann")
+    market.set_floor(leaf, "3600")
+    ann.order(leaf, "9000")  # a dollar a second
+    window = open_window(market).sign_in(ann.key).go("#/leases")
+    page = window.page
+    page.get_by_role("button", name="Set a budget").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Dollars").fill("5000")
+    dialog.get_by_label("Give everything up").check()
+    dialog.get_by_role("button", name="Set it").click()
+    expect(window.main).to_contain_text("then all is given up")
+    assert ("5000.000000", "relinquish") == tuple(market.done("GET", "/v1/budget", key=ann.key)[name] for name in ("amount", "action"))
+
+    page.get_by_role("button", name="Change", exact=True).click()
+    dialog.get_by_label("Dollars").fill("0.5")
+    dialog.get_by_role("button", name="Set anew from now").click()
+    expect(window.main).to_contain_text("all was given up")
+    expect(window.main).to_contain_text("You hold nothing now.")
+    assert [] == ann.leases()
+    window.go("#/events")
+    for told in ("50 % of the budget", "80 % of the budget", "The budget of $0.50 is spent: all leases are given up"):
+        expect(window.main).to_contain_text(told)

@@ -243,10 +243,12 @@ class RestConnection(Connection):
     def _ask(self) -> None:
         now = time.perf_counter()
         if now < self.tally.stop:
-            message = self.tenant.next()
-            method, path = PATHS[message["type"]]
-            body = {name: value for name, value in message.items() if name not in IN_PATH}
-            self._write(method, path.format(**message), b"" if method in ("GET", "DELETE") else self.encode(body), message["id"], now, 1)
+            self._write_message(self.tenant.next(), now)
+
+    def _write_message(self, message: Message, now: float) -> None:
+        method, path = PATHS[message["type"]]
+        body = {name: value for name, value in message.items() if name not in IN_PATH}
+        self._write(method, path.format(**message), b"" if method in ("GET", "DELETE") else self.encode(body), message["id"], now, 1)
 
     def _write(self, method: str, path: str, body: bytes, id: str, now: float, commands: int) -> None:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self.plan.host}\r\nAuthorization: Bearer {self.key}\r\n"

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -41,7 +42,7 @@ def run(
 ) -> Outcome:
     """Play the history of every seed; stop at the first that fails and make it small, unless told not to. `tell` is told how many are done."""
     done = 0
-    for seed, difference in differences(seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs):
+    for seed, difference in in_order(seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs):
         if difference is not None:
             return Outcome(done, failure_of(seed, commands, difference, options, make_market, shrinks))
         done += 1
@@ -49,8 +50,11 @@ def run(
     return Outcome(done, None)
 
 
-def differences(seeds: range, play_seed: Callable[[int], tuple[int, Difference | None]], jobs: int) -> Iterator[tuple[int, Difference | None]]:
-    """Each seed with its difference, in order, so that the first is the same with any number of workers. Leaving the loop early ends them."""
+T = TypeVar("T")
+
+
+def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:
+    """What each seed gives, in order, so that the first failure is the same with any number of workers. Leaving the loop early ends them."""
     if jobs == 1:
         yield from map(play_seed, seeds)
         return

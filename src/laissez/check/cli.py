@@ -1,7 +1,9 @@
-"""`laissez check`: compare the market with the oracle, on random histories or on every small one; kill the server and see what it kept."""
+"""`laissez check`: compare the market with the oracle, on random histories or on every small one; kill the server and see what it kept; try who
+may do what."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import time
@@ -107,10 +109,51 @@ def crashes(
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 
-def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None) -> None:
-    """Print the outcome, and leave with 1 if something failed."""
+@app.command()
+def wire(
+    cases: Annotated[int, typer.Option(min=0, help="How many requests schemathesis makes at least; 0 does without it.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
+    only: Annotated[str, typer.Option(help="Only the bad inputs whose name has this in it.")] = "",
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Send a real server hundreds of bad inputs and thousands of requests made from its OpenAPI document; every answer must be clear."""
+    if cases and importlib.util.find_spec("schemathesis") is None:
+        raise typer.BadParameter("schemathesis is not installed: pip install 'laissezcloud[check]', or --cases 0 for the bad inputs alone")
+    from laissez.check.wire import run as run_wire  # with all that speaks HTTP, which the other checks do without
+
+    started = time.monotonic()
+    with progress() as bar:
+        task = bar.add_task("cases", total=cases or None)
+        outcome = run_wire(cases, seed, only, lambda done: bar.update(task, completed=done))
+    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
+
+
+@app.command()
+def access(
+    pairs: Annotated[int, typer.Option(min=0, help="How many pairs of worlds that look the same to a tenant.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="The first pair's; the others follow it.")] = 0,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Try every operation as everybody on a real server; and see that what a tenant may not see changes no byte of what it is told."""
+    from laissez.check import access, interference  # with all that speaks HTTP, which the other checks do without
+
+    started = time.monotonic()
+    tried = access.run()
+    with progress() as bar:
+        task = bar.add_task("pairs", total=pairs)
+        found = interference.run(pairs, seed, tell=lambda done: bar.update(task, completed=done))
+    counted = {**tried.counted, **found.counted}
+    failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
+    if output is Format.TABLE:
+        typer.echo(tried.table())
+    answers = {"tried": tried.answers} if output is Format.JSON else {}
+    conclude(output, counted, time.monotonic() - started, failure, answers)
+
+
+def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None, more: dict[str, Any] = {}) -> None:  # noqa: B006  never changed
+    """Print the outcome, and leave with 1 if something failed. `more` is for machines."""
     if output is Format.JSON:
-        summary: dict[str, Any] = {**counted, "seconds": round(seconds, 3), "failure": failure}
+        summary: dict[str, Any] = {**counted, "seconds": round(seconds, 3), "failure": failure, **more}
         print(json.dumps(summary))
     elif failure is not None:
         print(failure)

@@ -5,7 +5,9 @@ The auditor follows the operator's events from the first on; whatever else the A
 
 from __future__ import annotations
 
-from laissez.check.crash_clients import Rest
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
 from laissez.check.crash_finding import Finding
 from laissez.check.crash_journal import OPERATOR, Truth, compare
 from laissez.check.crash_ledger import Json, Ledger, Quoted
@@ -13,12 +15,21 @@ from laissez.check.crash_server import LEAVES
 from laissez.check.event_audit import Auditor, dollars, instant, micro
 
 
+class Asking(Protocol):
+    """Somebody who can ask the API."""
+
+    async def get(self, path: str, **query: str | int) -> Any: ...
+
+    async def pages(self, path: str, **query: str | int) -> list[Json]: ...
+
+
 class Inspector:
-    def __init__(self, ledger: Ledger, truth: Truth, rest: dict[str, Rest]) -> None:
+    def __init__(self, ledger: Ledger, truth: Truth, rest: Mapping[str, Asking], leaves: Sequence[str] = LEAVES) -> None:
         self._ledger = ledger
         self._truth = truth
         self._rest = rest
-        self._auditor = Auditor(LEAVES)
+        self._leaves = leaves
+        self._auditor = Auditor(leaves)
         self._read: dict[str, int] = {holder: 0 for holder in rest}  # how far each holder's events were compared
         self._unaudited: list[Json] = []
         self.bills = 0
@@ -117,7 +128,7 @@ class Inspector:
     def _audit_state(self, summary: Json, resources: list[Json]) -> None:
         auditor = self._auditor
         found = (summary["leaves"], summary["online"], summary["leased"], summary["open_orders"])
-        expected = (len(LEAVES), len(auditor.online), len(auditor.leases), len(auditor.orders))
+        expected = (len(self._leaves), len(auditor.online), len(auditor.leases), len(auditor.orders))
         if found != expected:
             raise Finding(f"leaves, online, leased and open orders are {found}; the events make them {expected}")
         for one in resources:

@@ -6,6 +6,7 @@ A request is written as a session's message; `as_rest` says the same to REST.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import count
 
 from laissez.check.crash_ledger import Asked, Holdings, Json
@@ -20,8 +21,14 @@ OF_REST = frozenset({"batch", "run", "stop"})
 class Drawer:
     """One per run; draws from its own source, so that the same seed sends the same kinds of requests."""
 
-    def __init__(self, draw: random.Random) -> None:
+    def __init__(
+        self, draw: random.Random, scopes: Sequence[str] = SCOPES, leaves: Sequence[str] = LEAVES, prices: Sequence[str] = PRICES
+    ) -> None:
         self.draw = draw
+        self._scopes = scopes
+        self._leaves = leaves
+        self._prices = prices
+        self._trees = tuple(scope for scope in scopes if "/" not in scope)
         self._count = count(1)
 
     def asked(self, holder: str, command: Json, of_session: bool = False) -> Asked:
@@ -46,7 +53,7 @@ class Drawer:
         if leases and chance < 0.15:
             return {"type": "relinquish", "lease": self.draw.choice(leases)}
         if leases and chance < 0.32:
-            return {"type": "set_limit", "lease": self.draw.choice(leases), "limit": self.draw.choice((None, *PRICES))}
+            return {"type": "set_limit", "lease": self.draw.choice(leases), "limit": self.draw.choice((None, *self._prices))}
         if orders and chance < 0.48:
             return {"type": "amend_order", "order": self.draw.choice(orders), "alternatives": self._alternatives()}
         if orders and chance < (0.9 if len(orders) > ORDERS_MANY else 0.6):
@@ -54,21 +61,21 @@ class Drawer:
         return {"type": "place_order", "alternatives": self._alternatives()}
 
     def _alternatives(self) -> list[Json]:
-        scopes = self.draw.sample(SCOPES, self.draw.choice((1, 1, 1, 2, 3)))
+        scopes = self.draw.sample(self._scopes, min(len(self._scopes), self.draw.choice((1, 1, 1, 2, 3))))
         return [self._alternative(scope) for scope in scopes]
 
     def _alternative(self, scope: str) -> Json:
-        bid, limit = sorted((self.draw.choice(PRICES), self.draw.choice(PRICES)), key=float)
+        bid, limit = sorted((self.draw.choice(self._prices), self.draw.choice(self._prices)), key=float)
         return {"scope": scope, "limit": limit} if self.draw.random() < 0.3 else {"scope": scope, "bid": bid, "limit": limit}
 
     def _run(self, has: Holdings) -> Json:
-        command: Json = {"type": "run", "count": self.draw.choice((1, 1, 2, 4)), "max_price": self.draw.choice(PRICES)}
+        command: Json = {"type": "run", "count": self.draw.choice((1, 1, 2, 4)), "max_price": self.draw.choice(self._prices)}
         leases = list(has.leases)
         if leases and self.draw.random() < 0.4:
             return {**command, "near": self.draw.choice(leases), "level": self.draw.choice((0, 1))}
         if self.draw.random() < 0.5:
-            return {**command, "scope": self.draw.choice(SCOPES)}
-        return {**command, "tree": self.draw.choice(("gpu", "cpu"))}
+            return {**command, "scope": self.draw.choice(self._scopes)}
+        return {**command, "tree": self.draw.choice(self._trees)}
 
     def _stop(self, has: Holdings) -> Json:
         orders = [*has.orders, *has.leases.values()]
@@ -78,13 +85,13 @@ class Drawer:
 
     def for_operator(self) -> Json:
         chance = self.draw.random()
-        node = self.draw.choice(SCOPES)
+        node = self.draw.choice(self._scopes)
         if chance < 0.35:
-            return {"type": "set_floor", "node": node, "price": self.draw.choice((None, *PRICES[:6]))}
+            return {"type": "set_floor", "node": node, "price": self.draw.choice((None, *self._prices[:6]))}
         if chance < 0.6:
             return {"type": "set_controls", "node": node, **self._controls()}
         kind = "take_offline" if chance < 0.72 else "bring_online"
-        return {"type": kind, "leaf": self.draw.choice(LEAVES)}
+        return {"type": kind, "leaf": self.draw.choice(self._leaves)}
 
     def _controls(self) -> Json:
         """Holds and fees of a few tenths of a second, so that they end within a life of the server, or during its death."""

@@ -149,5 +149,8 @@ class Server:
         if status != 0:
             raise Finding(f"a planned stop ended with status {status}\n{self.log_end()}")
 
+    def log_lines(self) -> list[str]:
+        return self._log.read_text(errors="replace").splitlines()
+
     def log_end(self) -> str:
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:])
+        return "\n".join(self.log_lines()[-LOG_LINES_SHOWN:])

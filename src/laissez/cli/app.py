@@ -32,8 +32,10 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("orders", "laissez.cli.orders:app", "List, place, amend or cancel orders."),
         ("bill", "laissez.cli.bills:bill", "Show what is owed."),
         ("budget", "laissez.cli.budget:app", "Show, set or remove your budget."),
+        ("caps", "laissez.cli.caps:app", "Show or set what you may spend per hour."),
         ("price-history", "laissez.cli.prices:price_history", "Show what a lease was charged, and when."),
         ("events", "laissez.cli.events:events", "Show what happened, or follow it."),
+        ("webhooks", "laissez.cli.webhooks:app", "Have what happens sent to an address of yours."),
         ("tenant", "laissez.cli.tenant:app", "Let a task trade for itself."),
     ),
     "For the operator": (
@@ -50,6 +52,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("up", "laissez.cli.serve:up", "Start a small market to try things out."),
         ("serve", "laissez.cli.serve:serve", "Run the service."),
         ("journal", "laissez.cli.journal:app", "Look into a journal, and check it."),
+        ("audit", "laissez.cli.audit:app", "What was done and refused, and whether bills follow from it."),
         ("doctor", "laissez.cli.doctor:doctor", "Check that everything is in place, and say what to do."),
     ),
     "The market itself": (

@@ -38,6 +38,11 @@ def amount(text: str) -> str:
     return text
 
 
+def cap_per_hour(text: str) -> str:
+    """Dollars per hour, or the word `none`, which stays as it is: Typer takes a parsed `None` for an option left out."""
+    return text if text == "none" else amount(text)
+
+
 def moment(text: str) -> str:
     """A time with its zone, or a day, which begins at midnight UTC."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -14,15 +15,26 @@ from laissez.cli.tables import Column, moment, money, show_json, show_one
 from laissez.client import Client
 from laissez.wire.figures import Budget
 
-app = typer.Typer(help="Your budget. It only tells: nothing ends because of it.", cls=ShowByDefault, add_completion=False)
+app = typer.Typer(help="Your budget: what you mean to spend, and what happens then.", cls=ShowByDefault, add_completion=False)
+
+
+class Action(StrEnum):
+    WARN = "warn"
+    NO_NEW_ORDERS = "no_new_orders"
+    LIMITS_TO_FLOOR = "limits_to_floor"
+    RELINQUISH = "relinquish"
+
 
 BUDGET: list[Column[Budget]] = [
     Column("BUDGET $", lambda budget: budget.amount, right=True),
     Column("SINCE", lambda budget: moment(budget.since)),
     Column("SPENT $", lambda budget: budget.spent, right=True),
+    Column("SPENT %", lambda budget: f"{budget.spent_percent:.1f}", right=True),
     Column("LEFT $", lambda budget: budget.left, right=True),
     Column("NOW $/h", lambda budget: money(budget.rate_now), right=True),
     Column("LASTS UNTIL", lambda budget: moment(budget.ends_at) or "further on"),
+    Column("STATE", lambda budget: budget.state),
+    Column("THEN", lambda budget: budget.action or "nothing"),
 ]
 
 
@@ -38,11 +50,18 @@ def show_budget(client: Client, tenant: TenantOption = None, output: FormatOptio
 def set_budget(
     client: Client,
     dollars: Annotated[str, typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent from now on, such as 250 or 99.50.")],
+    action: Annotated[
+        Action,
+        typer.Option(
+            help="What happens when it is spent. All but warn cancel your orders and take no new ones; limits_to_floor also lowers every limit to "
+            "the floor, relinquish also gives every lease up."
+        ),
+    ] = Action.WARN,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget, counted from now on, in place of the one before. It only tells: nothing ends because of it."""
-    show_one(client.set_budget(dollars, idempotency_key=idempotency_key), BUDGET, output)
+    """Set a budget, counted from now on, in place of the one before. Events tell when 50, 80 and 100 % are spent."""
+    show_one(client.set_budget(dollars, action.value, idempotency_key=idempotency_key), BUDGET, output)
 
 
 @app.command("remove")

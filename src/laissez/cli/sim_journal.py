@@ -12,11 +12,11 @@ import typer
 
 from laissez.cli.progress import progress
 from laissez.cli.sim_paths import unwritable
-from laissez.journal import JournalForeign, Reader, SnapshotUnusable, snapshots
+from laissez.journal import Reader
 from laissez.journal.disk import write_whole
-from laissez.journal.recovery import replay
 from laissez.journal.snapshots import SnapshotFile
 from laissez.market import AdvanceTime, Market
+from laissez.service.looking_back import exchange_after, last_entry
 from laissez.service.opening import Replaying
 from laissez.wire.times import TimeError, format_time, parse_time
 
@@ -99,7 +99,7 @@ def _after_entry(folder: Path, seq: int | None, on_progress: Progress) -> tuple[
         seq = last if seq is None else seq
         if seq > last:
             raise WhatIfError(f"--at: expected an entry up to {last}, the last of the journal in {folder}, found {seq}")
-        market = replayed(reader, seq, on_progress)
+        market = exchange_after(reader, seq, on_progress).market
         return market, f"after entry {seq}, at {format_time(market.now)}"
 
 
@@ -113,43 +113,9 @@ def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]
         if first is not None and time < first.at:
             raise WhatIfError(f"--at: expected a time from {format_time(first.at)} on, that of the first entry, found {format_time(time)}")
         seq = last_entry(reader, time, tail.last)
-        market = replayed(reader, seq, on_progress)
+        market = exchange_after(reader, seq, on_progress).market
         market.apply(AdvanceTime(), max(time, market.now))
         return market, f"after entry {seq}, at {format_time(market.now)}"
-
-
-def last_entry(reader: Reader, time: int, last: int) -> int:
-    """The last entry that is not later than `time`; times never fall, so it is found by halving."""
-    low, high = 0, last
-    while low < high:
-        middle = (low + high + 1) // 2
-        entry = reader.entry(middle)
-        assert entry is not None
-        low, high = (middle, high) if entry.at <= time else (low, middle - 1)
-    return low
-
-
-def replayed(reader: Reader, seq: int, on_progress: Progress) -> Market:
-    """The market after an entry: from the newest snapshot before it that can be used, and the entries that follow."""
-    machine, done = _nearest(reader, seq)
-    for group in reader.groups(done + 1, seq):
-        replay(machine, group, after=done, until=seq)
-        on_progress(min(group.last, seq), seq)
-    return machine.exchange.market
-
-
-def _nearest(reader: Reader, seq: int) -> tuple[Replaying, int]:
-    for file in snapshots.newest_first(reader.folder):
-        if file.seq > seq:
-            continue
-        try:
-            snapshot = file.read()
-            if reader.chain_at(file.seq) != snapshot.head:
-                raise JournalForeign(f"{file.path} belongs to another journal than the one in {reader.folder}. Move it away.")
-            return Replaying.restore(snapshot.body), file.seq
-        except SnapshotUnusable:
-            continue  # it saves time and is never needed; a running server may have deleted it meanwhile
-    return Replaying.begin(reader.genesis), 0
 
 
 def written(market: Market, source: Path, taken: str, out: Path) -> str:

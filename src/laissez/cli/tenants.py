@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -11,11 +9,11 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import typer
 
-from laissez.cli.arguments import AgainOption
+from laissez.cli.arguments import AgainOption, cap_per_hour
 from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
-from laissez.cli.profiles import ConfigError
+from laissez.cli.saving import saved
 from laissez.cli.tables import Column, moment, money, show_one
 from laissez.client import Client
 from laissez.wire.figures import Spending
@@ -43,6 +41,12 @@ OrdersOption: TypeAlias = Annotated[int | None, _cap_option("Open orders at a ti
 RateOption: TypeAlias = Annotated[int | None, _cap_option("Commands per second, on average.")]
 BurstOption: TypeAlias = Annotated[int | None, _cap_option("Commands at once.")]
 SessionsOption: TypeAlias = Annotated[int | None, _cap_option("Sessions and event streams at a time.")]
+SpendingOption: TypeAlias = Annotated[
+    str | None, typer.Option("--rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases are charged and open orders bid, per hour.")
+]
+WorstOption: TypeAlias = Annotated[
+    str | None, typer.Option("--worst-rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What both could come to at their limits, per hour.")
+]
 
 
 def _cap_column(title: str, name: str) -> Column[Tenant]:
@@ -61,6 +65,8 @@ CAPS = [
     _cap_column("COMMANDS/s", "commands_per_second"),
     _cap_column("BURST", "commands_burst"),
     _cap_column("SESSIONS", "sessions"),
+    Column("RATE $/h", lambda tenant: tenant.caps.rate, right=True, optional=True),
+    Column("WORST $/h", lambda tenant: tenant.caps.worst_rate, right=True, optional=True),
 ]
 SPENDING: list[Column[Spending]] = [
     Column("TENANT", lambda one: one.tenant),
@@ -113,11 +119,13 @@ def create(
     commands_per_second: RateOption = None,
     commands_burst: BurstOption = None,
     sessions: SessionsOption = None,
+    rate: SpendingOption = None,
+    worst_rate: WorstOption = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Create a tenant. It can do nothing before it has a key: `laissez tenants issue-key`."""
-    caps = changed(Caps(), open_orders, commands_per_second, commands_burst, sessions)
+    caps = changed(Caps(), open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate)
     show_one(client.create_tenant(name, caps, idempotency_key=idempotency_key), TENANTS + CAPS, output)
 
 
@@ -130,12 +138,14 @@ def caps(
     commands_per_second: RateOption = None,
     commands_burst: BurstOption = None,
     sessions: SessionsOption = None,
+    rate: SpendingOption = None,
+    worst_rate: WorstOption = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the caps of a tenant, after changing those that are given."""
     tenant = client.tenant(name)
-    wanted = changed(tenant.caps, open_orders, commands_per_second, commands_burst, sessions)
+    wanted = changed(tenant.caps, open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate)
     if wanted != tenant.caps:
         tenant = client.set_caps(name, wanted, idempotency_key=idempotency_key)
     show_one(tenant, TENANTS[:1] + CAPS, output)
@@ -178,23 +188,9 @@ def revoke_key(
     show_one(client.revoke_key(key, idempotency_key=idempotency_key), KEYS, output)
 
 
-def changed(now: Caps, open_orders: int | None, commands_per_second: int | None, commands_burst: int | None, sessions: int | None) -> Caps:
-    """Caps with those replaced that are given; 0 stands for the server's default."""
-    given = {"open_orders": open_orders, "commands_per_second": commands_per_second, "commands_burst": commands_burst, "sessions": sessions}
-    return msgspec.structs.replace(now, **{name: number or None for name, number in given.items() if number is not None})
-
-
-def saved(issue: Callable[[], Key], path: Path) -> Key:
-    """A key whose secret went to a file that nobody else can read. The file is made first: a secret that cannot be kept is lost."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise ConfigError(f"--save: expected the name of a new file, found {path}: {error.strerror}") from None
-    try:
-        with open(descriptor, "w") as file:
-            key = issue()
-            file.write(f"{key.secret}\n")
-    except BaseException:
-        path.unlink()
-        raise
-    return msgspec.structs.replace(key, secret=None)
+def changed(now: Caps, open_orders: int | None, per_second: int | None, burst: int | None, sessions: int | None, *money: str | None) -> Caps:
+    """Caps with those replaced that are given; 0 stands for the server's default, and none for no cap."""
+    given = {"open_orders": open_orders, "commands_per_second": per_second, "commands_burst": burst, "sessions": sessions}
+    replaced: dict[str, Any] = {name: number or None for name, number in given.items() if number is not None}
+    replaced |= {name: None if text == "none" else text for name, text in zip(("rate", "worst_rate"), money, strict=True) if text is not None}
+    return msgspec.structs.replace(now, **replaced)

@@ -32,6 +32,7 @@ from laissez.client.errors import (
 from laissez.client.prices import Price, alternative
 from laissez.client.rest import AsyncClient, Client
 from laissez.client.session import AsyncSession
+from laissez.client.webhooks import WebhookNotGenuine
 from laissez.wire.requests import Alternative, BandSetting, Caps
 
 __all__ = [
@@ -60,5 +61,6 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "UsageError",
+    "WebhookNotGenuine",
     "alternative",
 ]

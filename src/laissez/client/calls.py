@@ -22,7 +22,7 @@ from laissez.client.prices import Price, price_or_none, price_text
 from laissez.wire import views
 from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
-from laissez.wire.figures import Budget, BudgetBody, MarketHistory, Preview, PreviewDone, Spending
+from laissez.wire.figures import Budget, BudgetBody, MarketHistory, OwnCaps, Preview, PreviewDone, Spending, SpendingCaps
 from laissez.wire.inframaps import InfraMaps, InfraMapsReport
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_MAX
 from laissez.wire.requests import (
@@ -191,13 +191,24 @@ def budget(tenant: str | None = None) -> Call[Budget]:
     return _ask("/v1/budget", Budget, tenant=tenant)
 
 
-def set_budget(amount: Price, *, idempotency_key: str | None = None) -> Call[Budget]:
-    """Dollars to be spent from now on. Nothing acts on it: it only tells."""
-    return _change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount)), idempotency_key)
+def set_budget(amount: Price, action: str = "warn", *, idempotency_key: str | None = None) -> Call[Budget]:
+    """Dollars to be spent from now on, and what happens then: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`."""
+    return _change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount), action), idempotency_key)
 
 
 def remove_budget(*, idempotency_key: str | None = None) -> Call[views.Done]:
     return _change("DELETE", "/v1/budget", views.Done, None, idempotency_key)
+
+
+def own_caps(tenant: str | None = None) -> Call[SpendingCaps]:
+    """What may be spent per hour at most. `tenant` is for the operator."""
+    return _ask("/v1/caps", SpendingCaps, tenant=tenant)
+
+
+def set_own_caps(rate: Price | None = None, worst_rate: Price | None = None, *, idempotency_key: str | None = None) -> Call[SpendingCaps]:
+    """Caps of one's own in dollars per hour, in place of those before; None: none."""
+    wanted = OwnCaps(None if rate is None else price_text(rate), None if worst_rate is None else price_text(worst_rate))
+    return _change("PUT", "/v1/caps", SpendingCaps, wanted, idempotency_key)
 
 
 def spending() -> Call[views.Page[Spending]]:

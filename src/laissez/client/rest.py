@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from laissez import __version__
-from laissez.client import calls
+from laissez.client import calls, webhook_calls
 from laissez.client.access import find_access
 from laissez.client.asking import Awaiting, Blocking, Listing, Method
 from laissez.client.attempts import Attempts
@@ -55,8 +55,17 @@ class Api:
     budget = Method(calls.budget)
     set_budget = Method(calls.set_budget)
     remove_budget = Method(calls.remove_budget)
+    own_caps = Method(calls.own_caps)
+    set_own_caps = Method(calls.set_own_caps)
     spending = Listing(calls.spending)
     events = Listing(calls.events)
+    create_webhook = Method(webhook_calls.create_webhook)
+    webhooks = Listing(webhook_calls.webhooks)
+    webhook = Method(webhook_calls.webhook)
+    delete_webhook = Method(webhook_calls.delete_webhook)
+    rotate_webhook_secret = Method(webhook_calls.rotate_webhook_secret)
+    redeliver = Method(webhook_calls.redeliver)
+    dead_letters = Listing(webhook_calls.dead_letters)
     topology = Listing(calls.topology)
     market = Method(calls.market)
     market_history = Method(calls.market_history)

@@ -22,7 +22,7 @@ from laissez.journal.errors import (
 from laissez.journal.file import Journal
 from laissez.journal.reader import Reader, Tail
 from laissez.journal.recovery import Machine, Recovered, recover
-from laissez.journal.writer import GroupCommit
+from laissez.journal.writer import GroupCommit, Storing
 
 __all__ = [
     "Diverged",
@@ -44,6 +44,7 @@ __all__ = [
     "Reader",
     "Recovered",
     "SnapshotUnusable",
+    "Storing",
     "Tail",
     "recover",
 ]

@@ -5,10 +5,9 @@ Only the journal is copied. Snapshots are not needed, and the mark would outrun 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from laissez.journal.disk import keep, make_folder
+from laissez.journal.disk import create, keep, make_folder, remove, rename
 from laissez.journal.errors import JournalExists
 from laissez.journal.reader import Reader
 from laissez.journal.schema import DATABASE
@@ -23,12 +22,12 @@ def backup(folder: Path, target: Path) -> int:
     if path.exists():
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
     fresh = path.with_name(f"{DATABASE}.new")
-    fresh.unlink(missing_ok=True)
-    os.close(os.open(fresh, os.O_CREAT | os.O_RDWR, 0o600))
+    remove(fresh)
+    create(fresh)
     with Reader.of(folder) as reader:
         reader.copy_to(fresh)
     keep(fresh)
-    fresh.rename(path)
+    rename(fresh, path)
     keep(target)
     with Reader.of(target) as copy:
         return copy.tail().last

@@ -1,38 +1,134 @@
-"""Making files that stay: a file or a folder is on the disk only after the disk was asked to keep it."""
+"""Making files that stay: a file or a folder is on the disk only after the disk was asked to keep it.
+
+Every file of a data folder is changed through here, except by SQLite, which has its own way, and by the lock, which nobody needs to keep.
+`system` is what the operating system does; a check puts a disk with faults in its place.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
-__all__ = ["keep", "make_folder", "write_whole"]
+__all__ = ["Mapped", "append", "create", "keep", "keep_above", "make_folder", "map_whole", "remove", "rename", "write_whole"]
+
+
+class Mapped(Protocol):
+    """A file as memory."""
+
+    def __setitem__(self, place: slice, content: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class System:
+    """One method for each thing that is asked of the operating system. All files are for their owner alone."""
+
+    def write(self, path: Path, parts: Iterable[bytes]) -> None:
+        """A file with this content, kept."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(file, "wb") as stream:
+            for part in parts:
+                stream.write(part)
+            stream.flush()
+            os.fsync(file)
+
+    def append(self, path: Path, content: bytes) -> None:
+        """More at the end of a file, which may be new, kept."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(file, "ab") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(file)
+
+    def keep(self, path: Path) -> None:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def create(self, path: Path) -> None:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.rename(new)
+
+    def remove(self, path: Path) -> None:
+        path.unlink()
+
+    def make_folder(self, path: Path) -> None:
+        path.mkdir(mode=0o700)
+
+    def map(self, path: Path) -> Mapped:
+        file = os.open(path, os.O_RDWR)
+        try:
+            return mmap.mmap(file, 0)
+        finally:
+            os.close(file)
+
+
+system = System()
 
 
 def keep(path: Path) -> None:
     """Have the disk keep a file's contents, or a folder's list of names."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    system.keep(path)
+
+
+def create(path: Path) -> None:
+    """An empty file, unless there is one."""
+    system.create(path)
+
+
+def rename(old: Path, new: Path) -> None:
+    """To be kept with its folder."""
+    system.rename(old, new)
+
+
+def remove(path: Path) -> None:
+    """A file, if it is there."""
+    if path.exists():
+        system.remove(path)
 
 
 def make_folder(folder: Path) -> None:
-    """For its owner alone; what it holds is nobody else's business."""
+    """With those above it, each kept by the one that holds it. For its owner alone; what it holds is nobody else's business."""
     if folder.is_dir():
         return
-    folder.mkdir(mode=0o700, parents=True)
+    make_folder(folder.parent)
+    system.make_folder(folder)
     keep(folder.parent)
+
+
+def keep_above(folder: Path) -> None:
+    """The names of a folder and of those above it: what made them may have been cut short. What may not be read was not made by us."""
+    for above in folder.absolute().parents:
+        with suppress(PermissionError):
+            keep(above)
 
 
 def write_whole(path: Path, *parts: bytes) -> None:
     """Write a file completely or not at all: under another name, kept, then renamed."""
     fresh = path.with_name(f"{path.name}.new")
-    file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(file, "wb") as stream:
-        for part in parts:
-            stream.write(part)
-        stream.flush()
-        os.fsync(file)
-    fresh.rename(path)
+    system.write(fresh, parts)
+    system.rename(fresh, path)
     keep(path.parent)
+
+
+def append(path: Path, content: bytes) -> None:
+    """More at the end of a file, which may be new. A crash may leave a part of it."""
+    is_new = not path.exists()
+    system.append(path, content)
+    if is_new:
+        keep(path.parent)
+
+
+def map_whole(path: Path) -> Mapped:
+    """The file as memory. Nobody knows when the disk has what is written there, unless it is flushed."""
+    return system.map(path)

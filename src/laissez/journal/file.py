@@ -6,7 +6,6 @@ recovery after a crash are SQLite's part; the sequence, the hash chain and the m
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 import time
@@ -17,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from laissez.journal import chain
-from laissez.journal.disk import keep, make_folder
+from laissez.journal.disk import create, keep, keep_above, make_folder, remove, rename
 from laissez.journal.entries import Document, Entry, Filed, pack
 from laissez.journal.errors import JournalDamaged, JournalError, JournalExists, JournalFailed, JournalForeign
 from laissez.journal.lock import Lock
@@ -44,20 +43,23 @@ class Journal:
         self._lock = lock
         self._failure: BaseException | None = None
         self._closed = False
-        self._mark = MarkFile(folder)
-        self._mark.write(self.last, self.head)
+        self._mark = MarkFile(folder, self.last, self.head)
         self._connection = _writing(folder / DATABASE)
 
     @classmethod
-    def create(cls, folder: Path, genesis: bytes) -> Self:
-        """A new journal that holds nothing but how the state machine begins."""
-        make_folder(folder)
-        lock = Lock(folder)
+    def create(cls, folder: Path, genesis: bytes, *, identity: bytes | None = None, created_us: int | None = None) -> Self:
+        """A new journal that holds nothing but how the state machine begins. To make the same one again, give its identity and time."""
         try:
-            _refuse_remains(folder)
-            _make_database(folder, genesis)
-        finally:
-            lock.release()
+            make_folder(folder)
+            keep_above(folder)
+            lock = Lock(folder)
+            try:
+                _refuse_remains(folder)
+                _make_database(folder, genesis, identity or secrets.token_bytes(16), time.time_ns() // 1000 if created_us is None else created_us)
+            finally:
+                lock.release()
+        except (sqlite3.Error, OSError) as error:
+            raise JournalError(f"a journal cannot be made in {folder}: {error}. Make room, mend the disk, or name another folder.") from error
         return cls.open(folder)
 
     @classmethod
@@ -191,21 +193,22 @@ def _refuse_remains(folder: Path) -> None:
             raise JournalExists(f"{path} exists: it is or belongs to a journal. Open that journal, or make the new one in another folder.")
 
 
-def _make_database(folder: Path, genesis: bytes) -> None:
+def _make_database(folder: Path, genesis: bytes, identity: bytes, created_us: int) -> None:
     """Made under another name and renamed when complete: a crash leaves a journal or none."""
     path = folder / f"{DATABASE}.new"
-    path.unlink(missing_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    identity, created = secrets.token_bytes(16), str(time.time_ns() // 1000).encode()
+    remove(path)
+    create(path)
+    created = str(created_us).encode()
     meta = {"genesis": genesis, "identity": identity, "created": created, "start": chain.start(FORMAT, genesis, identity, created)}
     connection = connect(path, "rw")
     try:
-        for statement in (f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {FORMAT}", *SCHEMA.values()):
+        for statement in ("BEGIN", f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {FORMAT}", *SCHEMA.values()):
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
     finally:
         connection.close()
     keep(path)
-    path.rename(folder / DATABASE)
+    rename(path, folder / DATABASE)
     keep(folder)

@@ -10,12 +10,11 @@ Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash
 from __future__ import annotations
 
 import hashlib
-import mmap
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 from laissez.journal.chain import LINK_BYTES
+from laissez.journal.disk import map_whole, write_whole
 from laissez.journal.errors import JournalDamaged
 
 __all__ = ["MARK", "Mark", "MarkFile"]
@@ -32,18 +31,16 @@ class Mark(NamedTuple):
 
 
 class MarkFile:
-    def __init__(self, folder: Path) -> None:
-        """Open the mark for writing; an empty one is made if there is none."""
-        file = os.open(folder / MARK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if os.fstat(file).st_size != _FILE_BYTES:
-                os.pwrite(file, bytes(_FILE_BYTES), 0)
-                os.ftruncate(file, _FILE_BYTES)
-                os.fsync(file)
-            self._map = mmap.mmap(file, _FILE_BYTES)
-        finally:
-            os.close(file)
-        self._turn = 0
+    def __init__(self, folder: Path, seq: int, link: bytes) -> None:
+        """Open the mark and say how far the journal has got. A new one says it in both slots, so that there is always one to fall back on."""
+        path = folder / MARK
+        data = _content(path)
+        marks = _marks(data)
+        if len(data) != _FILE_BYTES or marks == [None, None]:
+            write_whole(path, 2 * _slot(seq, link))
+        self._map = map_whole(path)
+        self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))  # the one that says less
+        self.write(seq, link)
 
     def write(self, seq: int, link: bytes) -> None:
         begin = self._turn * _SLOT_BYTES
@@ -58,16 +55,24 @@ class MarkFile:
     def read(folder: Path) -> Mark | None:
         """The furthest mark, or None if none was ever made."""
         path = folder / MARK
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        marks = [mark for begin in (0, _SLOT_BYTES) if (mark := _mark(data[begin : begin + _SLOT_BYTES]))]
+        data = _content(path)
+        marks = [mark for mark in _marks(data) if mark]
         if marks:
             return max(marks)
         if any(data):
             raise JournalDamaged(str(path), "the mark cannot be read. Verify the journal; if it is complete, remove the mark and start again.")
         return None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _marks(data: bytes) -> list[Mark | None]:
+    return [_mark(data[begin : begin + _SLOT_BYTES]) for begin in (0, _SLOT_BYTES)]
 
 
 def _slot(seq: int, link: bytes) -> bytes:

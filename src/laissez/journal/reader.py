@@ -109,13 +109,18 @@ class Reader:
 
     def groups_backwards(self, before: int) -> Iterator[Group]:
         """The groups that begin before entry `before`, the newest first."""
-        group = self._newest(before - 1)
-        while group:
-            previous = self._newest(group.first - 1)
-            following, link = (previous.last + 1, previous.chain) if previous else (1, self.start)
-            _check(group, following, link)
+        newest, count = min(before - 1, SEQ_MAX), 2  # the one that is asked for, and the one before it; who goes on wants more
+        group: Group | None = None
+        while older := self._read(f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)):
+            for previous in older:
+                if group:
+                    _check(group, previous.last + 1, previous.chain)
+                    yield group
+                group = previous
+            newest, count = older[-1].first - 1, _GROUPS_PER_READ
+        if group:
+            _check(group, 1, self.start)
             yield group
-            group = previous
 
     # Documents
 

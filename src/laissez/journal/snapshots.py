@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.journal.disk import make_folder, write_whole
+from laissez.journal.disk import make_folder, remove, write_whole
 from laissez.journal.errors import SnapshotUnusable
 
 __all__ = ["Snapshot", "SnapshotFile", "newest_first", "prune", "write"]
@@ -71,7 +71,7 @@ def prune(folder: Path, keep: int = 2) -> list[Path]:
         raise ValueError(f"at least one snapshot is kept, not {keep}")
     old = [file.path for file in newest_first(folder)][keep:] + sorted((folder / FOLDER).glob("*.snapshot.new"))
     for path in old:
-        path.unlink()
+        remove(path)
     return old
 
 

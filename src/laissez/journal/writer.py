@@ -15,16 +15,16 @@ from laissez.journal.entries import Document, Entry
 from laissez.journal.errors import JournalFailed
 from laissez.journal.file import Journal
 
-__all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit"]
+__all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit", "Storing"]
 
 BUSY_ENTRIES = 32  # a group of so many means that commands come faster than groups
 REST_S = 0.001
 ENTRIES_PER_GROUP_MAX = 4_096  # a backlog is worked off in pieces, so that the first of them is acknowledged soon
 
 
-class GroupCommit:
-    """`put` is for ONE thread, and cheap: the thread that stores is only woken if it sleeps. `on_durable(seq)` and `on_failure(error)` are called in
-    the storing thread: hand over and return."""
+class Storing:
+    """What waits to be stored, and how a group of it is. When that is done is for those that are made of it: `_wake` is called when something waits
+    and nobody was at work, which is what `_asleep` says."""
 
     def __init__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> None:
         self.durable = journal.last  # entries up to here are stored and reported
@@ -35,11 +35,8 @@ class GroupCommit:
         self._last = journal.last
         self.last_at = journal.last_at  # of the last entry that was put
         self._waiting: list[tuple[Entry, Sequence[Document]]] = []
-        self._asleep = False
+        self._asleep = True
         self._closing = False
-        self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
-        self._thread.start()
 
     @property
     def pending(self) -> int:
@@ -59,13 +56,51 @@ class GroupCommit:
         self._waiting.append((entry, documents))
         if self._asleep:
             self._asleep = False
-            self._wake.set()
+            self._wake()
         return self._last
 
     def close(self) -> None:
         """Store what waits, then stop. The journal stays open; it is its opener's to close."""
+        raise NotImplementedError
+
+    def _wake(self) -> None:
+        raise NotImplementedError
+
+    def _store_group(self) -> int:
+        """Store what waits, or the first part of it; says how many entries that were."""
+        # A slice taken, then deleted, each in one step: `put` adds at the end meanwhile and is not disturbed.
+        taken = self._waiting[:ENTRIES_PER_GROUP_MAX]
+        del self._waiting[: len(taken)]
+        documents = [(index, document) for index, (_, filed) in enumerate(taken) if filed for document in filed]
+        self._journal.append([entry for entry, _ in taken], documents)
+        return len(taken)
+
+    def _report(self) -> None:
+        self.durable = self._journal.last
+        self._on_durable(self.durable)
+
+    def _fail(self, error: BaseException) -> None:
+        """Whatever it was, nothing more is stored, and everybody must know."""
+        failure = error if isinstance(error, JournalFailed) else JournalFailed(f"the journal's thread stopped after entry {self.durable}: {error!r}")
+        failure.__cause__ = failure.__cause__ or (error if error is not failure else None)
+        self.failed = failure
+        self._on_failure(failure)
+
+
+class GroupCommit(Storing):
+    """`put` is for ONE thread, and cheap: the thread that stores is only woken if it sleeps. `on_durable(seq)` and `on_failure(error)` are called in
+    the storing thread: hand over and return."""
+
+    def __init__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> None:
+        super().__init__(journal, on_durable=on_durable, on_failure=on_failure)
+        self._asleep = False
+        self._woken = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
         self._closing = True
-        self._wake.set()
+        self._woken.set()
         self._thread.join()
 
     def __enter__(self) -> GroupCommit:
@@ -74,17 +109,18 @@ class GroupCommit:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _wake(self) -> None:
+        self._woken.set()
+
     def _run(self) -> None:
         try:
             while self._work_waits():
-                self._store_group()
-        except BaseException as error:  # whatever it was, this thread stores nothing more, and everybody must know
-            failure = (
-                error if isinstance(error, JournalFailed) else JournalFailed(f"the journal's thread stopped after entry {self.durable}: {error!r}")
-            )
-            failure.__cause__ = failure.__cause__ or (error if error is not failure else None)
-            self.failed = failure
-            self._on_failure(failure)
+                stored = self._store_group()
+                self._report()
+                if stored >= BUSY_ENTRIES and not self._closing:
+                    time.sleep(REST_S)
+        except BaseException as error:
+            self._fail(error)
 
     def _work_waits(self) -> bool:
         """Sleep until something waits; False if nothing does and nothing will."""
@@ -94,18 +130,7 @@ class GroupCommit:
             self._asleep = True
             # Looked at again after saying so: either `put` sees this thread asleep, or this thread sees what was put.
             if not self._waiting and not self._closing:
-                self._wake.wait()
-            self._wake.clear()
+                self._woken.wait()
+            self._woken.clear()
             self._asleep = False
         return True
-
-    def _store_group(self) -> None:
-        # A slice taken, then deleted, each in one step: `put` adds at the end meanwhile and is not disturbed.
-        taken = self._waiting[:ENTRIES_PER_GROUP_MAX]
-        del self._waiting[: len(taken)]
-        documents = [(index, document) for index, (_, filed) in enumerate(taken) if filed for document in filed]
-        self._journal.append([entry for entry, _ in taken], documents)
-        self.durable = self._journal.last
-        self._on_durable(self.durable)
-        if len(taken) >= BUSY_ENTRIES and not self._closing:
-            time.sleep(REST_S)

@@ -35,12 +35,31 @@ class LeaseRecord(msgspec.Struct, gc=False):
     ended_at: int | None = None
 
 
-class BudgetRecord(msgspec.Struct, frozen=True, gc=False):
-    """What a tenant means to spend, and what it owed by then: what it owes later, less that, is spent."""
+NEVER_LOOKED_AT = 2**62  # later than any time
+
+
+class BudgetRecord(msgspec.Struct, gc=False, omit_defaults=True):
+    """What a tenant means to spend, and what it owed by then: what it owes later, less that, is spent.
+
+    An `action` of "" is that of budgets set before there were actions: nothing watches them. While one is watched, nothing of it can be crossed
+    before `look_at`, as long as the tenant is charged at most `pace` per hour. Both are part of the state: when a budget acts must not depend on
+    what a process happens to remember.
+    """
 
     amount: int  # millionths of a dollar
     since: int
     owed: str  # the exact charge, as text because it outgrows 64 bits
+    action: str = ""
+    reached: int = 0  # how many of its thresholds
+    look_at: int = NEVER_LOOKED_AT
+    pace: int = 0
+
+
+class OwnCaps(msgspec.Struct, frozen=True, gc=False):
+    """What a tenant allows itself at most, in millionths of a dollar per hour."""
+
+    rate: int | None
+    worst_rate: int | None
 
 
 class Account:
@@ -62,7 +81,10 @@ class Account:
         "order_names",
         "orders",
         "orders_numbered",
+        "own_caps",
+        "rate_max",
         "tag",
+        "worst_rate_max",
     )
 
     def __init__(self, name: str, created_at: int, caps: Caps) -> None:
@@ -82,6 +104,9 @@ class Account:
         self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
         self.budget: BudgetRecord | None = None
+        self.own_caps: OwnCaps | None = None
+        self.rate_max: int | None = None  # what follows from the caps of both, kept by `caps.put_in_force`
+        self.worst_rate_max: int | None = None
 
     def order_placed(self, number: int, at: int) -> str:
         self.orders_numbered += 1

@@ -15,15 +15,18 @@ from typing import Any
 
 from laissez.journal import GroupCommit
 from laissez.service import upkeep
+from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.desk import Commit, Desk
 from laissez.service.http.app import make_app
+from laissez.service.http.static import FOLDER
 from laissez.service.opening import Opened
 from laissez.service.places import Places
 from laissez.service.sampling import sample_rates
 from laissez.service.session import Sessions
 from laissez.service.settings import Settings
 from laissez.service.signins import FILE, SignIns
-from laissez.service.snapshotter import Snapshotter
+from laissez.service.snapshotter import MakeCopy, Snapshotter, by_fork
+from laissez.service.webhooks.dispatcher import Webhooks
 from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 
@@ -35,7 +38,9 @@ log = logging.getLogger("laissez.server")
 class Service:
     """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last request ends, `end` after it, and `close`."""
 
-    def __init__(self, settings: Settings, opened: Opened, commit: Commit = GroupCommit) -> None:
+    def __init__(
+        self, settings: Settings, opened: Opened, commit: Commit = GroupCommit, make_copy: MakeCopy = by_fork, files: Path = FOLDER
+    ) -> None:
         folder = Path(settings.data.folder)
         self._settings = settings
         self._journal = opened.journal
@@ -43,8 +48,11 @@ class Service:
         self.desk.on_failure = self._fail
         self.places = Places()
         self.sessions = Sessions(self.desk, self.places)
-        self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal)
-        self.app = make_app(self.desk, settings, self.places, self.sessions, signins=SignIns(self.desk, folder / FILE))
+        self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
+        self.webhooks = Webhooks(self.desk, settings.webhooks, folder)
+        signins = SignIns(self.desk, folder / FILE)
+        self.app = make_app(self.desk, settings, self.places, self.sessions, signins=signins, files=files, webhooks=self.webhooks)
+        self.audit = AuditKeeper(self.desk, opened.journal, folder, settings.audit)
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
@@ -64,6 +72,8 @@ class Service:
             sample_rates(self.desk, self._settings.stream.rate_every_s),
             self.app.site.samples.run(),
             self.sessions.keep_alive(),
+            self.audit.run(),
+            self.webhooks.run(),
         ]
 
     async def say_farewell(self) -> None:
@@ -89,6 +99,7 @@ class Service:
         with suppress(Exception):
             await self.desk.all_durable()
         self.snapshotter.take_last()
+        self.audit.finish()
 
     def close(self) -> None:
         self.desk.close()

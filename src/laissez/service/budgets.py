@@ -1,8 +1,16 @@
-"""Budgets: what a tenant means to spend from some time on, and how far it got. A budget only tells: nothing ends a lease because of one."""
+"""Budgets: what a tenant means to spend from some time on, how far it got, and what is to happen then.
+
+What is spent is what is owed since the budget was set, with flash fees (M18) whole from the moment they are charged, and with those that
+cancelling the open orders now would bring: once it is spent, the orders are cancelled, and that must not cost more than is left.
+"""
 
 from __future__ import annotations
 
+import msgspec
+
+from laissez.market import Market
 from laissez.market.commands import TIME_MAX_US
+from laissez.market.exposure import committed, leased, liabilities
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, MICRO_PER_DOLLAR, dollars
 from laissez.service.accounts import Account, BudgetRecord
 from laissez.service.commands import SetBudget
@@ -15,6 +23,79 @@ from laissez.wire.times import format_time
 NO_BUDGET = "no budget is set"
 AMOUNT_MAX = 1_000_000_000 * MICRO_PER_DOLLAR  # what is owed stays far below it, and it fits 64 bits
 
+WARN = "warn"
+NO_NEW_ORDERS = "no_new_orders"
+LIMITS_TO_FLOOR = "limits_to_floor"
+RELINQUISH = "relinquish"
+ACTIONS = (WARN, NO_NEW_ORDERS, LIMITS_TO_FLOOR, RELINQUISH)
+THRESHOLDS = (50, 80, 100)  # percent
+
+
+class Meter(msgspec.Struct, frozen=True, gc=False):
+    """One tenant at one instant, exactly, in the market's units of charge. Without a command rates do not rise, so it also tells what is to come."""
+
+    at: int
+    spent: int
+    rate: int
+    worst: int  # what the rate can become with the leases and limits of now
+    owing: tuple[tuple[int, int], ...]  # fees that cancelling all orders would bring: at which rate, until when
+
+    def reaches(self, spent: int) -> int | None:
+        """The first microsecond at which so much is spent. What cancelling would cost falls as time passes, piece by piece."""
+        now, total = self.at, self.spent
+        for end in sorted({until for _, until in self.owing}):
+            slope = self.rate - sum([rate for rate, until in self.owing if until > now])
+            at = _when(now, spent - total, slope)
+            if at is not None and at <= end:
+                return at
+            now, total = end, total + slope * (end - now)
+        return _when(now, spent - total, self.rate)
+
+    def moved_to(self, at: int) -> Meter:
+        """The same at a later time, if nothing but time passes until then."""
+        fallen = sum([rate * (min(until, at) - self.at) for rate, until in self.owing])
+        still = tuple([(rate, until) for rate, until in self.owing if until > at])
+        return Meter(at, self.spent + self.rate * (at - self.at) - fallen, self.rate, self.worst, still)
+
+
+def _when(now: int, left: int, rate: int) -> int | None:
+    if left <= 0:
+        return now
+    if rate <= 0:
+        return None
+    at = now + -(-left // rate)
+    return at if at <= TIME_MAX_US else None
+
+
+def measure(market: Market, account: Account) -> Meter:
+    """At the market's own time."""
+    assert account.budget is not None
+    owing = tuple(liabilities(market, account.name))
+    at_stake = sum([rate * (until - market.now) for rate, until in owing])
+    rate, worst = leased(market, account.name)
+    return Meter(market.now, committed(market, account.name) - int(account.budget.owed) + at_stake, rate, worst, owing)
+
+
+def is_watched(budget: BudgetRecord | None) -> bool:
+    return budget is not None and budget.action != "" and budget.reached < len(THRESHOLDS)
+
+
+def is_spent(budget: BudgetRecord | None) -> bool:
+    """Whether it is, and something is to be done or not to be done because of it."""
+    return budget is not None and budget.action not in ("", WARN) and budget.reached == len(THRESHOLDS)
+
+
+def threshold(budget: BudgetRecord) -> int:
+    """The next one, as an exact charge."""
+    return budget.amount * CHARGE_PER_MICRO_DOLLAR // 100 * THRESHOLDS[budget.reached]
+
+
+def whole(budget: BudgetRecord) -> int:
+    return budget.amount * CHARGE_PER_MICRO_DOLLAR
+
+
+# -- what may speak against one
+
 
 def check_budget(account: Account, command: SetBudget) -> None:
     if command.amount is None and account.budget is None:
@@ -22,26 +103,42 @@ def check_budget(account: Account, command: SetBudget) -> None:
     if command.amount is not None and not 0 < command.amount <= AMOUNT_MAX:
         expected = f"more than 0 and at most {AMOUNT_MAX // MICRO_PER_DOLLAR} dollars"
         raise Turned(Code.BAD_REQUEST, f"amount: expected {expected}, found {amount_text(command.amount)}")
+    if command.action not in ("", *ACTIONS):
+        raise Turned(Code.BAD_REQUEST, f"action: expected one of {', '.join(ACTIONS)}, found {command.action[:40]!r}")
+
+
+def check_fees(market: Market, account: Account, command: SetBudget, at: int) -> None:
+    """One that cancelling the open orders would use up at once could not be kept."""
+    if command.amount is None or command.action in ("", WARN):
+        return
+    fees = sum([rate * (until - at) for rate, until in liabilities(market, account.name) if until > at])
+    if fees >= command.amount * CHARGE_PER_MICRO_DOLLAR:
+        expected = f"more than the {dollars(fees)} dollars of fees that cancelling your open orders now would bring"
+        raise Turned(Code.BUDGET_SPENT, f"amount: expected {expected}, found {amount_text(command.amount)}")
+
+
+def owed_so_far(market: Market, account: Account, action: str) -> int:
+    """What a budget counts from. Fees that are charged already are none of it, also what of them is yet to come."""
+    return market.bill(account.name).total if action == "" else committed(market, account.name)
 
 
 def amount_text(amount: int | None) -> str | None:
     return None if amount is None else dollars(amount * CHARGE_PER_MICRO_DOLLAR)
 
 
-def budget_view(budget: BudgetRecord, owed: int, rate: int, now: int) -> Budget:
-    """`owed` is the exact charge until `now`, `rate` what is charged per hour from then on."""
-    amount = budget.amount * CHARGE_PER_MICRO_DOLLAR
-    spent = owed - int(budget.owed)
-    left = max(0, amount - spent)
-    ends_at = optional_time(_used_up(left, rate, now))
-    return Budget(dollars(amount), format_time(budget.since), dollars(spent), price(rate), dollars(left), ends_at)
+# -- as it is shown
 
 
-def _used_up(left: int, rate: int, now: int) -> int | None:
+def budget_view(budget: BudgetRecord, spent: int, ends_at: int | None, rate: int) -> Budget:
+    """`spent` is exact, `rate` what is charged per hour."""
+    amount = whole(budget)
+    state = "spent" if budget.reached == len(THRESHOLDS) else "open"
+    percent = min(10**6, spent * 10_000 // amount) / 100
+    ends = optional_time(ends_at)
+    left = dollars(max(0, amount - spent))
+    return Budget(dollars(amount), format_time(budget.since), dollars(spent), price(rate), left, ends, budget.action or None, state, percent)
+
+
+def used_up(budget: BudgetRecord, spent: int, rate: int, now: int) -> int | None:
     """The first microsecond at which nothing is left."""
-    if left == 0:
-        return now
-    if rate == 0:
-        return None
-    at = now + -(-left // rate)
-    return at if at <= TIME_MAX_US else None
+    return _when(now, whole(budget) - spent, rate)

@@ -44,10 +44,41 @@ class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
     budget_spent: bool = False
 
 
-class SetBudget(msgspec.Struct, frozen=True, gc=False, tag="set_budget"):
-    """Millionths of a dollar, counted from now on; None: no budget."""
+class SetBudget(msgspec.Struct, frozen=True, gc=False, tag="set_budget", omit_defaults=True):
+    """Millionths of a dollar, counted from now on; None: no budget. `action` is "" in journals from before there were actions."""
 
     amount: int | None
+    action: str = ""
+
+
+class SetOwnCaps(msgspec.Struct, frozen=True, gc=False, tag="set_own_caps"):
+    """Millionths of a dollar per hour; None: no cap of one's own."""
+
+    rate: int | None
+    worst_rate: int | None
+
+
+class CreateWebhook(msgspec.Struct, frozen=True, gc=False, tag="create_webhook"):
+    """It is sent events after number `after`; None: from its own creation on. `types` None: all."""
+
+    url: str
+    types: tuple[str, ...] | None
+    after: int | None
+
+
+class DeleteWebhook(msgspec.Struct, frozen=True, gc=False, tag="delete_webhook"):
+    webhook: str
+
+
+class RotateWebhookSecret(msgspec.Struct, frozen=True, gc=False, tag="rotate_webhook_secret"):
+    webhook: str
+
+
+class RestartWebhook(msgspec.Struct, frozen=True, gc=False, tag="restart_webhook"):
+    """It is sent everything after event `after` again."""
+
+    webhook: str
+    after: int
 
 
 class CreateTenant(msgspec.Struct, frozen=True, gc=False, tag="create_tenant"):
@@ -74,10 +105,11 @@ class RevokeKey(msgspec.Struct, frozen=True, gc=False, tag="revoke_key"):
     key: str
 
 
-TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish | SetBudget
+TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish | SetBudget | SetOwnCaps
 AccountCommand: TypeAlias = CreateTenant | SetCaps | IssueKey | RevokeKey
+WebhookCommand: TypeAlias = CreateWebhook | DeleteWebhook | RotateWebhookSecret | RestartWebhook
 MarketCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
-Command: TypeAlias = TenantCommand | AccountCommand | MarketCommand
+Command: TypeAlias = TenantCommand | AccountCommand | WebhookCommand | MarketCommand
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):

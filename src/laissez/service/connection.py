@@ -25,6 +25,8 @@ _BINARY, _TEXT = 0x82, 0x81  # the first byte of a message in one frame
 _DATA = frozenset({_BINARY, _TEXT})
 _MASKED = 0x80
 _MASK_BYTES = 4
+_FRAMES_MAX = 1_000  # of one message: empty ones add nothing to its size
+_CLOSE_NOT_TEXT, _CLOSE_TOO_BIG = 1007, 1009
 
 
 class Connection(WebSocketsSansIOProtocol):
@@ -33,6 +35,7 @@ class Connection(WebSocketsSansIOProtocol):
         self._session: Session | None = None
         self._arrived = bytearray()  # not yet cut into frames
         self._left_to_parser = False
+        self._holds = 0  # reasons not to read
 
     def attach(self, session: Session) -> None:
         """From here on frames go to the session; first those that have come already."""
@@ -46,6 +49,22 @@ class Connection(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
+
+    def hold(self) -> None:
+        """Read no more, and hear no more of what was read."""
+        self._holds += 1
+        if self._holds == 1 and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def let_go(self) -> None:
+        self._holds -= 1
+        if not self._holds and not self.transport.is_closing():
+            self.transport.resume_reading()
+            self.data_received(b"")
+
+    def rest(self, seconds: float) -> None:
+        self.hold()
+        self.loop.call_later(seconds, self.let_go)
 
     def data_received(self, data: bytes) -> None:
         """Cut what arrives into frames. Once the parser has been given a part of one, it gets all the rest too."""
@@ -61,7 +80,7 @@ class Connection(WebSocketsSansIOProtocol):
         arrived = self._arrived
         begin = 0
         found: bytes | None = None
-        while found is None and len(arrived) - begin >= 2:
+        while found is None and len(arrived) - begin >= 2 and not self._holds:
             size = arrived[begin + 1] & 0x7F
             head = begin + 2
             if size == 126:
@@ -115,9 +134,24 @@ class Connection(WebSocketsSansIOProtocol):
         if not self.handshake_complete:  # not refused
             cast(dict[str, Any], self.scope)[SELF] = self
 
+    def handle_cont(self, event: Any) -> None:
+        if len(self.frames) < _FRAMES_MAX:
+            super().handle_cont(event)
+        else:
+            self._break_off(_CLOSE_TOO_BIG, f"expected a message in at most {_FRAMES_MAX} frames")
+
+    def _break_off(self, code: int, reason: str) -> None:
+        """As the parser does with what breaks the protocol."""
+        if not self.close_sent:
+            self.conn.send_close(code, reason)
+            self.handle_parser_exception()
+
     def send_receive_event_to_app(self) -> None:
         if self._session is None:
-            super().send_receive_event_to_app()
+            if self.curr_msg_data_type == "text" and not _is_text(b"".join(self.frames)):
+                self._break_off(_CLOSE_NOT_TEXT, "expected text in UTF-8")
+            else:
+                super().send_receive_event_to_app()
             return
         frame = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
         self.frames = []
@@ -128,3 +162,11 @@ class Connection(WebSocketsSansIOProtocol):
         super().resume_writing()
         if self._session is not None:
             self._session.flush()
+
+
+def _is_text(payload: bytes) -> bool:
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

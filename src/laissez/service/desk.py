@@ -16,10 +16,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed
+from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed, Storing
 from laissez.market.commands import AdvanceTime
 from laissez.service.accounts import Account
 from laissez.service.admission import Admission, failed
+from laissez.service.audit.collecting import Refusals
 from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR, SERVICE, Command, Request, RevokeKey
 from laissez.service.exchange import Exchange, read_request
@@ -71,7 +72,7 @@ class Result(msgspec.Struct, frozen=True):
 class Commit(Protocol):
     """Makes what stores entries: a thread that commits in groups, or one that a simulated world moves by hand."""
 
-    def __call__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> GroupCommit: ...
+    def __call__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> Storing: ...
 
 
 class Desk:
@@ -93,11 +94,13 @@ class Desk:
         self.history = history
         self.remembered = remembered
         self.admission = Admission(self)
+        self.refusals = Refusals(clock)
         self.stopping = False
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
         self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
         self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None  # how many more are durable, how long the first had waited
+        self.on_news: Callable[[], None] | None = None  # whenever more became durable, if somebody wants to know
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
@@ -114,9 +117,11 @@ class Desk:
     # -- in
 
     def end_holds(self) -> None:
-        """Let time pass if a hold is over: whoever looks now must not see it last."""
-        deadline = self.exchange.market.next_deadline()
-        if deadline is not None and deadline <= self.clock.now():
+        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up ends. Whoever looks now must not see it last."""
+        now = self.clock.now()
+        self.history.forget(now)
+        self.remembered.forget(now)
+        if self.exchange.is_due(now):
             self.enter(OPERATOR, SERVICE, "", AdvanceTime())
 
     def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
@@ -317,6 +322,8 @@ class Desk:
         while outbox and outbox[0][0] <= seq:
             _, deliver, message = outbox.popleft()
             deliver(message)
+        if self.on_news is not None:
+            self.on_news()
 
     # -- the end
 

@@ -18,14 +18,16 @@ from laissez.market import commands as to_market
 from laissez.market import events as happened
 from laissez.market.explanations import explain
 from laissez.market.reasons import Reason
-from laissez.service import commands, keyring, state
-from laissez.service.accounts import Account, BudgetRecord, KeyRecord
-from laissez.service.budgets import amount_text, check_budget
+from laissez.service import caps, commands, keyring, state
+from laissez.service.accounts import NEVER_LOOKED_AT, Account, BudgetRecord, KeyRecord, OwnCaps
+from laissez.service.acting import Acting
+from laissez.service.budgets import amount_text, check_budget, check_fees, owed_so_far
 from laissez.service.commands import Request
 from laissez.service.outcomes import Applied, Outcome, Refusal, Told, pack
 from laissez.service.statements import statements
 from laissez.service.telling import TO_OPERATOR, TO_TENANT
 from laissez.service.turned import Turned
+from laissez.service.webhooks.registry import Registry
 from laissez.wire import events as wire
 from laissez.wire.problems import Code
 from laissez.wire.times import format_time
@@ -40,8 +42,10 @@ class Exchange:
         self.market = market
         self.accounts: dict[str, Account] = {}
         self.keys: dict[str, KeyRecord] = {}
+        self.webhooks = Registry()
         self.events = 0  # the operator's number of the latest event
         self.closed_before = 0  # until when statements have been made
+        self.acting = Acting(self)
         self._rules: dict[type, Callable[[int, Request, Any], Applied]] = {
             commands.PlaceOrder: self._place,
             commands.AmendOrder: self._amend,
@@ -49,6 +53,11 @@ class Exchange:
             commands.SetLimit: self._set_limit,
             commands.Relinquish: self._relinquish,
             commands.SetBudget: self._set_budget,
+            commands.SetOwnCaps: self._set_own_caps,
+            commands.CreateWebhook: self._change_webhook,
+            commands.DeleteWebhook: self._change_webhook,
+            commands.RotateWebhookSecret: self._change_webhook,
+            commands.RestartWebhook: self._change_webhook,
             commands.CreateTenant: self._create_tenant,
             commands.SetCaps: self._set_caps,
             commands.IssueKey: self._issue_key,
@@ -63,6 +72,23 @@ class Exchange:
 
     def apply(self, at: int, request: Request) -> Applied:
         """Carry out one request. A request that is turned away changes nothing, and its outcome says why."""
+        return self._carry_out(at, request) if not self.acting.watched else self._act_and_carry_out(at, request)
+
+    def _act_and_carry_out(self, at: int, request: Request) -> Applied:
+        """Budgets that are used up by then act first, each at its own time."""
+        first = self.events + 1
+        told = self.acting.bring_to(at) if self.acting.must_act(at) else []
+        applied = self._carry_out(at, request)
+        outcome = applied.outcome
+        self.acting.note(outcome.told)
+        return Applied(Outcome(first, (*told, *outcome.told), outcome.refused), applied.documents) if told else applied
+
+    def is_due(self, now: int) -> bool:
+        """Whether something has happened by now though no command came: a hold ended, or a budget was used up."""
+        deadline = self.market.next_deadline()
+        return (deadline is not None and deadline <= now) or self.acting.is_due(now)
+
+    def _carry_out(self, at: int, request: Request) -> Applied:
         try:
             return self._rules[type(request.command)](at, request, request.command)
         except Turned as turned:
@@ -80,6 +106,8 @@ class Exchange:
         cap = account.caps.open_orders
         if cap is not None and account.open_orders >= cap:
             raise Turned(Reason.TOO_MANY_ORDERS, f"you have {account.open_orders} open orders and may have {cap}")
+        self.acting.check_order(account, command.alternatives, at)
+        caps.check_order(self.market, account, command.alternatives)
         applied = self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
         if command.of_session and applied.outcome.refused is None:
             events = [told.event for told in applied.outcome.told]
@@ -91,6 +119,9 @@ class Exchange:
 
     def _amend(self, at: int, request: Request, command: commands.AmendOrder) -> Applied:
         number = self._order(request, command.order)
+        account = self.accounts[request.who]
+        self.acting.check_order(account, command.alternatives, at)
+        caps.check_order(self.market, account, command.alternatives, number)
         return self._tell(self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at), command.order)
 
     def _cancel(self, at: int, request: Request, command: commands.CancelOrder) -> Applied:
@@ -102,6 +133,9 @@ class Exchange:
 
     def _set_limit(self, at: int, request: Request, command: commands.SetLimit) -> Applied:
         leaf = self._leaf(request, command.lease)
+        account = self.accounts[request.who]
+        self.acting.check_limit(account, leaf, command.limit)
+        caps.check_limit(self.market, account, leaf, command.limit)
         return self._tell(self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at), command.lease)
 
     def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:
@@ -124,18 +158,41 @@ class Exchange:
         """It counts from what is owed at this instant, to which the market is brought first: holds that are over end, and that is told."""
         account = self.accounts[request.who]
         check_budget(account, command)
+        check_fees(self.market, account, command, at)
         passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome
-        account.budget = None if command.amount is None else BudgetRecord(command.amount, at, str(self.market.bill(account.name).total))
+        account.budget = None
+        if command.amount is not None:
+            owed = owed_so_far(self.market, account, command.action)
+            account.budget = BudgetRecord(command.amount, at, str(owed), command.action, look_at=at if command.action else NEVER_LOOKED_AT)
+        self.acting.watch(account)
+        told = self.tell_tenant(account, wire.BudgetSet(format_time(at), amount_text(command.amount), command.action))
+        return Applied(Outcome(passed.first, (*passed.told, told), None))
+
+    def _set_own_caps(self, at: int, request: Request, command: commands.SetOwnCaps) -> Applied:
+        account = self.accounts[request.who]
+        caps.check_own(command)
+        account.own_caps = OwnCaps(command.rate, command.worst_rate) if command != commands.SetOwnCaps(None, None) else None
+        caps.put_in_force(account)
+        word = wire.OwnCapsSet(format_time(at), caps.cap_text(command.rate), caps.cap_text(command.worst_rate))
+        return Applied(Outcome(self.events + 1, (self.tell_tenant(account, word),), None))
+
+    # -- webhooks, a tenant's or the operator's
+
+    def _change_webhook(self, at: int, request: Request, command: commands.WebhookCommand) -> Applied:
+        account = self.accounts.get(request.who)
+        if account is None:
+            return self._to_operator(self.webhooks.apply(at, request.who, command, self.events))
+        event = self.webhooks.apply(at, account.name, command, account.events)
         account.events += 1
         self.events += 1
-        told = Told(account.name, account.events, wire.BudgetSet(format_time(at), amount_text(command.amount)))
-        return Applied(Outcome(passed.first, (*passed.told, told), None))
+        return Applied(Outcome(self.events, (Told(account.name, account.events, event),), None))
 
     # -- accounts and keys
 
     def _create_tenant(self, at: int, request: Request, command: commands.CreateTenant) -> Applied:
         keyring.check_new_tenant(self.accounts, command)
-        self.accounts[command.name] = Account(command.name, at, command.caps)
+        account = self.accounts[command.name] = Account(command.name, at, command.caps)
+        caps.put_in_force(account)
         return self._to_operator(wire.TenantCreated(format_time(at), command.name, command.caps))
 
     def _set_caps(self, at: int, request: Request, command: commands.SetCaps) -> Applied:
@@ -144,6 +201,7 @@ class Exchange:
             raise Turned(Code.NOT_FOUND, f"there is no tenant {command.tenant!r}")
         keyring.check_caps(command.caps)
         account.caps = command.caps
+        caps.put_in_force(account)
         return self._to_operator(wire.CapsSet(format_time(at), command.tenant, command.caps))
 
     def _issue_key(self, at: int, request: Request, command: commands.IssueKey) -> Applied:
@@ -197,6 +255,17 @@ class Exchange:
         self.events += len(told)
         return Applied(Outcome(first, tuple(told), refused))
 
+    def tell(self, events: list[happened.Event]) -> tuple[Told, ...]:
+        """What cannot be refused."""
+        outcome = self._tell(events).outcome
+        assert outcome.refused is None, outcome.refused
+        return outcome.told
+
+    def tell_tenant(self, account: Account, word: wire.TenantEvent) -> Told:
+        account.events += 1
+        self.events += 1
+        return Told(account.name, account.events, word)
+
     def _to_operator(self, word: wire.Event) -> Applied:
         self.events += 1
         return Applied(Outcome(self.events, (Told(None, 0, word),), None))
@@ -216,8 +285,10 @@ class Exchange:
         exchange = Exchange(market)
         exchange.accounts = saved.accounts
         exchange.keys = saved.keys
+        exchange.webhooks = Registry(saved.webhooks)
         exchange.events = saved.events
         exchange.closed_before = saved.closed_before
+        exchange.acting.watch_all()
         return exchange
 
     @staticmethod

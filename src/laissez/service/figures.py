@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Iterable
 from laissez.market.money import dollars
 from laissez.service.accounts import Account
 from laissez.service.billing import owed_in_all
-from laissez.service.budgets import budget_view
+from laissez.service.budgets import budget_view, measure, used_up, whole
 from laissez.service.desk import Desk
 from laissez.service.metrics import Metrics
 from laissez.service.telling import price
 from laissez.service.views import reached
-from laissez.wire.figures import Spending
+from laissez.wire.figures import Budget, Spending
 from laissez.wire.times import format_time
 from laissez.wire.views import MarketSummary
 
@@ -56,5 +56,15 @@ def leases_of(account: Account) -> int:
 def spending_of(desk: Desk, account: Account) -> Spending:
     now = reached(desk.exchange, desk.clock.now())
     owed, rate = owed_in_all(desk.exchange, account, now)
-    budget = None if account.budget is None else budget_view(account.budget, owed, rate, now)
-    return Spending(account.name, dollars(owed), price(rate), leases_of(account), account.open_orders, budget)
+    return Spending(account.name, dollars(owed), price(rate), leases_of(account), account.open_orders, _budget_of(desk, account, owed, rate, now))
+
+
+def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> Budget | None:
+    budget = account.budget
+    if budget is None:
+        return None
+    if budget.action == "":
+        spent = owed - int(budget.owed)
+        return budget_view(budget, spent, used_up(budget, spent, rate, now), rate)
+    meter = measure(desk.exchange.market, account).moved_to(now)
+    return budget_view(budget, meter.spent, meter.reaches(whole(budget)), rate)

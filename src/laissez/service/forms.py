@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from laissez.service import twice
+from laissez.service.twice import GivenTwice
 from laissez.wire import session
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SessionMessage
@@ -22,12 +24,15 @@ class Form:
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
     _decode_any: Callable[[bytes], Any]
+    _check_once: Callable[[bytes, object], None]  # no name is given twice in one object
 
     def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
         """The messages of a frame; all of it is refused if any of it cannot be read."""
         try:
-            read = self._decode(frame.encode() if isinstance(frame, str) else frame)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            written = frame.encode() if isinstance(frame, str) else frame
+            read = self._decode(written)
+            self._check_once(written, read)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
             why = f"expected a message or a list of messages as {self.name}; nothing in the frame was done: {error}"
             raise ProblemError(Code.BAD_REQUEST, why) from None
         messages: list[SessionMessage] = read if type(read) is list else [read]
@@ -58,6 +63,7 @@ class JsonForm(Form):
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
         self._decode_any = msgspec.json.decode
+        self._check_once = twice.check_json
 
     def join(self, messages: list[bytes]) -> bytes:
         return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
@@ -71,6 +77,7 @@ class MsgpackForm(Form):
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
         self._decode_any = msgspec.msgpack.decode
+        self._check_once = twice.check_packed
 
     def join(self, messages: list[bytes]) -> bytes:
         return messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)

@@ -5,11 +5,10 @@ Keys are random and shown once; the first ones are written into files that only 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
-from laissez.journal.disk import keep
+from laissez.journal.disk import keep, make_folder, write_whole
 from laissez.market import Topology, TopologyError, parse_topology
 from laissez.service import opening
 from laissez.service.commands import OPERATOR, SERVICE, IssueKey
@@ -63,16 +62,11 @@ async def issue_first_key(desk: Desk, folder: Path, holder: str) -> Path | None:
     path = folder / KEYS / f"{holder}.key"
     if has_key(desk, holder):
         return None
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+    make_folder(path.parent)
     key = new_key()
     scopes = OPERATOR_SCOPES if holder == OPERATOR else TENANT_SCOPES
     # The file first: a key in force that nobody knows could not be replaced by whoever it belongs to.
-    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(key.secret + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    keep(path.parent)
+    write_whole(path, f"{key.secret}\n".encode())
     keep(folder)
     refused = desk.enter(OPERATOR, SERVICE, "", IssueKey(holder, key.id, key.digest, scopes, "first")).applied.outcome.refused
     if refused is not None:

@@ -5,14 +5,19 @@ Only places are kept; the events are read from the journal when somebody asks. B
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
+from typing import TypeVar
 
 import msgspec
 
 from laissez.service.commands import OPERATOR
 from laissez.service.outcomes import Addressees, Outcome
 from laissez.wire.problems import Code, ProblemError
+
+T = TypeVar("T")
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +47,11 @@ class History:
                 if kept is None:
                     kept = self._by_tenant[tenant] = deque()
                 kept.append(seq)
-        oldest = at - self._age_max_us
+        self.forget(at)
+
+    def forget(self, now: int) -> None:
+        """What is too old or too much. Also when nothing is added: else what a tenant still finds would tell it whether others did anything."""
+        oldest = now - self._age_max_us
         while self._places and (self._count > self._events_max or self._places[0].at < oldest):
             self._forget()
 
@@ -71,9 +80,9 @@ class History:
         if holder != OPERATOR:
             kept = self._by_tenant.get(holder, ())
             begin = len(kept) - (latest - n)
-            return list(dict.fromkeys(islice(kept, begin, None if most is None else begin + most)))
-        after = (place.seq for place in self._places if place.first + len(place.tenants) > n + 1)
-        return list(islice(after, most))
+            return list(dict.fromkeys(_part(kept, begin, most)))
+        begin = bisect_right(self._places, n, key=lambda place: place.first + len(place.tenants) - 1)
+        return [place.seq for place in _part(self._places, begin, most)]
 
     def gone_until(self, holder: str, latest: int) -> int:
         """The number of a holder's last event that is no longer kept; 0 if all are."""
@@ -97,3 +106,10 @@ class History:
                 kept.popleft()
                 if not kept:
                     del self._by_tenant[tenant]
+
+
+def _part(items: Sequence[T], begin: int, most: int | None) -> Iterable[T]:
+    """From `begin` on. A few of them are looked up: going there step by step would take long where a million are kept."""
+    if most is None:
+        return islice(items, begin, None)
+    return [items[index] for index in range(begin, min(begin + most, len(items)))]

@@ -16,6 +16,7 @@ import msgspec
 
 from laissez.market.commands import TENANT_NAME_MAX
 from laissez.service.accounts import Account, KeyRecord
+from laissez.service.caps import check_texts
 from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey
 from laissez.service.turned import Turned
 from laissez.wire.ids import KEY
@@ -70,6 +71,12 @@ def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
     return holder_of(keys, record.id)
 
 
+def claimed(keys: dict[str, KeyRecord], secret: str) -> str | None:
+    """Whose key this says it is, which is not looked into."""
+    record = keys.get(KEY + secret.removeprefix(_PREFIX).partition("_")[0])
+    return None if record is None else record.holder
+
+
 def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
     """Whoever has the key with this id; None if it is unknown or revoked."""
     record = keys.get(id)
@@ -94,7 +101,8 @@ def check_new_tenant(accounts: dict[str, Account], command: CreateTenant) -> Non
 
 
 def check_caps(caps: Caps) -> None:
-    for field in Caps.__struct_fields__:
+    check_texts(caps)
+    for field in ("open_orders", "commands_per_second", "commands_burst", "sessions"):
         value = getattr(caps, field)
         most = OPEN_ORDERS_MAX if field == "open_orders" else CAP_MAX
         if value is not None and not 0 <= value <= most:

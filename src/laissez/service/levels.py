@@ -87,7 +87,7 @@ class Feed:
 
     async def _look(self) -> None:
         desk, market = self._desk, self._desk.exchange.market
-        desk.check_journal()
+        desk.admission.check_journal()
         desk.end_holds()
         at, n, position = desk.clock.now(), desk.latest(OPERATOR), desk.position
         if position != self._position:

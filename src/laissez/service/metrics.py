@@ -20,6 +20,7 @@ from laissez.service.desk import Desk
 from laissez.service.outcomes import Applied
 from laissez.service.places import Places
 from laissez.service.turnover import Turnover
+from laissez.service.webhooks.tally import Tally
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
 LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -60,6 +61,7 @@ class Metrics(Collector):
         self._owed = 0
         self._rate = 0
         self.turnover = Turnover()
+        self.webhooks = Tally()
         market = desk.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
         desk.on_applied = self.applied
@@ -112,6 +114,9 @@ class Metrics(Collector):
         yield _counter("laissez_events", "Events since the start of this process.", self._events)
         yield _gauge("laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable)
         yield _gauge("laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable)
+        yield _counter("laissez_refusals", "Refused before the exchange, and so not in the journal.", desk.refusals.noted)
+        yield _gauge("laissez_audit_lost", "Refusals that could not be written to their log.", desk.refusals.lost)
+        yield _gauge("laissez_audit_digested_timestamp_seconds", "Until when there are digests of days.", desk.refusals.digested_us / 1e6)
         yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
         yield _gauge("laissez_tenants", "Tenants.", len(accounts))
         yield _gauge("laissez_leases", "Leases that last.", sum(len(account.leases) - len(account.ended) for account in accounts))
@@ -121,6 +126,11 @@ class Metrics(Collector):
         yield _counter("laissez_transfers", "Leaves that went from one tenant to another at once.", self.turnover.transfers)
         yield _counter("laissez_leases_started", "Leases that started.", self.turnover.started)
         yield self._ended_family()
+        yield _counter("laissez_budgets_spent", "Budgets that were used up.", self.turnover.budgets_spent)
+        yield _gauge("laissez_webhooks", "Webhooks.", len(exchange.webhooks.live))
+        yield _gauge("laissez_webhooks_retrying", "Webhooks whose last delivery failed.", self.webhooks.retrying)
+        yield self._deliveries_family()
+        yield _counter("laissez_webhook_dead_letters", "Events that were not delivered to a webhook in time.", self.webhooks.given_up)
         yield _gauge("laissez_history_events", "Events kept for streams that resume.", len(desk.history))
         yield _gauge("laissez_remembered_ids", "Clients' ids kept for requests sent again.", len(desk.remembered))
         yield _gauge("laissez_rate_microdollars_per_hour", "What all leases together are charged per hour now.", self._rate)
@@ -138,6 +148,12 @@ class Metrics(Collector):
         family = CounterMetricFamily("laissez_leases_ended", "Leases that ended, by reason.", labels=("reason",))
         for reason, count in self.turnover.ended.items():
             family.add_metric((reason,), count)
+        return family
+
+    def _deliveries_family(self) -> Metric:
+        family = CounterMetricFamily("laissez_webhook_deliveries", "Deliveries to webhooks by outcome.", labels=("outcome",))
+        family.add_metric(("delivered",), self.webhooks.delivered)
+        family.add_metric(("failed",), self.webhooks.failed)
         return family
 
     def _answers_family(self) -> Metric:

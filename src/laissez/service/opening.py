@@ -62,7 +62,9 @@ def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
     Journal.create(folder, Market(topology, open_orders_max).snapshot()).close()
 
 
-def open_folder(folder: Path, limits: Limits, on_progress: Callable[[int, int], None] | None = None) -> Opened:
+def open_folder(
+    folder: Path, limits: Limits, on_progress: Callable[[int, int], None] | None = None, start_clock: Callable[[int], Clock] = Clock
+) -> Opened:
     """Recover everything. While millions of objects are made that all stay, looking for garbage among them only takes time."""
     journal = Journal.open(folder)
     collects = gc.isenabled()
@@ -70,7 +72,7 @@ def open_folder(folder: Path, limits: Limits, on_progress: Callable[[int, int], 
     try:
         recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress)
         exchange = recovered.machine.exchange
-        clock = Clock(max(journal.last_at, exchange.market.now))
+        clock = start_clock(max(journal.last_at, exchange.market.now))
         history = History(limits.history_events_max, round(limits.history_hours * HOUR_US))
         remembered = Remembered(limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US))
         _refill(journal, history, remembered, clock.now(), limits)

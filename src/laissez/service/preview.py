@@ -42,7 +42,7 @@ class Previews:
         self._under_way: set[Copy] = set()
 
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
-        self._desk.check_open()
+        self._desk.admission.check_open()
         if len(self._under_way) >= PREVIEWS_AT_ONCE:
             raise ProblemError(Code.OVERLOADED, f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment", 1.0)
         copy = self._begin(commands)
@@ -51,7 +51,7 @@ class Previews:
             with copy:
                 return _read_done(await copy.answer())
         except CopyFailed as failed:
-            self._desk.check_open()  # the server is being stopped, and did not wait for it
+            self._desk.admission.check_open()  # the server is being stopped, and did not wait for it
             if not failed.took_too_long:
                 raise
             why = f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about fewer commands"

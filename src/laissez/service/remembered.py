@@ -26,7 +26,11 @@ class Remembered:
             ids = self._by_holder[holder] = {}
         ids[id] = seq
         self._oldest.append((at, holder, id))
-        while self._oldest and (len(self._oldest) > self._ids_max or self._oldest[0][0] < at - self._age_max_us):
+        self.forget(at)
+
+    def forget(self, now: int) -> None:
+        """What is too old or too many. Also when none is added: else an old id that is sent again would tell whether others did anything."""
+        while self._oldest and (len(self._oldest) > self._ids_max or self._oldest[0][0] < now - self._age_max_us):
             self._forget(*self._oldest.popleft())
 
     def add_older(self, at: int, holder: str, id: str, seq: int) -> bool:

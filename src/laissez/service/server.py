@@ -10,17 +10,21 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import uvicorn
+from msgspec.structs import replace
 
 from laissez import __version__
 from laissez.service import logs
 from laissez.service.assembly import Service
 from laissez.service.connection import Connection
 from laissez.service.desk import Desk
-from laissez.service.heads import BoundedHeads
+from laissez.service.handles import connections_possible
+from laissez.service.http.app import App
 from laissez.service.opening import open_folder
+from laissez.service.queued import QueuedRequests
 from laissez.service.settings import Settings
 
 SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
@@ -79,6 +83,7 @@ class CannotListen(Exception):
 def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
     """Serve until stopped by a signal; returns the exit status."""
     logs.set_up(settings.server)
+    settings = _with_room(settings)
     listening = listen(settings.server.host, settings.server.port)
     drop_deaf_peers(listening, settings.limits.dead_after_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -87,6 +92,16 @@ def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
 
         return uvloop.run(_serve(settings, listening, on_ready))
     return asyncio.run(_serve(settings, listening, on_ready))
+
+
+def _with_room(settings: Settings) -> Settings:
+    """With as many connections as there can be, if that is less than what is set."""
+    wanted = settings.limits.connections_max
+    possible = connections_possible(wanted)
+    if possible == wanted:
+        return settings
+    log.warning("the system allows fewer open files than connections_max needs", extra={"connections_max": wanted, "possible": possible})
+    return replace(settings, limits=replace(settings.limits, connections_max=possible))
 
 
 async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady | None) -> int:
@@ -124,11 +139,11 @@ async def _run(settings: Settings, listening: socket.socket, service: Service, o
     return STOPPED_BY_FAILURE if service.desk.failure is not None else 0
 
 
-def uvicorn_config(settings: Settings, app: object) -> uvicorn.Config:
+def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
     limits = settings.limits
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=BoundedHeads,
+        http=partial(QueuedRequests, limits=limits, site=app.site),  # type: ignore[arg-type]
         ws=Connection,
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,

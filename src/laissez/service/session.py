@@ -12,11 +12,14 @@ from typing import Any
 
 from laissez import __version__
 from laissez.service import views
+from laissez.service.admission import overloaded
+from laissez.service.audit.collecting import Journaled
 from laissez.service.commands import CancelOrder, Command
 from laissez.service.commands import PlaceOrder as Placed
 from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS, Form
+from laissez.service.inbox import Inbox
 from laissez.service.keyring import Principal, authenticate
 from laissez.service.outcomes import Applied, numbered, numbered_one
 from laissez.service.places import Places
@@ -32,8 +35,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
-HELLO_WITHIN_S = 10  # a connection that says nothing may not keep a place
+HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a millisecond
 LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
+HELLO = "session.hello"
+KNOWN, CLAIMED = "laissez.known", "laissez.claimed"  # in the scope of a connection: whose it is, and a key that was not good
 CLOSE_OF: dict[str, int] = {
     Code.UNAUTHENTICATED: sent.CLOSE_UNAUTHENTICATED,
     Code.FORBIDDEN: sent.CLOSE_UNAUTHENTICATED,
@@ -49,6 +54,7 @@ class Session:
 
     def __init__(self, desk: Desk, principal: Principal, form: Form, hello: asked.Hello, connection: Connection) -> None:
         self.key = principal.key
+        self.scope: MutableMapping[str, Any] = {}  # of the connection, for the log
         self.watch = RateWatch(read_fraction(hello.warn_within, "warn_within"))
         self._desk = desk
         self._principal = principal
@@ -63,28 +69,67 @@ class Session:
         self._began_after = 0  # the number of the last event before this session's stream
         self._is_slow = False
         self._is_ignored = False
+        self._unpaid = 0  # answers that no allowance has paid for
+        self._inbox = Inbox(self, desk.admission.turns, principal.holder, connection)
         self.over = asyncio.Event()
         self.ended: tuple[int, str] | None = None  # close code and reason, once the service has ended it
 
     # -- in
 
     def receive(self, frame: bytes | str) -> None:
-        """Carry out what a frame asks for. All answers leave together, once everything they reflect is durable."""
-        if self._is_ignored or self.ended is not None:  # its key may have been revoked; what was sent before the end was heard is not carried out
-            return
+        """Have a frame heard, now or in its turn."""
+        if not self.is_deaf:
+            self._inbox.put(frame)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Its key may have been revoked: what was sent before the end was heard is not carried out."""
+        return self._is_ignored or self.ended is not None
+
+    def read(self, frame: bytes | str) -> list[asked.SessionMessage]:
+        """The messages of a frame. One that cannot be read is refused, and has none."""
         try:
-            messages = self._form.read(frame, self._desk.limits.batch_commands_max)
-            answers = [answer for message in messages for answer in self._answers(message)]
+            return self._form.read(frame, self._desk.limits.batch_commands_max)
         except ProblemError as problem:
-            answers = [self._refused("", problem)]
+            self._unpaid += 1
+            self._desk.when_durable(self._deliver_all, [self._refused("", problem)])
+            self._rest()
+            return []
+
+    def hear(self, messages: list[asked.SessionMessage], may_go_on: Callable[[], bool]) -> list[asked.SessionMessage]:
+        """Carry messages out as long as may be; returns the rest. All answers leave together, once everything they reflect is durable."""
+        answers: list[bytes] = []
+        heard = 0
+        for message in messages:
+            answers += self._answers(message)
+            heard += 1
+            if not heard % HEARD_AT_ONCE and not may_go_on():
+                break
         self._desk.when_durable(self._deliver_all, answers)
+        if self._unpaid:
+            self._rest()
+        return messages[heard:]
+
+    def turn_away(self, messages: list[asked.SessionMessage]) -> int:
+        """They have waited for too long; nothing was done, and so there is nothing to wait for."""
+        self._deliver_all([self._refused(message.id, overloaded()) for message in messages])
+        return len(messages)
+
+    def _rest(self) -> None:
+        """Who is refused too often is not read from for a while."""
+        unpaid, self._unpaid = self._unpaid, 0
+        if not self._principal.is_operator:
+            delay_s = self._desk.admission.delay_s(self._principal.holder, unpaid)
+            if delay_s:
+                self._connection.rest(delay_s)
 
     def _answers(self, message: asked.SessionMessage) -> list[bytes]:
         try:
             read = COMMANDS.get(type(message))
             return [self._form.encode(self._ask(message))] if read is None else self._carry_out(message, read)
         except ProblemError as problem:
-            return [self._refused(message.id, problem)]
+            self._unpaid += 1
+            return [self._refused(message.id, problem, f"session.{message.__struct_config__.tag}")]
 
     def _carry_out(self, message: asked.SessionMessage, read: Callable[[Any], Command]) -> list[bytes]:
         principal, desk = self._principal, self._desk
@@ -95,14 +140,14 @@ class Session:
         command = read(message)
         if type(command) is Placed and self._placed is not None:
             command = Placed(command.alternatives, True)
-        desk.admit(principal)
+        desk.admission.admit(principal)
         result = desk.enter(principal.holder, principal.key, message.id, command, self)
         applied = result.applied
         refused = applied.outcome.refused
         if refused is not None:
             # It has no room for events. There are some if holds were over and ended first; they go before it.
             first = [] if result.replayed else self._all_told(applied)
-            return [*first, self._refused(message.id, ProblemError(refused.code, refused.detail))]
+            return [*first, self._refused(message.id, Journaled(refused.code, refused.detail))]
         if self._placed is not None:
             self._note_placed(applied)
         return [self._form.encode(sent.Reply(id=message.id, events=numbered(applied.outcome, principal.holder)))]
@@ -116,13 +161,14 @@ class Session:
 
     def _ask(self, message: asked.SessionMessage) -> sent.Sent:
         desk, holder = self._desk, self._principal.holder
-        desk.check_journal()
+        desk.admission.check_journal()
         if type(message) is asked.Ping:
+            self._unpaid += 1
             return sent.Pong(id=message.id)
         if "read" not in self._principal.scopes:
             raise ProblemError(Code.FORBIDDEN, f"your key may not read: it has {', '.join(sorted(self._principal.scopes))}")
         tenant = None if self._principal.is_operator else holder
-        desk.admit_question(self._principal, lists=type(message) is not asked.AskQuote)
+        desk.admission.admit_question(self._principal, lists=type(message) is not asked.AskQuote)
         if type(message) is asked.AskQuote:
             return sent.QuoteReply(id=message.id, quote=views.quote_view(desk.exchange, tenant, message.scope, desk.clock.now()))
         if tenant is None:
@@ -134,7 +180,8 @@ class Session:
             return sent.LeasesReply(id=message.id, n=account.events, leases=views.lease_views(desk.exchange, account, desk.clock.now()))
         raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
 
-    def _refused(self, id: str, problem: ProblemError) -> bytes:
+    def _refused(self, id: str, problem: ProblemError, operation: str = "session") -> bytes:
+        self._desk.refusals.note(problem, operation, self._principal, self.scope, id)
         refused = sent.Refused(id=id, code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
         return self._form.encode(refused)
 
@@ -238,6 +285,7 @@ class Session:
 
     def leave(self) -> None:
         """The connection is gone: stop following, and cancel its orders if it asked for that."""
+        self._inbox.hear_all()
         self._desk.unfollow(self._principal.holder, self)
         for order in sorted(self._placed or ()):
             record = self._desk.exchange.accounts[self._principal.holder].orders.get(order)
@@ -260,7 +308,7 @@ class Sessions:
     def __init__(self, desk: Desk, places: Places) -> None:
         self._desk = desk
         self._places = places
-        self._open: set[Session] = set()
+        self._open: dict[Session, None] = {}  # in the order in which they came
 
     def __len__(self) -> int:
         return len(self._open)
@@ -270,6 +318,7 @@ class Sessions:
         await receive()  # websocket.connect
         protocol = next((name for name in scope["subprotocols"] if name in FORMS), None)
         if protocol is None and scope["subprotocols"]:
+            self._desk.refusals.note(ProblemError(Code.BAD_REQUEST, "no form of a session that is known"), HELLO, None, scope)
             await send({"type": "websocket.close", "code": sent.CLOSE_BAD_MESSAGE})
             return
         await send({"type": "websocket.accept", "subprotocol": protocol})
@@ -277,7 +326,9 @@ class Sessions:
         try:
             session, holder = await self._open_session(scope, receive, form)
         except ProblemError as problem:
-            await self._turn_away(await self._once_durable(problem), scope[SELF], form, send)
+            problem = await self._once_durable(problem)
+            self._desk.refusals.note(problem, HELLO, scope.get(KNOWN), scope, secret=scope.get(CLAIMED, ""))
+            await self._turn_away(problem, scope[SELF], form, send)
             return
         if session is not None:
             await self._run(session, holder, receive, send)
@@ -296,27 +347,29 @@ class Sessions:
         await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
 
     async def _open_session(self, scope: MutableMapping[str, Any], receive: Receive, form: Form) -> tuple[Session | None, str]:
+        within_s = self._desk.limits.head_within_s  # a connection that says nothing may not keep a place
         try:
-            async with asyncio.timeout(HELLO_WITHIN_S):
+            async with asyncio.timeout(within_s):
                 message = await receive()
         except TimeoutError:
-            raise ProblemError(Code.BAD_REQUEST, f"expected a hello within {HELLO_WITHIN_S} seconds") from None
+            raise ProblemError(Code.BAD_REQUEST, f"expected a hello within {within_s:g} seconds") from None
         if message["type"] == "websocket.disconnect":
             return None, ""
         read = form.read(frame_of(message), 1)
         hello = read[0] if read else None
         if type(hello) is not asked.Hello:
             raise ProblemError(Code.BAD_REQUEST, "expected a hello as the first message")
-        self._desk.check_open()
+        self._desk.admission.check_open()
         principal = self._principal(scope, hello)
         session = Session(self._desk, principal, form, hello, scope[SELF])
+        session.scope = scope
         self._places.enter(principal.holder, self._desk.places_max(principal))
         try:
             await session.greet(hello)
         except BaseException:
             self._places.leave(principal.holder)
             raise
-        self._open.add(session)
+        self._open[session] = None
         return session, principal.holder
 
     def _principal(self, scope: MutableMapping[str, Any], hello: asked.Hello) -> Principal:
@@ -324,8 +377,9 @@ class Sessions:
         for name, value in scope["headers"]:
             if name == b"authorization" and value[:7].lower() == b"bearer ":
                 secret = value[7:].decode("latin-1").strip()
-        principal = authenticate(self._desk.exchange.keys, secret)
+        principal = scope[KNOWN] = authenticate(self._desk.exchange.keys, secret)
         if principal is None:
+            scope[CLAIMED] = secret
             raise ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force")
         return principal
 
@@ -343,7 +397,7 @@ class Sessions:
         finally:
             gone.cancel()
             over.cancel()
-            self._open.discard(session)
+            self._open.pop(session, None)
             self._places.leave(holder)
             session.leave()
 

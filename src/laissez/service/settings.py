@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
@@ -64,6 +65,9 @@ class Books(_Section, frozen=True):
 class Limits(_Section, frozen=True):
     """The bounds of `laissez.wire.limits` that an operator may move, by the same names. The others are promises of the API."""
 
+    head_within_s: Seconds = float(bounds.HEAD_WITHIN_S)
+    body_within_s: Seconds = float(bounds.BODY_WITHIN_S)
+    connections_max: Count = bounds.CONNECTIONS_MAX
     body_bytes_max: Bytes = bounds.BODY_BYTES_MAX
     batch_bytes_max: Bytes = bounds.BATCH_BYTES_MAX
     batch_commands_max: Count = bounds.BATCH_COMMANDS_MAX
@@ -71,6 +75,9 @@ class Limits(_Section, frozen=True):
     open_orders_max: Annotated[int, Meta(ge=1, le=bounds.OPEN_ORDERS_MAX)] = bounds.OPEN_ORDERS_MAX  # the market itself allows no more
     commands_per_second: Count = bounds.COMMANDS_PER_SECOND
     commands_burst: Count = bounds.COMMANDS_BURST
+    refusals_per_second: Count = bounds.REFUSALS_PER_SECOND
+    refusals_burst: Count = bounds.REFUSALS_BURST
+    wait_s_max: Seconds = bounds.WAIT_S_MAX
     sessions_max: Count = bounds.SESSIONS_MAX
     operator_sessions_max: Count = bounds.OPERATOR_SESSIONS_MAX
     heartbeat_s: Seconds = float(bounds.HEARTBEAT_S)
@@ -86,8 +93,25 @@ class Limits(_Section, frozen=True):
     pending_commands_max: Count = bounds.PENDING_COMMANDS_MAX
 
 
+class Audit(_Section, frozen=True):
+    """Of the log of refusals. What is beyond its bounds is counted; digests are kept for ever."""
+
+    keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
+    lines_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    lines_per_day: Annotated[int, Meta(ge=1, le=10**9)] = 50_000
+
+
 class Stream(_Section, frozen=True):
     rate_every_s: Seconds = 1.0
+
+
+class Webhooks(_Section, frozen=True):
+    enabled: bool = True
+    allow_http: bool = False
+    allow_addresses: tuple[str, ...] = ()
+    timeout_s: Annotated[float, Meta(gt=0, le=60)] = 10.0
+    dead_after_hours: Hours = 24.0
+    deliveries_max: Annotated[int, Meta(ge=1, le=1_000)] = 16
 
 
 class Settings(_Section, frozen=True):
@@ -97,6 +121,8 @@ class Settings(_Section, frozen=True):
     books: Books = Books()
     limits: Limits = Limits()
     stream: Stream = Stream()
+    audit: Audit = Audit()
+    webhooks: Webhooks = Webhooks()
 
 
 SECTIONS: dict[str, type[_Section]] = get_type_hints(Settings)
@@ -149,6 +175,8 @@ class _Reading:
         if field not in FIELDS[section]:
             self.mistakes.append(f"{place}: {section}.{field}: expected one of {', '.join(FIELDS[section])}, found {field!r}")
             return
+        if not strict and FIELDS[section][field] == tuple[str, ...] and isinstance(value, str):
+            value = [part.strip() for part in value.split(",")]
         try:
             self.values[section, field] = msgspec.convert(value, FIELDS[section][field], strict=strict)
         except msgspec.ValidationError as error:
@@ -159,6 +187,7 @@ class _Reading:
         sections: dict[str, Any] = {section: struct(**self._section(section)) for section, struct in SECTIONS.items()}
         settings = Settings(**sections)
         self._compare(settings)
+        self._check_networks(settings.webhooks)
         if self.mistakes:
             raise SettingsError("\n".join(self.mistakes))
         return settings
@@ -173,6 +202,15 @@ class _Reading:
             if small > large:
                 place = self.places.get((section, less)) or self.places[section, more]
                 self.mistakes.append(f"{place}: {section}.{less}: expected at most {section}.{more}, which is {large}, found {small}")
+
+    def _check_networks(self, webhooks: Webhooks) -> None:
+        for network in webhooks.allow_addresses:
+            try:
+                ip_network(network)
+            except ValueError:
+                place = self.places["webhooks", "allow_addresses"]
+                expected = "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
+                self.mistakes.append(f"{place}: webhooks.allow_addresses: expected {expected}, found {_shown(network)}")
 
 
 def _file(path: Path) -> dict[str, object]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from laissez.journal.disk import write_whole
+from laissez.journal.disk import remove, write_whole
 from laissez.service.desk import Desk
 from laissez.service.keyring import Principal, holder_of
 
@@ -124,7 +124,7 @@ def _digest(token: str) -> bytes:
 def _remove(path: Path) -> None:
     """What it holds may be over by now, and a restart must not bring a sign-in back that somebody has ended."""
     with suppress(OSError):
-        path.unlink()
+        remove(path)
 
 
 def _read(path: Path) -> tuple[SignIn, ...]:

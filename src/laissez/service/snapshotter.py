@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from laissez.journal import Journal, JournalError, snapshots
 from laissez.service.copied import Copy, CopyFailed
@@ -19,11 +23,28 @@ NOT_WRITTEN = "the snapshot could not be written; the journal is complete withou
 log = logging.getLogger("laissez.snapshotter")
 
 
+class Copied(Protocol):
+    """The state as it was, on its way to the disk."""
+
+    async def tell(self, message: bytes) -> None: ...
+
+    async def answer(self) -> bytes: ...
+
+
+# Makes a copy that says what it holds at once, and stores it when it is told the head of the journal.
+MakeCopy: TypeAlias = Callable[[Callable[[], bytes], Callable[[bytes, bytes], None]], AbstractContextManager[Copied]]
+
+
+def by_fork(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None]) -> Copy:
+    return Copy(lambda line: _wait_and_store(hold, store, line))
+
+
 class Snapshotter:
     """Takes a snapshot every so many commands, in a copy of the process, so that the market does not wait for it."""
 
-    def __init__(self, desk: Desk, journal: Journal, settings: JournalSettings) -> None:
+    def __init__(self, desk: Desk, journal: Journal, settings: JournalSettings, make_copy: MakeCopy = by_fork) -> None:
         self._desk = desk
+        self._make_copy = make_copy
         self._journal = journal
         self._every = settings.snapshot_every
         self._kept = settings.snapshots_kept
@@ -46,7 +67,7 @@ class Snapshotter:
     async def _take(self) -> None:
         seq = self._desk.position
         self._last = seq
-        with Copy(lambda line: _write_snapshot(self._desk, self._journal.folder, seq, self._kept, line)) as copy:
+        with self._make_copy(self._desk.exchange.snapshot, partial(_write_snapshot, self._journal.folder, seq, self._kept)) as copy:
             await self._desk.all_durable()
             with self._journal.reader() as reader:
                 head = reader.chain_at(seq)
@@ -68,11 +89,15 @@ class Snapshotter:
             log.error(NOT_WRITTEN, extra={"seq": self._journal.last, "reason": str(error)})
 
 
-def _write_snapshot(desk: Desk, folder: Path, seq: int, kept: int, line: socket.socket) -> None:
+def _wait_and_store(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], line: socket.socket) -> None:
     """In the copy, which is told the head of the journal once all that it has is durable."""
-    body = desk.exchange.snapshot()
+    body = hold()
     head = line.recv(HEAD_BYTES)
     if len(head) < HEAD_BYTES:
         raise JournalError("the server is gone, or the journal failed, before this snapshot was durable")
+    store(body, head)
+
+
+def _write_snapshot(folder: Path, seq: int, kept: int, body: bytes, head: bytes) -> None:
     snapshots.write(folder, seq, head, body)
     snapshots.prune(folder, kept)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from laissez.market import Market
-from laissez.service.accounts import Account, BudgetRecord, KeyRecord, LeaseRecord, OrderRecord
+from laissez.service.accounts import Account, BudgetRecord, KeyRecord, LeaseRecord, OrderRecord, OwnCaps
+from laissez.service.caps import put_in_force
+from laissez.service.webhooks.registry import Saved as SavedWebhooks
 from laissez.wire.requests import Caps
 
 if TYPE_CHECKING:
@@ -36,12 +38,19 @@ class _Budgeted(_Account, array_like=True, forbid_unknown_fields=True):
     budget: BudgetRecord | None = None
 
 
+class _Capped(_Budgeted, array_like=True, forbid_unknown_fields=True):
+    """The same of an account with caps of its own."""
+
+    own_caps: OwnCaps | None = None
+
+
 class _Exchange(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     market: bytes
     events: int
     closed_before: int
-    accounts: list[_Budgeted]
+    accounts: list[_Capped]
     keys: list[KeyRecord]
+    webhooks: SavedWebhooks | None = None  # left out where nobody ever had one, as in snapshots from before there were any
 
 
 class Loaded(msgspec.Struct):
@@ -49,13 +58,14 @@ class Loaded(msgspec.Struct):
     keys: dict[str, KeyRecord]
     events: int
     closed_before: int
+    webhooks: SavedWebhooks | None
 
 
 def dump(exchange: Exchange) -> bytes:
     accounts = [_describe(account) for account in exchange.accounts.values()]  # by age, and so are the keys
-    return msgspec.msgpack.encode(
-        (exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))  # an _Exchange
-    )
+    fields = (exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))  # of an _Exchange
+    webhooks = exchange.webhooks.saved()
+    return msgspec.msgpack.encode(fields if webhooks is None else (*fields, webhooks))
 
 
 def _describe(account: Account) -> _Account:
@@ -74,16 +84,18 @@ def _describe(account: Account) -> _Account:
         sorted(account.fees.items()),
         sorted((line, str(charge)) for line, charge in account.billed.items()),
     )
+    if account.own_caps is not None:
+        return _Capped(*fields, account.budget, account.own_caps)
     return _Account(*fields) if account.budget is None else _Budgeted(*fields, account.budget)
 
 
 def load(data: bytes) -> tuple[Market, Loaded]:
     saved = msgspec.msgpack.decode(data, type=_Exchange)
     accounts = {account.name: _rebuild(account) for account in saved.accounts}
-    return Market.restore(saved.market), Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before)
+    return Market.restore(saved.market), Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
 
 
-def _rebuild(saved: _Budgeted) -> Account:
+def _rebuild(saved: _Capped) -> Account:
     account = Account(saved.name, saved.created_at, saved.caps)
     account.events = saved.events
     account.open_orders = saved.open_orders
@@ -96,5 +108,7 @@ def _rebuild(saved: _Budgeted) -> Account:
     account.ended = saved.ended
     account.fees = dict(saved.fees)
     account.budget = saved.budget
+    account.own_caps = saved.own_caps
+    put_in_force(account)
     account.billed = {line: int(charge) for line, charge in saved.billed}
     return account

@@ -1,10 +1,10 @@
-"""How often leaves change hands: leases that started and ended since the start of the process."""
+"""How often leaves change hands: leases that started and ended since the start of the process, and budgets that were used up."""
 
 from __future__ import annotations
 
 from laissez.market.reasons import EndReason
 from laissez.service.outcomes import Outcome
-from laissez.wire.events import LeaseEnded, LeaseStarted
+from laissez.wire.events import BudgetSpent, LeaseEnded, LeaseStarted
 
 
 class Turnover:
@@ -14,6 +14,7 @@ class Turnover:
         self.started = 0
         self.transfers = 0
         self.ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
+        self.budgets_spent = 0
 
     def count(self, outcome: Outcome) -> None:
         lost: dict[str, str | None] = {}
@@ -26,6 +27,8 @@ class Turnover:
                 self.started += 1
                 if lost.pop(event.leaf, told.tenant) != told.tenant:
                     self.transfers += 1
+            elif type(event) is BudgetSpent:
+                self.budgets_spent += 1
 
     @property
     def all_ended(self) -> int:

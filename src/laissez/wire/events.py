@@ -75,10 +75,60 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
     until: str
 
 
-class BudgetSet(_Event, frozen=True, tag="budget.set"):
-    """`amount` is dollars to be spent from now on; `null`: there is no budget any more. Nothing acts on it."""
+class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
+    """`amount` is dollars to be spent from now on; `null`: there is no budget any more. `action` is what happens when it is spent."""
 
     amount: str | None
+    action: str = ""
+
+
+class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
+    """So many `percent` of the budget are spent. `ends_at` is when all of it is at the rate now; `null`: never, or later than times can be."""
+
+    percent: int
+    spent: str
+    amount: str
+    rate: str
+    ends_at: str | None
+
+
+class BudgetSpent(_Event, frozen=True, tag="budget.spent"):
+    """All of the budget is spent, and the `action` is carried out at this instant."""
+
+    action: str
+    spent: str
+    amount: str
+
+
+class OwnCapsSet(_Event, frozen=True, tag="caps.set"):
+    """What the tenant allows itself at most, in dollars per hour; `null`: no cap of its own."""
+
+    rate: str | None
+    worst_rate: str | None
+
+
+class WebhookCreated(_Event, frozen=True, tag="webhook.created"):
+    """`after` is the number of the last event that is not sent to it. The secret is never part of an event."""
+
+    webhook: str
+    url: str
+    types: tuple[str, ...] | None
+    after: int
+
+
+class WebhookDeleted(_Event, frozen=True, tag="webhook.deleted"):
+    webhook: str
+
+
+class WebhookSecretRotated(_Event, frozen=True, tag="webhook.secret_rotated"):
+    webhook: str
+
+
+class WebhookRestarted(_Event, frozen=True, tag="webhook.restarted"):
+    """It is sent everything after event `after` again."""
+
+    webhook: str
+    after: int
 
 
 class FloorSet(_Event, frozen=True, tag="floor.set"):
@@ -136,9 +186,11 @@ class KeyRevoked(_Event, frozen=True, tag="key.revoked"):
     holder: str
 
 
-TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged | BudgetSet
+MoneyEvent: TypeAlias = BudgetSet | BudgetWarning | BudgetSpent | OwnCapsSet
+TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged | MoneyEvent
 OperatorEvent: TypeAlias = FloorSet | ControlsSet | ResourceOffline | ResourceOnline | BooksClosed | TenantCreated | CapsSet | KeyIssued | KeyRevoked
-Event: TypeAlias = TenantEvent | OperatorEvent
+WebhookEvent: TypeAlias = WebhookCreated | WebhookDeleted | WebhookSecretRotated | WebhookRestarted  # of whoever has the webhook
+Event: TypeAlias = TenantEvent | OperatorEvent | WebhookEvent
 
 
 class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -63,15 +63,17 @@ class PreviewDone(msgspec.Struct, frozen=True):
 
 
 class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars, counted from now on."""
+    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`."""
 
     amount: str
+    action: str = "warn"
 
 
 class Budget(msgspec.Struct, frozen=True):
     """What a tenant means to spend from `since` on, and how far it got.
 
     `left` is never less than 0. `ends_at` is when it is used up at the rate now: now if it is, `null` if that is beyond what times can be.
+    `state` is open, or spent once the action was carried out. An `action` of `null` is that of a budget set before there were actions.
     """
 
     amount: str
@@ -80,6 +82,27 @@ class Budget(msgspec.Struct, frozen=True):
     rate_now: str
     left: str
     ends_at: str | None
+    action: str | None
+    state: str
+    spent_percent: float
+
+
+class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are charged and your open orders bid, together, and
+    `worst_rate` what both could come to at their limits."""
+
+    rate: str | None = None
+    worst_rate: str | None = None
+
+
+class SpendingCaps(msgspec.Struct, frozen=True):
+    """Caps of your own, those of the operator, and the lower of each, which is in force; and what they bound, as it is now."""
+
+    own: OwnCaps
+    operator: OwnCaps
+    in_force: OwnCaps
+    rate_now: str
+    worst_rate_now: str
 
 
 class Spending(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ ORDER = "ord_"
 LEASE = "lse_"
 INSTANCE = "ins_"  # an instance is known by its order from the request to the end; the two ids differ only in the prefix
 KEY = "key_"
+WEBHOOK = "whk_"
 
 
 def tag_of(tenant: str) -> str:
@@ -27,6 +28,10 @@ def order_id(tag: str, number: int) -> str:
 
 def lease_id(tag: str, number: int) -> str:
     return f"lse_{tag}{number}"
+
+
+def webhook_id(tag: str, number: int) -> str:
+    return f"whk_{tag}{number}"
 
 
 def instance_of_order(order: str) -> str:

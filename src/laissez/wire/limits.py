@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 HEAD_BYTES_MAX: Final = 64 * 1024  # address and headers; a browser's cookies, those of others included, are a few KiB
+HEAD_WITHIN_S: Final = 10  # from the first byte of a head, or of a connection, to the last; a session's hello too
+BODY_WITHIN_S: Final = 30  # from the head to the end of the body: the largest comes at 9 KiB per second
+CONNECTIONS_MAX: Final = 10_000  # in all, sessions and streams included: as many files are open, and each costs 10 to 20 KiB
 BODY_BYTES_MAX: Final = 16 * 1024  # one request names at most 16 alternatives: a few KiB
 BATCH_BYTES_MAX: Final = 256 * 1024
 BATCH_COMMANDS_MAX: Final = 500  # bounds how long one request may keep the market to itself: a few milliseconds
@@ -13,6 +16,9 @@ INSTANCES_PER_REQUEST_MAX: Final = 100
 OPEN_ORDERS_MAX: Final = 1_000  # per tenant; the market's own bound
 COMMANDS_PER_SECOND: Final = 100  # per tenant, on average
 COMMANDS_BURST: Final = 500  # per tenant, at once
+REFUSALS_PER_SECOND: Final = 200  # per tenant, and per address without a key in force; beyond it answers come later. About 1 % of a core
+REFUSALS_BURST: Final = 1_000
+WAIT_S_MAX: Final = 0.025  # in line, when everybody has waited so long for a while; then 503
 SESSIONS_MAX: Final = 8  # per tenant, streams included
 OPERATOR_SESSIONS_MAX: Final = 64  # of all who operate together: a console that is looked at takes two
 HEARTBEAT_S: Final = 15
@@ -28,4 +34,9 @@ PAGE_MAX: Final = 1_000
 CLIENT_ID_MAX: Final = 64  # characters of an idempotency key or a message's id
 KEYS_LIVE_MAX: Final = 2  # of one name: the one in use and its successor
 KEY_NAMES_MAX: Final = 8  # per tenant
+WEBHOOKS_MAX: Final = 8  # per holder
+WEBHOOK_URL_MAX: Final = 2_048  # characters
+WEBHOOK_EVENTS_MAX: Final = 100  # in one delivery
+WEBHOOK_BYTES_MAX: Final = 256 * 1024  # of one delivery; one event always fits
+DEAD_LETTERS_MAX: Final = 1_000  # kept per webhook; the oldest are dropped, and counted
 PENDING_COMMANDS_MAX: Final = 20_000  # applied and not yet durable; beyond it new ones are turned away

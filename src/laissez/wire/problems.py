@@ -18,11 +18,16 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     NOT_ACCEPTABLE = "not_acceptable"
+    REQUEST_TIMEOUT = "request_timeout"  # its head or body did not come in time
     CONFLICT = "conflict"  # it exists already, or is not as the request takes it to be
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"  # this key was used for another request
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    BUDGET_SPENT = "budget_spent"  # the tenant's own budget stands against it
+    CAP_EXCEEDED = "cap_exceeded"  # it would come to more per hour than the tenant may spend
     TOO_MANY_KEYS = "too_many_keys"
+    TOO_MANY_WEBHOOKS = "too_many_webhooks"
+    URL_NOT_ALLOWED = "url_not_allowed"  # no webhook may be sent there
     TOO_MANY_SESSIONS = "too_many_sessions"
     RATE_LIMITED = "rate_limited"
     HISTORY_GONE = "history_gone"  # events older than what is kept were asked for
@@ -40,11 +45,16 @@ STATUS: dict[str, int] = {
     Code.NOT_FOUND: 404,
     Code.METHOD_NOT_ALLOWED: 405,
     Code.NOT_ACCEPTABLE: 406,
+    Code.REQUEST_TIMEOUT: 408,
     Code.CONFLICT: 409,
     Code.IDEMPOTENCY_CONFLICT: 409,
     Code.BODY_TOO_LARGE: 413,
     Code.UNSUPPORTED_MEDIA_TYPE: 415,
+    Code.BUDGET_SPENT: 402,
+    Code.CAP_EXCEEDED: 402,
     Code.TOO_MANY_KEYS: 409,
+    Code.TOO_MANY_WEBHOOKS: 409,
+    Code.URL_NOT_ALLOWED: 422,
     Code.TOO_MANY_SESSIONS: 429,
     Code.RATE_LIMITED: 429,
     Code.HISTORY_GONE: 410,
@@ -74,7 +84,8 @@ STATUS: dict[str, int] = {
     Reason.BOOKS_CLOSED: 409,
 }
 
-NOTHING_WAS_DONE = frozenset({Code.OVERLOADED, Code.STOPPING, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS})  # safe to send again as it is
+# Safe to send again as it is.
+NOTHING_WAS_DONE = frozenset({Code.REQUEST_TIMEOUT, Code.OVERLOADED, Code.STOPPING, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS})
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -138,12 +138,18 @@ class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Per-tenant bounds; `null` leaves the server's default in force."""
+    """Per-tenant bounds; `null` leaves the server's default in force.
+
+    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged and the open orders bid together, and what both
+    could come to at their limits.
+    """
 
     open_orders: int | None = None
     commands_per_second: int | None = None
     commands_burst: int | None = None
     sessions: int | None = None
+    rate: str | None = None
+    worst_rate: str | None = None
 
 
 class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -12,7 +13,7 @@ from starlette.routing import Route, Router
 from laissez.service.desk import Desk
 from laissez.service.http.call import Receive, Scope, Send
 from laissez.service.http.docs_page import docs_page
-from laissez.service.http.endpoint import Endpoint
+from laissez.service.http.endpoint import OTHER, Endpoint
 from laissez.service.http.openapi import openapi
 from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
@@ -23,6 +24,7 @@ from laissez.service.metrics import Metrics
 from laissez.service.places import Places
 from laissez.service.settings import Settings
 from laissez.service.signins import SignIns
+from laissez.service.webhooks.dispatcher import Webhooks
 from laissez.wire.problems import Code, ProblemError
 
 SESSION = "/v1/session"
@@ -43,7 +45,7 @@ class App:
         endpoints = {path: Endpoint(site, found) for path, found in by_path.items()}
         self._exact: dict[str, Serves] = {**files, **{path: endpoint for path, endpoint in endpoints.items() if "{" not in path}}
         routes = [Route(path, endpoint) for path, endpoint in endpoints.items() if "{" in path]
-        self._router = Router(routes, redirect_slashes=False, default=_nothing_there)
+        self._router = Router(routes, redirect_slashes=False, default=functools.partial(_nothing_there, site))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
@@ -53,6 +55,7 @@ class App:
         elif kind == "websocket" and scope["path"] == SESSION and self._sessions is not None:
             await self._sessions.serve(scope, receive, send)
         elif kind == "websocket":
+            self.site.desk.refusals.note(ProblemError(Code.NOT_FOUND, "no session there"), OTHER, None, scope)
             await send({"type": "websocket.close", "code": 1000})  # before it was accepted: answered with status 403
         else:
             await _lifespan(receive, send)
@@ -66,22 +69,32 @@ def make_app(
     metrics: Metrics | None = None,
     signins: SignIns | None = None,
     files: Path = FOLDER,
+    webhooks: Webhooks | None = None,
 ) -> App:
-    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the console's. Without `signins`, a restart ends them."""
+    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the console's. Without `signins`, a restart ends them;
+    without `webhooks`, none is sent anything."""
     metrics = Metrics(desk, places) if metrics is None else metrics
-    site = Site(desk, settings, metrics, places, SignIns(desk) if signins is None else signins)
-    operations = tuple([_opened(operation) if settings.server.metrics_open else operation for operation in OPERATIONS])
-    site.openapi = encode(openapi(operations))
-    site.docs = docs_page(operations).encode()
+    webhooks = Webhooks(desk, settings.webhooks) if webhooks is None else webhooks
+    metrics.webhooks = webhooks.tally
+    site = Site(desk, settings, metrics, places, SignIns(desk) if signins is None else signins, webhooks)
+    operations, site.openapi, site.docs = _described(settings.server.metrics_open)
     return App(site, operations, sessions, console(files, site.count))
+
+
+@functools.cache
+def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]:
+    """The operations, the OpenAPI document and the page: made once, since they are the same for every service of this process."""
+    operations = tuple([_opened(operation) if metrics_open else operation for operation in OPERATIONS])
+    return operations, encode(openapi(operations)), docs_page(operations).encode()
 
 
 def _opened(operation: Operation) -> Operation:
     return replace(operation, scopes=None, of_operator=False) if operation.name == "getMetrics" else operation
 
 
-async def _nothing_there(scope: Any, receive: Any, send: Any) -> None:
+async def _nothing_there(site: Site, scope: Any, receive: Any, send: Any) -> None:
     problem = ProblemError(Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is")
+    site.desk.refusals.note(problem, OTHER, None, scope)
     await send_problem(send, problem, [], scope["method"] == "HEAD")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from laissez.service.accounts import Account
+from laissez.service.audit.collecting import Journaled
 from laissez.service.commands import Command
 from laissez.service.desk import Desk
 from laissez.service.keyring import Principal
@@ -38,12 +39,13 @@ class Answer(msgspec.Struct, gc=False):
 class Call:
     """What an operation gets to see."""
 
-    __slots__ = ("accept", "body", "desk", "headers", "key", "last_event_id", "path", "principal", "query", "replayed", "site")
+    __slots__ = ("accept", "body", "desk", "headers", "is_paid", "key", "known", "last_event_id", "path", "principal", "query", "replayed", "site")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.desk: Desk = site.desk
         self.principal = NOBODY
+        self.known = NOBODY  # whose key it came with, also where that may not do this
         self.headers: dict[bytes, bytes] = {}  # those that matter
         self.path: dict[str, str] = {}
         self.query: dict[str, str] = {}
@@ -51,17 +53,22 @@ class Call:
         self.key = ""  # the Idempotency-Key, if there is one
         self.accept = ""
         self.last_event_id: str | None = None
+        self.is_paid = False  # an allowance has paid for the answer
         self.replayed = False  # what it asks for was carried out before, under the same Idempotency-Key
 
     def enter(self, command: Command, body: bytes = b"") -> Applied:
         """Have a command carried out, or find what came of it the first time. A refusal is raised."""
-        self.desk.admit(self.principal)
+        self.admit(self.principal)
         result = self.desk.enter(self.principal.holder, self.principal.key, self.key, command, None, body)
         self.replayed = result.replayed
         refused = result.applied.outcome.refused
         if refused is not None:
-            raise ProblemError(refused.code, refused.detail)
+            raise Journaled(refused.code, refused.detail)
         return result.applied
+
+    def admit(self, principal: Principal, commands: int = 1) -> None:
+        self.desk.admission.admit(principal, commands)
+        self.is_paid = True
 
     def time(self, name: str) -> int | None:
         """A time that the query names."""

@@ -6,6 +6,7 @@ problems included, is seen to here, for all of them alike.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from typing import Any
@@ -14,11 +15,17 @@ import msgspec
 
 from laissez.service.http import cookies, incoming
 from laissez.service.http.call import NOBODY, Answer, Call, Receive, Scope, Send
+from laissez.service.http.incoming import line_of_address
 from laissez.service.http.operation import Operation
 from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem, unauthenticated
 from laissez.service.http.site import Site
 from laissez.service.keyring import Principal, authenticate
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import SignIn
+
+NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})  # whoever watches must see it when the service is behind
+
+OTHER = "other"  # the operation of a request that is for none
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +51,7 @@ class Endpoint:
             await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
         else:
             problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}")
+            self._site.desk.refusals.note(problem, OTHER, None, scope)
             await send_problem(send, problem, [(b"allow", self._allow)])
 
 
@@ -86,24 +94,31 @@ class _Ready:
                 await self._desk.all_durable()
         except ProblemError as problem:
             self._site.count(self._operation.name, problem.status)
+            self._desk.refusals.note(problem, self._operation.name, call.known, scope, call.key, _secret(call))
             more = [REPLAYED] if call.replayed else []
+            if not call.is_paid:
+                await self._keep_pace(call.principal, scope)
             await send_problem(send, problem, [*self._rate_headers(call.principal), *more], head_only)
             return
         except Exception:
             logger.exception("bug in %s", self._operation.name)
             self._site.count(self._operation.name, INTERNAL.status)
+            self._desk.refusals.note(INTERNAL, self._operation.name, call.known, scope, call.key)
             await send_problem(send, INTERNAL, [], head_only)
             return
         self._site.count(self._operation.name, status)
         more = [*self._rate_headers(call.principal), *answer.headers]
         if call.replayed:
             more.append(REPLAYED)
+        if call.principal is NOBODY and not call.is_paid:
+            await self._keep_pace(NOBODY, scope)
         await send_bytes(send, status, media, body, more, head_only)
 
     async def _answer(self, call: Call, scope: Scope, receive: Receive) -> Answer:
         headers = call.headers = incoming.read_headers(scope)
         if self._scopes is not None:
-            call.principal = self._permitted(headers)
+            call.known = self._authenticated(headers)
+            call.principal = self._permitted(call.known)
         call.path = scope.get("path_params") or {}
         call.query = incoming.read_query(scope["query_string"], self._query_names)
         accept = headers.get(b"accept", b"")
@@ -114,7 +129,8 @@ class _Ready:
         if self._takes_key:
             call.key = incoming.read_key(headers)
         if self._asks and call.principal is not NOBODY:
-            self._desk.admit_question(call.principal, lists=self._lists and "scope" not in call.query)
+            self._desk.admission.admit_question(call.principal, lists=self._lists and "scope" not in call.query)
+            call.is_paid = not self._limited
         if self._decoder is not None:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
@@ -125,13 +141,16 @@ class _Ready:
             answer = await answer
         return answer  # type: ignore[no-any-return]
 
-    def _permitted(self, headers: dict[bytes, bytes]) -> Principal:
+    def _authenticated(self, headers: dict[bytes, bytes]) -> Principal:
         if b"authorization" in headers:
             principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
         else:
             principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
         if principal is None:
             raise unauthenticated()
+        return principal
+
+    def _permitted(self, principal: Principal) -> Principal:
         if self._operation.of_operator and not principal.is_operator:
             raise ProblemError(Code.FORBIDDEN, f"expected a key of the operator, found one of {principal.holder}")
         scopes = self._scopes
@@ -148,8 +167,22 @@ class _Ready:
         if self._desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not self._site.signins.lasts(principal)):
             raise unauthenticated()
 
+    async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
+        """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""
+        if principal.is_operator or self._operation.path in NEVER_WAIT:
+            return
+        who = principal.holder if principal is not NOBODY else line_of_address(scope)
+        delay_s = self._desk.admission.delay_s(who)
+        if delay_s:
+            await asyncio.sleep(delay_s)
+
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:
             return []
-        allowance = self._desk.allowance(principal.holder)
+        allowance = self._desk.admission.allowance(principal.holder)
         return [(b"ratelimit-limit", b"%d" % allowance.burst), (b"ratelimit-remaining", b"%d" % allowance.remaining)]
+
+
+def _secret(call: Call) -> str:
+    """The key that a request came with, good or not."""
+    return call.body.key if isinstance(call.body, SignIn) else incoming.read_secret(call.headers)

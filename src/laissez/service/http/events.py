@@ -40,7 +40,7 @@ async def _stream(call: Call, after: int | None) -> Answer:
     if not call.query.keys() <= {"after"}:
         raise ProblemError(Code.BAD_REQUEST, "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or after")
     last = _number(call.last_event_id or None, "Last-Event-ID")
-    call.desk.check_open()
+    call.desk.admission.check_open()
     stream = Stream(call.site, call.principal)
     await stream.open(after if last is None else last)
     return Answer(None, streams=stream.serve)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from laissez.service.accounts import Account
 from laissez.service.budgets import NO_BUDGET
-from laissez.service.commands import SetBudget
+from laissez.service.caps import EXPECTED, caps_view, per_hour
+from laissez.service.commands import SetBudget, SetOwnCaps
 from laissez.service.figures import in_turns, spending_of
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
@@ -56,12 +57,32 @@ def budget(call: Call) -> Answer:
 
 def set_budget(call: Call) -> Answer:
     """Answered with the budget as it is now: what is spent is no part of an event."""
-    call.enter(SetBudget(read_amount(call.body.amount, "amount")))
+    call.enter(SetBudget(read_amount(call.body.amount, "amount"), call.body.action))
     return Answer(_budget(call, call.account))
 
 
 def remove_budget(call: Call) -> Answer:
     return Answer(Done(numbered(call.enter(SetBudget(None)).outcome, call.principal.holder)))
+
+
+def own_caps(call: Call) -> Answer:
+    if call.principal.is_operator and "tenant" not in call.query:
+        raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose caps are asked for; the operator has none")
+    return Answer(caps_view(call.desk.exchange.market, call.accounts()[0]))
+
+
+def set_own_caps(call: Call) -> Answer:
+    """Answered with the caps as they are now."""
+    asked = call.body
+    call.enter(SetOwnCaps(_cap(asked.rate, "rate"), _cap(asked.worst_rate, "worst_rate")))
+    return Answer(caps_view(call.desk.exchange.market, call.account))
+
+
+def _cap(text: str | None, field: str) -> int | None:
+    cap = None if text is None else per_hour(text)
+    if text is not None and cap is None:
+        raise ProblemError(Code.BAD_REQUEST, f"{field}: expected {EXPECTED}, found {text[:40]!r}")
+    return cap
 
 
 def _budget(call: Call, account: Account) -> Budget:

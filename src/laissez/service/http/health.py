@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laissez.service.desk import failed
+from laissez.service.admission import failed
 from laissez.service.figures import all_owed
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.docs_page import STYLE_HASH

@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from laissez.service.http.call import Receive, Scope
+from laissez.service.twice import GivenTwice
+from laissez.service.twice import check_json as check_once
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 
@@ -66,6 +68,12 @@ def read_key(headers: dict[bytes, bytes]) -> str:
             f"Idempotency-Key: expected 1 to {CLIENT_ID_MAX} visible ASCII characters, found {key[:CLIENT_ID_MAX].decode('latin-1')!r}",
         )
     return key.decode()
+
+
+def line_of_address(scope: Scope) -> str:
+    """The line of those who show no good key. No tenant's name has a '/'."""
+    client = scope.get("client")
+    return f"/{client[0] if client else ''}"
 
 
 def read_query(raw: bytes, expected: tuple[str, ...]) -> dict[str, str]:
@@ -134,8 +142,10 @@ def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     if not body:
         raise ProblemError(Code.BAD_REQUEST, "expected a JSON body, found none")
     try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        read = decoder.decode(body)
+        check_once(body, read)
+        return read
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
         raise ProblemError(Code.BAD_REQUEST, f"the body cannot be read: {error}") from None
 
 

@@ -17,7 +17,7 @@ async def shown(call: Call) -> Answer:
     if STREAM not in call.accept:
         await feed.look_now()
         return Answer(feed.whole())
-    call.desk.check_open()
+    call.desk.admission.check_open()
     stream = LevelsStream(call.site, call.principal)
     await stream.open()
     return Answer(None, streams=stream.serve)

@@ -11,6 +11,7 @@ from laissez import __version__
 from laissez.service.http.cookies import NAME as COOKIE
 from laissez.service.http.examples import BY_TYPE
 from laissez.service.http.operation import JSON, Operation, Parameter
+from laissez.service.http.schemas import OWN_BODIES, PATHS, narrow
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_DEFAULT, PAGE_MAX
 from laissez.wire.problems import STATUS, Problem
 
@@ -63,6 +64,7 @@ def _schemas(operations: tuple[Operation, ...]) -> tuple[dict[Any, dict[str, Any
     bodies = [operation.body for operation in operations if operation.body is not None]
     types = list(dict.fromkeys([*bodies, *(answer for operation in operations for answer in answers_of(operation)), Problem]))
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    narrow(components)
     for kind, example in BY_TYPE.items():
         if kind.__name__ in components:
             components[kind.__name__]["examples"] = [example]
@@ -80,7 +82,9 @@ def _operation(operation: Operation, schemas: dict[Any, dict[str, Any]]) -> dict
         "security": [] if operation.scopes is None else [{SECURITY: []}, {SIGNED_IN: []}],
     }
     if operation.body is not None:
-        described["requestBody"] = {"required": True, "content": {JSON: _content(operation.body, schemas)}}
+        own = OWN_BODIES.get(operation.name)
+        content = _content(operation.body, schemas) if own is None else {"schema": {"$ref": f"#/components/schemas/{own}"}}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
 
 
@@ -102,7 +106,7 @@ def _content(kind: Any, schemas: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
     words = {"node": "The path of a node, slashes included.", "leaf": "The path of a leaf, slashes included."}
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, **({"description": words[name]} if name in words else {})}
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **PATHS.get(name, {})}, **({"description": words[name]} if name in words else {})}
         for name in operation.path_names
     ]
 

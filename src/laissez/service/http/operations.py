@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from laissez.market.reasons import Reason
-from laissez.service.http import bills, books, events, figures, health, inframaps, instances, leases, levels, market, orders, prices, signin, tenants
+from laissez.service.http import (
+    bills,
+    books,
+    events,
+    figures,
+    health,
+    inframaps,
+    instances,
+    leases,
+    levels,
+    market,
+    orders,
+    prices,
+    signin,
+    tenants,
+    webhooks,
+)
 from laissez.service.http.operation import CURSOR, JSON, LIMIT, TENANT, Operation, Parameter
 from laissez.service.http.streaming import STREAM
 from laissez.wire import requests, views
 from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
-from laissez.wire.figures import Budget, BudgetBody, MarketHistory, Preview, PreviewDone, Spending
+from laissez.wire.figures import Budget, BudgetBody, MarketHistory, OwnCaps, Preview, PreviewDone, Spending, SpendingCaps
 from laissez.wire.inframaps import InfraMaps, InfraMapsReport
 from laissez.wire.problems import Code
+from laissez.wire.webhooks import DeadLetter, RedeliverBody, Webhook, WebhookBody, WebhookSecret
 
 READ = ("read",)
 TRADE = ("trade",)
 OPERATE = ("operate",)
 LOOK = ("read", "operate")  # of the operator
+CHANGE = ("trade", "operate")  # of whoever has it
 ANY: tuple[str, ...] = ()
 
 PLACING = (
@@ -27,6 +45,8 @@ PLACING = (
     Reason.LIMIT_BELOW_BID,
     Reason.TOO_MANY_ORDERS,
     Reason.TOO_MANY_TENANTS,
+    Code.BUDGET_SPENT,
+    Code.CAP_EXCEEDED,
 )
 SIGNING = (Code.FORBIDDEN, Code.BAD_REQUEST, Code.NOT_ACCEPTABLE, Code.INTERNAL)  # forbidden: not sent by the console's own page
 ORDER_GONE = (Reason.NOT_YOUR_ORDER, Reason.ALREADY_FILLED)
@@ -79,7 +99,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Leases", name="setLimit", method="PATCH", path="/v1/leases/{id}", scopes=TRADE, carry_out=leases.set_limit,
         summary="Change the limit of a lease", body=requests.LimitBody, answer=views.LeaseDone,
-        problems=(Reason.NOT_YOUR_LEASE, Reason.PRICE_OUT_OF_RANGE),
+        problems=(Reason.NOT_YOUR_LEASE, Reason.PRICE_OUT_OF_RANGE, Code.BUDGET_SPENT, Code.CAP_EXCEEDED),
         description="A limit below the rate ends the lease at once.",
     ),
     Operation(
@@ -132,13 +152,25 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="setBudget", method="PUT", path="/v1/budget", scopes=TRADE, carry_out=figures.set_budget,
-        summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True, problems=(Code.NOT_FOUND,),
-        description="Dollars, counted from now on, in place of the budget before. It only tells: nothing ends a lease or an order because of it. "
-        "Answered with the budget as it is now, also when sent again.",
+        summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True, problems=(Code.NOT_FOUND, Code.BUDGET_SPENT),
+        description="Dollars, counted from now on, in place of the budget before. Events tell when 50, 80 and 100 % are spent. At 100 % the action is "
+        "carried out: warn does nothing more; the others cancel your orders and take no new ones, and limits_to_floor lowers every limit to the "
+        "floor, relinquish gives every lease up. Answered with the budget as it is now, also when sent again.",
     ),
     Operation(
         noun="Bills", name="removeBudget", method="DELETE", path="/v1/budget", scopes=TRADE, carry_out=figures.remove_budget,
         summary="Remove the budget", answer=views.Done, problems=(Code.NOT_FOUND,),
+    ),
+    Operation(
+        noun="Bills", name="getOwnCaps", method="GET", path="/v1/caps", scopes=READ, carry_out=figures.own_caps,
+        summary="What you may spend per hour at most", answer=SpendingCaps, adds_up=True, query=(TENANT,), problems=(Code.NOT_FOUND,),
+        description="Caps of your own and the operator's; the lower of each is in force. The operator names the tenant.",
+    ),
+    Operation(
+        noun="Bills", name="setOwnCaps", method="PUT", path="/v1/caps", scopes=TRADE, carry_out=figures.set_own_caps,
+        summary="Cap what you spend per hour", body=OwnCaps, answer=SpendingCaps, adds_up=True,
+        description="Replaces both of your own; null, or left out, is none. A cap ends nothing: orders and raised limits that would exceed it are "
+        "refused. Answered with the caps as they are now, also when sent again.",
     ),
     Operation(
         noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=READ, carry_out=figures.spending, paged=True,
@@ -152,6 +184,41 @@ OPERATIONS: tuple[Operation, ...] = (
         query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"), TENANT),
         description="With Accept: text/event-stream, events are sent as they happen: id is their number, event their type, data the same JSON; "
         "Last-Event-ID resumes. Notices (rate.changed, limit.near) have no id. A comment comes when nothing else does.",
+    ),
+    Operation(
+        noun="Webhooks", name="createWebhook", method="POST", path="/v1/webhooks", scopes=CHANGE, carry_out=webhooks.create, status=201,
+        summary="Have your events sent to an address", body=WebhookBody, answer=Webhook,
+        problems=(Code.URL_NOT_ALLOWED, Code.TOO_MANY_WEBHOOKS, Code.HISTORY_GONE, Code.RATE_LIMITED),
+        description="The secret that deliveries are signed with is in this answer, and in that of the same request sent again, and never shown "
+        "otherwise. Events come in order, at least once, many in one request; what cannot be delivered within a day becomes a dead letter.",
+    ),
+    Operation(
+        noun="Webhooks", name="listWebhooks", method="GET", path="/v1/webhooks", scopes=READ, carry_out=webhooks.listed, paged=True,
+        summary="List your webhooks, and how far each got", answer=views.Page[Webhook],
+    ),
+    Operation(
+        noun="Webhooks", name="getWebhook", method="GET", path="/v1/webhooks/{id}", scopes=READ, carry_out=webhooks.shown,
+        summary="A webhook, and how far it got", answer=Webhook, problems=(Code.NOT_FOUND,),
+    ),
+    Operation(
+        noun="Webhooks", name="deleteWebhook", method="DELETE", path="/v1/webhooks/{id}", scopes=CHANGE, carry_out=webhooks.delete,
+        summary="Delete a webhook", answer=views.Done, problems=(Code.NOT_FOUND, Code.RATE_LIMITED),
+        description="Nothing is sent to it any more; a delivery under way ends. Its dead letters are dropped.",
+    ),
+    Operation(
+        noun="Webhooks", name="rotateWebhookSecret", method="POST", path="/v1/webhooks/{id}/secret", scopes=CHANGE, carry_out=webhooks.rotate,
+        summary="Make a new secret for a webhook", answer=WebhookSecret, problems=(Code.NOT_FOUND, Code.CONFLICT, Code.RATE_LIMITED),
+        description="For 24 hours deliveries are signed with the secret before it too. Rotated twice, an old secret signs nothing any more.",
+    ),
+    Operation(
+        noun="Webhooks", name="redeliver", method="POST", path="/v1/webhooks/{id}/redeliver", scopes=CHANGE, carry_out=webhooks.redeliver,
+        summary="Send events again", body=RedeliverBody, answer=views.Done, problems=(Code.NOT_FOUND, Code.HISTORY_GONE, Code.RATE_LIMITED),
+        description="Everything after an event that is still kept. Dead letters after it are no longer dead.",
+    ),
+    Operation(
+        noun="Webhooks", name="listDeadLetters", method="GET", path="/v1/webhooks/{id}/dead-letters", scopes=READ, carry_out=webhooks.dead_letters,
+        paged=True, summary="What could not be delivered", answer=views.Page[DeadLetter], problems=(Code.NOT_FOUND,),
+        description="Oldest first, the latest 1,000.",
     ),
     Operation(
         noun="Market", name="getTopology", method="GET", path="/v1/topology", scopes=READ, carry_out=market.topology, paged=True,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from laissez.market.reasons import Reason
 from laissez.service import views
+from laissez.service.audit.collecting import Journaled
 from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import of_accounts
@@ -97,12 +98,12 @@ def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command])
     was used for anything else is found before anything is done; the others under ids made from it. Sent again after a crash in the middle, the
     rest is done then."""
     principal, desk = call.principal, call.desk
-    if not principal.is_operator and len(commands) > desk.allowance(principal.holder).burst:
-        burst = desk.allowance(principal.holder).burst
+    if not principal.is_operator and len(commands) > desk.admission.allowance(principal.holder).burst:
+        burst = desk.admission.allowance(principal.holder).burst
         raise ProblemError(Code.BAD_REQUEST, f"expected at most {burst} commands, as many as you may send at once, found {len(commands)}")
     if not commands:
         return []
-    desk.admit(principal, len(commands))
+    call.admit(principal, len(commands))
     body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
     applied: list[Applied] = []
     replayed = True
@@ -126,4 +127,4 @@ def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
     """Where not one of several was carried out, the first reason is the answer."""
     first = applied[0].outcome.refused
     if first is not None and all(one.outcome.refused is not None for one in applied):
-        raise ProblemError(first.code, first.detail)
+        raise Journaled(first.code, first.detail)

@@ -17,7 +17,7 @@ async def sign_in(call: Call) -> Answer:
     principal = authenticate(call.desk.exchange.keys, call.body.key.strip())
     if principal is None:
         raise unauthenticated()
-    call.desk.admit(principal)
+    call.admit(principal)
     token = await call.site.signins.begin(principal, before)
     return Answer(me_of(call, principal), headers=(set_cookie(call.headers, token),))
 

@@ -11,15 +11,17 @@ from laissez.service.places import Places
 from laissez.service.preview import Previews
 from laissez.service.settings import Settings
 from laissez.service.signins import SignIns
+from laissez.service.webhooks.dispatcher import Webhooks
 
 
 class Site:
-    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, places: Places, signins: SignIns) -> None:
+    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, places: Places, signins: SignIns, webhooks: Webhooks) -> None:
         self.desk = desk
         self.settings = settings
         self.metrics = metrics
         self.places = places
         self.signins = signins
+        self.webhooks = webhooks
         self.inframaps = Board()
         self.levels = Feed(desk)
         self.previews = Previews(desk)

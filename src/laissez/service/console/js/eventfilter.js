@@ -14,7 +14,7 @@ const KINDS = [
   { value: "ended", name: "Ended", types: ["lease.ended"] },
   { value: "limit", name: "Limits set", types: ["lease.limit_set"] },
   { value: "order", name: "Orders", types: ["order."] },
-  { value: "money", name: "Fees and budgets", types: ["fee.", "budget."] },
+  { value: "money", name: "Fees, budgets and caps", types: ["fee.", "budget.", "caps."] },
   { value: "floor", name: "Floors", types: ["floor."], operator: true },
   { value: "controls", name: "Controls", types: ["controls."], operator: true },
   { value: "resource", name: "Resources", types: ["resource."], operator: true },

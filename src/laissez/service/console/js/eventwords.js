@@ -6,6 +6,15 @@ const price = (text) => (text === null ? "no limit" : perHour(text));
 const places = (alternatives) => alternatives.map(({ scope, bid, limit }) => `${scope} (bid ${perHour(bid)}, up to ${perHour(limit)})`).join(" or ");
 const band = (name, one) => (one ? `${name} at most ${Number(one.fraction) * 100} % in ${duration(one.seconds * 1000)}` : null);
 
+const cap = (name, value) => `${name} ${value === null ? "not capped" : `at most ${perHour(value)}`}`;
+const ACTIONS = {
+  warn: "warn only",
+  no_new_orders: "no new orders",
+  limits_to_floor: "limits fall to the floor",
+  relinquish: "all leases are given up",
+};
+const then = (action) => (action ? `: ${ACTIONS[action] ?? action}` : "");
+
 const WORDS = {
   "order.placed": (e) => `Order ${e.order} for ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
   "order.amended": (e) => `Order ${e.order} changed: ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
@@ -14,7 +23,10 @@ const WORDS = {
   "lease.ended": (e) => `${e.leaf} ended, ${reason(e.reason)}: ${why(e)}`,
   "lease.limit_set": (e) => `${e.leaf}: limit ${price(e.limit)}`,
   "fee.charged": (e) => `Fee of ${perHour(e.rate)} for ${e.scope}`,
-  "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget set to ${dollars(micros(e.amount))}`),
+  "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget set to ${dollars(micros(e.amount))}${then(e.action)}`),
+  "budget.warning": (e) => `${e.percent} % of the budget of ${dollars(micros(e.amount))} spent, at ${perHour(e.rate)} now`,
+  "budget.spent": (e) => `The budget of ${dollars(micros(e.amount))} is spent${then(e.action)}`,
+  "caps.set": (e) => `Own caps: ${cap("rate", e.rate)}, ${cap("worst case", e.worst_rate)}`,
   "floor.set": (e) => `${e.node}: ${micros(e.price) ? `floor ${perHour(e.price)}` : "no floor"}${e.clipped ? ", held back by the fall band" : ""}`,
   "controls.set": (e) =>
     `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
@@ -49,12 +61,14 @@ const KINDS = {
   tenant: "",
   books: "",
   fee: "warn",
-  budget: "",
+  budget: "warn",
+  caps: "",
 };
 
 /** The kind of mark that an event's type gets. */
 export function kind(event) {
   if (event.type === "lease.ended") return event.reason === "relinquished" ? "" : "bad";
-  if (event.type === "lease.limit_set") return "";
+  if (event.type === "lease.limit_set" || event.type === "budget.set") return "";
+  if (event.type === "budget.spent") return "bad";
   return KINDS[event.type.split(".")[0]] ?? "";
 }

@@ -7,6 +7,8 @@ import { cost, duration, micros, moment, percent } from "../format.js";
 const NEARLY = 0.8;
 const FAR_MS = 365 * 86_400_000; // an end that far off says nothing
 
+const SPENT = { no_new_orders: "no new orders", limits_to_floor: "limits at the floor", relinquish: "all given up" };
+
 export function usedShare(budget) {
   return budget ? micros(budget.spent) / micros(budget.amount) : null;
 }
@@ -27,8 +29,8 @@ export function sayBudget(cell, budget) {
   text.title = budget ? `${cost(budget.spent)} spent since ${moment(budget.since)}` : "";
 }
 
-function ending({ left, ends_at }) {
-  if (micros(left) === 0) return "used up";
+function ending({ left, ends_at, action, state }) {
+  if (micros(left) === 0 || state === "spent") return `used up${action && action !== "warn" ? `: ${SPENT[action]}` : ""}`;
   const inMs = ends_at === null ? Infinity : Date.parse(ends_at) - serverNow();
   return inMs > FAR_MS ? "no end at this rate" : `used up in ${duration(inMs)}`;
 }

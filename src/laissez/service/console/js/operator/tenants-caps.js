@@ -2,7 +2,7 @@
 
 import { change } from "../api.js";
 import { h } from "../dom.js";
-import { count } from "../format.js";
+import { count, perHour } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { href } from "../router.js";
 
@@ -11,18 +11,28 @@ export const CAPS = [
   ["commands_per_second", "Commands per second", "on average"],
   ["commands_burst", "Commands in a burst", "at once, before the average counts"],
   ["sessions", "Sessions and streams", "at once"],
+  ["rate", "Dollars per hour", "charged and bid together"],
+  ["worst_rate", "Dollars per hour at worst", "all limits together"],
 ];
+const MONEY = ["rate", "worst_rate"]; // decimal text, and no default
+const KINDS = {
+  count: { pattern: /^\d{1,9}$/, wrong: "A whole number of at most nine digits, or nothing" },
+  money: { pattern: /^\d{1,9}(\.\d{1,6})?$/, wrong: "Dollars such as 40 or 99.50, or nothing" },
+};
+
+const kindOf = (name) => (MONEY.includes(name) ? KINDS.money : KINDS.count);
 
 export function isCapped(caps, name) {
   return caps[name] !== undefined && caps[name] !== null;
 }
 
 export function capText(caps, name) {
-  return isCapped(caps, name) ? count(caps[name]) : "default";
+  if (!isCapped(caps, name)) return MONEY.includes(name) ? "none" : "default";
+  return MONEY.includes(name) ? perHour(caps[name]) : count(caps[name]);
 }
 
 function capFields(caps) {
-  const asked = (name) => ({ inputmode: "numeric", placeholder: "default", value: caps[name] ?? "" });
+  const asked = (name) => ({ inputmode: MONEY.includes(name) ? "decimal" : "numeric", placeholder: capText({}, name), value: caps[name] ?? "" });
   const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, asked(name), hint) }));
   return {
     element: h(
@@ -34,18 +44,19 @@ function capFields(caps) {
   };
 }
 
-/** What is left empty is the server's default. */
+/** What is left empty is the server's default, or no cap. */
 function readCaps(fields) {
   const caps = {};
   let wrong = false;
   for (const { name, input, error } of fields) {
     const text = input.value.trim();
-    const isNumber = /^\d{1,9}$/.test(text);
-    error(text && !isNumber ? "A whole number of at most nine digits, or nothing" : "");
-    wrong ||= Boolean(text) && !isNumber;
-    if (text) caps[name] = Number(text);
+    const kind = kindOf(name);
+    const isRight = kind.pattern.test(text);
+    error(text && !isRight ? kind.wrong : "");
+    wrong ||= Boolean(text) && !isRight;
+    if (text) caps[name] = MONEY.includes(name) ? text : Number(text);
   }
-  if (wrong) throw new Error("A cap is a whole number of at most nine digits, or empty for the server's default.");
+  if (wrong) throw new Error("A cap is a whole number of at most nine digits, or dollars, or empty.");
   return caps;
 }
 
@@ -53,7 +64,7 @@ export function setCaps({ name, caps }) {
   const fields = capFields(caps);
   const body = [
     h("p", {}, "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off."),
-    h("p", {}, "Empty means the server's default."),
+    h("p", {}, "Empty means the server's default; for dollars, no cap."),
     fields.element,
   ];
   return ask({

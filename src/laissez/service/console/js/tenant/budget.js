@@ -1,4 +1,4 @@
-// The budget: what somebody means to spend, and how far that got. It only tells.
+// The budget: what somebody means to spend, how far that got, and what happens when it is spent.
 
 import { change, get, serverNow } from "../api.js";
 import { fill, h, say } from "../dom.js";
@@ -8,7 +8,21 @@ import { poll } from "../poll.js";
 import { charge, ms, readMoney } from "./figures.js";
 
 const EVERY_MS = 30_000;
-const AMOUNT_MAX = 9_000_000_000 * 1_000_000;
+const AMOUNT_MAX = 1_000_000_000 * 1_000_000;
+
+/** What happens at 100 %: the API's word, what it is called, what it does, and what the tile says before and after. */
+const ACTIONS = [
+  ["warn", "Warn only", "Events tell at 50, 80 and 100 %. Nothing is stopped.", "then only a warning", "nothing is stopped"],
+  ["no_new_orders", "No new orders", "Orders that wait are cancelled and none are taken. Leases stay.", "then no new orders", "no new orders"],
+  [
+    "limits_to_floor",
+    "Limits fall to the floor",
+    "As before, and every limit falls to the floor: you keep only what nobody else wants.",
+    "then limits fall",
+    "limits are at the floor",
+  ],
+  ["relinquish", "Give everything up", "As before, and every lease ends at that instant. Spending stops.", "then all is given up", "all was given up"],
+];
 
 /** A tile that shows the budget. Gives {element, tick(), close()}. */
 export function budgetTile({ feed, mayTrade }) {
@@ -25,7 +39,7 @@ export function budgetTile({ feed, mayTrade }) {
     asOf = serverNow();
     tick();
   }, EVERY_MS);
-  const stop = feed.onChange(["budget.set"], () => {
+  const stop = feed.onChange(["budget."], () => {
     budget = undefined;
     asking.now();
   });
@@ -50,7 +64,7 @@ export function budgetTile({ feed, mayTrade }) {
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
     bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
-    say(note, `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}`);
+    say(note, `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}${consequence(budget)}`);
   }
 
   return {
@@ -69,6 +83,11 @@ function projected({ ends_at: end }, share, now) {
   return `until ${moment(end)} at this rate`;
 }
 
+function consequence({ action, state }) {
+  const [, , , then, since] = ACTIONS.find(([name]) => name === action) ?? [];
+  return then ? `; ${state === "spent" ? since : then}` : "";
+}
+
 async function found() {
   const { data } = await get("/v1/spending");
   return data[0].budget;
@@ -77,6 +96,11 @@ async function found() {
 function askBudget(budget) {
   const before = budget ? decimal(micros(budget.amount)) : "";
   const typed = field("Dollars", { value: before, inputmode: "decimal", required: true }, "Counted from now on.");
+  const choices = ACTIONS.map(([name, label, what]) => {
+    const radio = h("input", { type: "radio", name: "budget-action", value: name, checked: name === (budget?.action ?? "warn") });
+    return h("label", {}, radio, h("span", {}, h("b", {}, label), h("br"), h("span", { class: "small soft" }, what)));
+  });
+  const chosen = h("fieldset", { class: "checks" }, h("legend", {}, "When it is spent"), choices);
   const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
   let dialog;
   remove.addEventListener("click", async () => {
@@ -91,13 +115,12 @@ function askBudget(budget) {
   async function act() {
     const amount = readMoney(typed.input.value, AMOUNT_MAX);
     if (amount === 0) throw new Error("Expected more than $0.");
-    await change("PUT", "/v1/budget", { amount: decimal(amount) });
+    await change("PUT", "/v1/budget", { amount: decimal(amount), action: chosen.querySelector(":checked").value });
     toast(`The budget is ${dollars(amount, 2)} from now on.`);
   }
-  const only = "A budget only tells how far you got and when it is used up at the rate of the moment. It ends no lease and cancels no order.";
   return ask({
     title: budget ? "Change the budget" : "Set a budget",
-    body: [h("p", { class: "soft" }, only), typed.element, budget ? h("div", {}, remove) : null],
+    body: [typed.element, chosen, budget ? h("div", {}, remove) : null],
     confirm: budget ? "Set anew from now" : "Set it",
     act,
     ready: (_, opened) => (dialog = opened),

@@ -1,0 +1,283 @@
+"""Open-loop load: requests are due at moments drawn beforehand, whether or not earlier ones have been answered, as those of many callers are.
+
+    python -m laissez.bench.open_load < plan.json > report.json
+
+A request's time runs from the moment it was due, not from when it could be sent: a server that stalls is charged for everybody who would have
+asked meanwhile. Without a rate the loop is closed, and finds out how much the server can take in the same shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laissez.bench.load import READY_WITHIN_S, Connection, Plan, RestConnection, SessionConnection, Tally
+from laissez.bench.mix import Tenant
+
+COMMANDS_PER_FRAME = 10  # of a session: so that the load costs the machine much less than the service does
+DRAIN_S = 5.0  # for answers to what was asked; what has none by then counts with the time it has waited
+SHED = frozenset({"overloaded", "rate_limited"})
+
+
+class OpenPlan(Plan, kw_only=True):
+    """The capacity is measured first; then every level of it, on the same connections. `capacity` says it beforehand instead."""
+
+    levels: list[float]
+    capacity: float | None = None
+
+
+class OpenReport(msgspec.Struct):
+    """Times in milliseconds, from when a request was due."""
+
+    offered: int
+    admitted: int
+    shed: int
+    unanswered: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    p999_ms: float
+    refused_p50_ms: float
+    refused_p99_ms: float
+    late_p99_ms: float  # how far the load itself was behind
+    load_cpu: float  # of a core, used by the load itself
+    problems: dict[str, int]
+
+
+class OpenTally(Tally):
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.offered = 0
+        self.admitted: list[float] = []
+        self.refused: list[float] = []
+        self.late: list[float] = []
+        self.unanswered: list[float] = []
+        self.cpu_before = time.process_time()
+        self.began = time.perf_counter()
+
+    def ask(self, due: float, now: float) -> None:
+        if self.start <= due < self.stop:
+            self.offered += 1
+            self.late.append(now - due)
+
+    def answer_to(self, due: float, code: str | None) -> None:
+        if code is not None:
+            self.problem(code)
+        if self.start <= due < self.stop:
+            (self.refused if code in SHED else self.admitted).append(time.perf_counter() - due)
+
+    @property
+    def waiting(self) -> int:
+        return self.offered - len(self.admitted) - len(self.refused)
+
+
+class Heard(msgspec.Struct):
+    """As much of an answer as the load must know, so that reading it costs the load little."""
+
+    type: str
+    id: str = ""
+    code: str | None = None
+    events: list[dict[str, Any]] = []
+    told: dict[str, Any] | None = None
+
+
+class OpenSession(SessionConnection):
+    """Each request is a frame of several commands."""
+
+    tally: OpenTally
+    decode = msgspec.msgpack.Decoder(Heard | list[Heard]).decode  # type: ignore[assignment]
+
+    def begin(self) -> None:
+        self.left = 0  # answered commands that make no whole frame yet
+        if self.plan.per_second is None:
+            for _ in range(self.plan.in_flight):
+                self.ask(time.perf_counter())
+
+    def ask(self, due: float) -> None:
+        messages = [self.tenant.next() for _ in range(COMMANDS_PER_FRAME)]
+        now = time.perf_counter()
+        for message in messages:
+            self.sent[message["id"]] = due
+            self.tally.ask(due, now)
+        self._write(messages)
+
+    def _ask_again(self, count: int) -> None:
+        now = time.perf_counter()
+        if self.plan.per_second is None and now < self.tally.stop:
+            frames, self.left = divmod(self.left + count, COMMANDS_PER_FRAME)
+            for _ in range(frames):
+                self.ask(now)
+
+    def _heard(self, message: Heard) -> int:  # type: ignore[override]
+        if message.told is not None:
+            self.tenant.heard(message.told["event"])
+            return 0
+        due = self.sent.pop(message.id, None)
+        if due is None:
+            return 0
+        self.tally.answer_to(due, message.code)
+        for told in message.events:
+            self.tenant.heard(told["event"])
+        return 1
+
+
+class OpenRest(RestConnection):
+    """One request at a time. When all connections are busy, requests that are due wait in `queue`, and their time runs."""
+
+    tally: OpenTally
+    queue: deque[float]
+    idle: deque[OpenRest]
+
+    def begin(self) -> None:
+        if not self.began:
+            self._ask()
+
+    def ask(self, due: float) -> None:
+        if self.idle:
+            self.idle.popleft().send(due)
+        else:
+            self.queue.append(due)
+            self.tally.ask(due, due)
+
+    def send(self, due: float, counted: bool = False) -> None:
+        now = time.perf_counter()
+        if not counted:
+            self.tally.ask(due, now)
+        message = self.tenant.next()
+        self._write_message(message, due)
+
+    def _ask(self) -> None:
+        now = time.perf_counter()
+        if self.queue:
+            self.send(self.queue.popleft(), counted=True)
+        elif self.plan.per_second is None and now < self.tally.stop:
+            self.send(now)
+        else:
+            self.idle.append(self)
+
+    def _heard(self, status: int, answer: Any) -> None:
+        due, _ = self.began.popleft()
+        self.tally.answer_to(due, answer["code"] if status >= 400 else None)
+        for told in answer.get("events", ()):
+            self.tenant.heard(told["event"])
+
+
+KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, "rest": OpenRest}
+
+
+async def run(plan: OpenPlan) -> list[OpenReport]:
+    """A report on the closed loop, unless the capacity is given, and one on each level."""
+    tally = OpenTally(plan)
+    opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tally))
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    reports = [] if plan.capacity is not None else [await _phase(plan, opened, None)]
+    capacity = plan.capacity or reports[0].admitted / reports[0].seconds
+    reports += [await _phase(plan, opened, level * capacity) for level in plan.levels]
+    for connection in opened:
+        connection.tally.over = True
+        connection.transport.close()
+    return reports
+
+
+async def _phase(plan: Plan, opened: list[Any], per_second: float | None) -> OpenReport:
+    tally = OpenTally(plan)
+    started = time.perf_counter()
+    OpenRest.queue, OpenRest.idle = deque(), deque()
+    plan.per_second = per_second
+    for connection in opened:
+        connection.tally = tally
+        connection.begin()
+    await _drive(plan, opened, started, tally)
+    await _drained(tally)
+    tally.unanswered = _waiting(opened, tally)
+    return _report(plan, tally)
+
+
+async def open_all(plan: Plan, make: Callable[[int, Tenant, str], Any]) -> list[Any]:
+    loop = asyncio.get_running_loop()
+    opened: list[Connection] = []
+    for number in range(plan.connections):
+        held = plan.tenants[number % len(plan.tenants)]
+        tenant = Tenant(number, held, plan.scopes, plan.seed)
+        _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: make(n, t, h.key), plan.host, plan.port)  # type: ignore[misc]
+        await asyncio.wait_for(connection.ready, READY_WITHIN_S)
+        opened.append(connection)
+    return opened
+
+
+async def _drive(plan: Plan, opened: list[Any], started: float, tally: OpenTally) -> None:
+    """Ask at the moments drawn, each time on the next connection."""
+    if plan.per_second is None:
+        await asyncio.sleep(tally.stop - time.perf_counter())
+        return
+    draw = random.Random(plan.seed)
+    frames_per_second = plan.per_second / (COMMANDS_PER_FRAME if plan.load == "session" else 1)
+    due, turn = started, 0
+    while due < tally.stop:
+        now = time.perf_counter()
+        while due <= now and due < tally.stop:
+            opened[turn % len(opened)].ask(due)
+            turn += 1
+            due += draw.expovariate(frames_per_second)
+        await asyncio.sleep(max(0.0, due - now))
+
+
+async def _drained(tally: OpenTally) -> None:
+    until = time.perf_counter() + DRAIN_S
+    while tally.waiting > 0 and time.perf_counter() < until:
+        await asyncio.sleep(0.01)
+
+
+def _waiting(opened: list[Any], tally: OpenTally) -> list[float]:
+    """How long what was never answered has waited until now: to leave it out would flatter the server."""
+    now = time.perf_counter()
+    dues = [*OpenRest.queue]
+    OpenRest.queue.clear()
+    for connection in opened:
+        dues += connection.sent.values() if isinstance(connection, OpenSession) else [due for due, _ in connection.began]
+    return [now - due for due in dues if tally.start <= due < tally.stop]
+
+
+def quantile(times: list[float], share: float) -> float:
+    """In milliseconds, of sorted times."""
+    return round(times[min(len(times) - 1, int(len(times) * share))] * 1000, 2) if times else 0.0
+
+
+def _report(plan: Plan, tally: OpenTally) -> OpenReport:
+    admitted, refused, late = sorted(tally.admitted + tally.unanswered), sorted(tally.refused), sorted(tally.late)
+    return OpenReport(
+        tally.offered,
+        len(tally.admitted),
+        len(refused),
+        len(tally.unanswered),
+        plan.seconds,
+        quantile(admitted, 0.5),
+        quantile(admitted, 0.99),
+        quantile(admitted, 0.999),
+        quantile(refused, 0.5),
+        quantile(refused, 0.99),
+        quantile(late, 0.99),
+        round((time.process_time() - tally.cpu_before) / (time.perf_counter() - tally.began), 2),
+        tally.problems,
+    )
+
+
+def main() -> None:
+    import uvloop
+
+    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=OpenPlan)
+    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run(plan))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What the service does when it is asked for more than it can do: open-loop load below, at and above its capacity, measured in the same run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from laissez.bench import cluster
+from laissez.bench.crowd import tree
+from laissez.bench.load import Plan
+from laissez.bench.open_load import OpenPlan, OpenReport
+from laissez.bench.service import LEAVES, TENANTS, WARM_UP_S, running
+
+LEVELS = (0.5, 0.8, 1.0, 1.5)
+LOADS = {"session": (64, 2), "rest": (256, 1)}  # connections, requests under way on each while the capacity is found
+
+
+class Level(msgspec.Struct):
+    """One level of load. Rates per second; times in milliseconds from when a request was due, of what was admitted and of what was refused."""
+
+    load: str
+    level: float  # of the capacity
+    capacity: float
+    offered: float
+    admitted: float
+    shed: float
+    unanswered: int
+    p50_ms: float
+    p99_ms: float
+    p999_ms: float
+    refused_p50_ms: float
+    refused_p99_ms: float
+    late_p99_ms: float
+    problems: dict[str, int]
+
+
+def measure(
+    loads: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS, connections: int | None = None
+) -> list[Level]:
+    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
+    try:
+        step("making the market")
+        held = cluster.found(base / "made", leaves, tenants)
+        scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
+        rows = []
+        for load in loads:
+            shutil.copytree(base / "made", base / load)
+            rows += _levels(load, base / load, held, scopes, seconds, step, connections)
+        return rows
+    finally:
+        shutil.rmtree(base)
+
+
+def _levels(
+    load: str, folder: Path, held: list[cluster.Held], scopes: list[str], seconds: float, step: Callable[[str], None], most: int | None
+) -> list[Level]:
+    connections, in_flight = LOADS[load]
+    connections = connections if most is None else min(connections, most)
+
+    step(f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace("%", " %"))
+    with running(folder) as (host, port, _):
+        common = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
+        closed, *opened = put_open(OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS)))
+    capacity = closed.admitted / closed.seconds
+    return [_row(load, level, capacity, report) for level, report in zip(LEVELS, opened, strict=True)]
+
+
+def _row(load: str, level: float, capacity: float, report: OpenReport) -> Level:
+    per_second = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
+    figures = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith("_ms")}
+    return Level(load, level, round(capacity, 1), *per_second, report.unanswered, problems=report.problems, **figures)
+
+
+def put_open(plan: OpenPlan) -> list[OpenReport]:
+    ran = subprocess.run([sys.executable, "-m", "laissez.bench.open_load"], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(ran.stdout, type=list[OpenReport])

@@ -1,0 +1,108 @@
+"""Data folders to be damaged, made by the real code, the same to the byte each time: as a kill leaves them, as a stop does, and in between."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from laissez.check.damage_market import BEGINNING, AtWork, Truth, found, opened
+from laissez.check.faulty_disk import FaultyDisk
+from laissez.journal import file as journal_file
+from laissez.journal.disk import make_folder, write_whole
+from laissez.service.founding import KEYS
+from laissez.service.signins import FILE as SIGNINS
+from laissez.service.signins import SignIn
+
+SAMPLES = 12
+GROUPS = (3, 5)  # before and after the middle of a sample's life
+MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
+
+Files = dict[str, bytes]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    files: Files
+    older: dict[str, list[bytes]]  # what each file was before, the oldest first
+    truth: Truth
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="laissez-damage-", dir=MEMORY if MEMORY.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def checkpoints_after(pages: int) -> Iterator[None]:
+    """Let SQLite move its log into the file more often than a server does, so that it happens in a short life."""
+    usual, journal_file.CHECKPOINT_PAGES = journal_file.CHECKPOINT_PAGES, pages
+    try:
+        yield
+    finally:
+        journal_file.CHECKPOINT_PAGES = usual
+
+
+@cache
+def sample(number: int) -> Sample:
+    """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone on."""
+    with scratch() as root, FaultyDisk(root, random.Random(number)) as disk, checkpoints_after(6 if number % 4 == 2 else 1_000):
+        life = _Life(root / "data", number)
+        life.work(GROUPS[0], ends=number % 4 == 3)
+        life.work(GROUPS[1], ends=number % 4 == 1)
+        disk.kill()
+        return Sample(read_files(root / "data"), life.older, life.truth)
+
+
+class _Life:
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder = folder
+        self._draw = random.Random(number)
+        self.truth = Truth(self._draw.randbytes(16))
+        found(folder, self.truth)
+        self.older: dict[str, list[bytes]] = {}
+        make_folder(folder / KEYS)
+        write_whole(folder / KEYS / "operator.key", b"lz_for_nobody\n")
+        write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
+
+    def work(self, groups: int, ends: bool) -> None:
+        """Then end as a server does; or go on, or be killed."""
+        market = AtWork(opened(self._folder), self.truth, self._draw)
+        for number in range(groups):
+            market.group(self._draw.choice((1, 2, 5, 9)))
+            if number % 3 == 1:
+                market.snapshot()
+            self._remember()
+        if ends:
+            market.journal.close()
+
+    def _remember(self) -> None:
+        for name, content in read_files(self._folder).items():
+            versions = self.older.setdefault(name, [])
+            if not versions or versions[-1] != content:
+                versions.append(content)
+
+
+def read_files(folder: Path) -> Files:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def write_files(folder: Path, files: dict[str, bytes | None]) -> None:
+    """None: a folder in the place of a file."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.mkdir()
+        else:
+            path.write_bytes(content)

@@ -1,0 +1,57 @@
+"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices: `python -m laissez.check.faulty_access serve ...`.
+
+Each fault is one that a real mistake could make, and they do not hide one another.
+"""
+
+from __future__ import annotations
+
+import logging
+import runpy
+import sys
+from typing import Any
+
+from msgspec.structs import replace
+
+from laissez.check.crash_server import Entry
+from laissez.market.reasons import Reason
+from laissez.service.exchange import Exchange
+from laissez.service.http import app, incoming
+from laissez.service.turned import Turned
+
+ENTRY = Entry(("-m", "laissez.check.faulty_access"))
+
+
+def open_to_tenants() -> None:
+    """An operation of the operator's is marked as anybody's."""
+    app.OPERATIONS = tuple(replace(one, of_operator=False) if one.name == "getMarket" else one for one in app.OPERATIONS)  # type: ignore[attr-defined]
+
+
+def curious() -> None:
+    """An order that is somebody else's is refused in other words than one that never was."""
+    order = Exchange._order
+
+    def told(self: Exchange, request: Any, name: str) -> int:
+        if any(name in account.orders for account in self.accounts.values() if account.name != request.who):
+            raise Turned(Reason.NOT_YOUR_ORDER, f"the order {name!r} is not yours")
+        return order(self, request, name)
+
+    Exchange._order = told  # type: ignore[method-assign]
+
+
+def chatty() -> None:
+    """Requests are logged with their headers."""
+    read = incoming.read_headers
+
+    def logged(scope: Any) -> dict[bytes, bytes]:
+        headers = read(scope)
+        logging.getLogger("laissez.http").debug("a request: %s", headers)
+        return headers
+
+    incoming.read_headers = logged
+
+
+if __name__ == "__main__":
+    for fault in (open_to_tenants, curious, chatty):
+        fault()
+    sys.argv[0] = "laissez"
+    runpy.run_module("laissez.cli", run_name="__main__")

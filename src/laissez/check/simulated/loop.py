@@ -1,0 +1,131 @@
+"""An event loop in which no time passes but what its timers ask for: the same callbacks run in the same order every time.
+
+A process is a part of the world that can die: what it has scheduled is dropped then, and what its code still schedules, on its way out, never runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
+from typing import Any
+
+TURNS_MAX = 400_000  # of one world: far more than any takes
+START_S = 1_000.0
+
+
+class Process:
+    """What belongs together and ends together."""
+
+    def __init__(self) -> None:
+        self.is_dead = False
+        self.tasks: list[asyncio.Task[Any]] = []
+
+
+PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class Stuck(Exception):
+    """Nothing can happen any more, or something happens for ever."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = START_S
+        self._selector = self  # it is asked how long to wait, and does not
+        self._clock_resolution = 1e-9
+        self.turns = 0
+        self.connect: Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]] | None = None
+        self.unhandled: list[str] = []
+        self.set_exception_handler(lambda loop, context: self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}"))
+        self.set_task_factory(_task)  # type: ignore[arg-type]  # typeshed wants a type that Task itself is not
+
+    def time(self) -> float:
+        return self._now
+
+    def jump(self, seconds: float) -> None:
+        """Time passes in which nothing ran: the machine stood still."""
+        self._now += seconds
+
+    # -- what the base class asks for
+
+    def select(self, timeout: float | None) -> list[Any]:
+        self.turns += 1
+        if timeout is None:
+            raise Stuck("nothing is scheduled, and the world has not come to its end")
+        if self.turns > TURNS_MAX:
+            raise Stuck(f"the loop has turned {TURNS_MAX} times, and the world has not come to its end")
+        self._now += timeout
+        return []
+
+    def _process_events(self, events: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    # -- what a process schedules
+
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
+        handle = super().call_soon(callback, *args, context=context)
+        if _is_dead(context):
+            handle.cancel()
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
+        handle = super().call_at(when, callback, *args, context=context)
+        if _is_dead(context):
+            handle.cancel()
+        return handle
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        """At once: there is one thread."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+        assert self.connect is not None
+        return await self.connect(protocol_factory, host, port)
+
+    def begin(self, process: Process, work: Callable[..., Any], *args: Any) -> Any:
+        """Call `work` as this process."""
+        context = copy_context()
+        context.run(PROCESS.set, process)
+        return context.run(work, *args)
+
+    def kill(self, process: Process) -> None:
+        """None of its code runs any more."""
+        process.is_dead = True
+        for handle in [*self._ready, *self._scheduled]:  # type: ignore[attr-defined]  # of the base class
+            if not handle.cancelled() and handle._context.get(PROCESS) is process:
+                handle.cancel()
+
+    def bury(self, process: Process) -> None:
+        """Let go of what it was doing. The rest of its code sees its end as an exception, and can reach nothing."""
+        for task in process.tasks:
+            if not task.done():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio
+                with suppress(BaseException):
+                    task.get_coro().close()  # type: ignore[union-attr]
+        process.tasks.clear()
+
+
+def _task(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> asyncio.Task[Any]:
+    task = asyncio.Task(coro, loop=loop, **more)
+    process = PROCESS.get()
+    if process is not None:
+        process.tasks.append(task)
+    return task
+
+
+def _is_dead(context: Context | None) -> bool:
+    process = PROCESS.get() if context is None else context.get(PROCESS)
+    return process is not None and process.is_dead

@@ -1,0 +1,259 @@
+"""The machine that the service runs on: it starts, loses its power or its process, fails to read and write, and starts again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from uvicorn.lifespan.off import LifespanOff
+
+from laissez.check.crash_finding import Finding
+from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.simulated.edges import Wall
+from laissez.check.simulated.loop import Process, SimulatedLoop
+from laissez.check.simulated.mix import Mix
+from laissez.check.simulated.network import Network
+from laissez.check.simulated.storing import LoopCopy, commit_of
+from laissez.journal import JournalError
+from laissez.market import Topology
+from laissez.service import opening
+from laissez.service.assembly import Service
+from laissez.service.clock import Clock
+from laissez.service.commands import OPERATOR
+from laissez.service.founding import KEYS, is_founded, issue_first_key
+from laissez.service.opening import open_folder
+from laissez.service.server import Server, uvicorn_config
+from laissez.wire.problems import ProblemError
+
+PORT = 8340
+NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
+TRIES_MAX = 40  # to start, while something goes wrong each time
+
+
+class Life(Process):
+    """One run of the service, from its start to its end, whichever that is."""
+
+    def __init__(self, ended: asyncio.Future[None]) -> None:
+        super().__init__()
+        self.ended = ended
+        self.service: Service | None = None
+        self.server: Server | None = None
+
+
+class _InOrder(dict[Any, None]):
+    """uvicorn's set of connections, in the order in which they came."""
+
+    def add(self, one: Any) -> None:
+        self[one] = None
+
+    def discard(self, one: Any) -> None:
+        self.pop(one, None)
+
+    remove = discard
+
+
+class _Listening:
+    """What uvicorn takes for its server socket."""
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self.close = close
+
+    async def wait_closed(self) -> None:
+        pass
+
+
+class Machine:
+    def __init__(self, loop: SimulatedLoop, network: Network, disk: FaultyDisk, wall: Wall, mix: Mix, draw: Random, tell: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._network = network
+        self._disk = disk
+        self._wall = wall
+        self._mix = mix
+        self._draw = draw
+        self._tell = tell
+        self.folder = Path(mix.settings.data.folder)
+        self.topology = Topology.of(list(mix.forest.leaves), {})
+        self.life: Life | None = None
+        self.calm = False  # nothing goes wrong any more
+        self.met: dict[str, int] = {}
+        self._lives: list[Life] = []
+        self._by_power = False
+        self.last_state = b""  # when it was last stopped as it was asked to
+        disk.on_crash = self._went_down
+
+    # -- up
+
+    async def start(self) -> None:
+        """Until it is up, whatever goes wrong meanwhile."""
+        for _ in range(TRIES_MAX):
+            life = self.life = Life(self._loop.create_future())
+            self._lives.append(life)
+            self._set_clock()
+            self._arm()
+            starting = self._loop.begin(life, self._loop.create_task, self._serve(life))
+            await asyncio.wait((starting, life.ended), return_when=asyncio.FIRST_COMPLETED)
+            error = starting.exception() if starting.done() else None
+            if not life.is_dead and error is None:
+                self._tell("up")
+                return
+            self._note_failure(error)
+            await self._after_the_end(life)
+        raise Finding(f"L1: the service did not start in {TRIES_MAX} tries")
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        """A start may fail if the disk does; otherwise never."""
+        assert self.life is not None
+        if error is None or self._disk.crashed:
+            self._count("crash while starting")
+        elif self._has_disk_faults() and isinstance(error, JournalError | OSError | ProblemError):
+            self._count("start failed")
+        else:
+            raise Finding(f"R1: the service does not start: {error!r}") from error
+
+    async def _serve(self, life: Life) -> None:
+        settings = self._mix.settings
+        if not is_founded(self.folder):
+            opening.create(self.folder, self.topology, settings.limits.open_orders_max)
+        clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
+        opened = open_folder(self.folder, settings.limits, start_clock=clock)
+        commit = commit_of(self._draw, self._mix.slow_disk)
+        life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
+        life.service.begin()
+        await issue_first_key(life.service.desk, self.folder, OPERATOR)
+        life.server = self._listen(life.service)
+
+    def _listen(self, service: Service) -> Server:
+        config = uvicorn_config(self._mix.settings, service.app)
+        config.load()
+        server = Server(config, service.say_farewell)
+        state = server.server_state
+        state.connections = _InOrder()  # type: ignore[assignment]
+        server.lifespan = LifespanOff(config)
+        server.servers = [_Listening(lambda: self._network.deafen(PORT))]  # type: ignore[list-item]
+        protocol: Any = config.http_protocol_class
+        self._network.listen(PORT, lambda: protocol(config=config, server_state=state, app_state={}))
+        return server
+
+    @property
+    def operator_key(self) -> str:
+        return (self.folder / KEYS / f"{OPERATOR}.key").read_text().strip()
+
+    # -- down
+
+    def crash(self) -> None:
+        """Now, between two operations of the disk."""
+        self._disk.crashed = True
+        self._went_down()
+
+    def _went_down(self) -> None:
+        """Within an operation of the disk, or between two: from here on nothing of that process has any effect."""
+        life = self.life
+        if life is None or life.is_dead:
+            return
+        self._count("crash")
+        self._by_power = self._draw.random() < self._mix.power
+        self._end(life, told=not self._by_power or self._draw.random() < 0.3)
+
+    def _end(self, life: Life, told: bool) -> None:
+        self._loop.kill(life)
+        self._network.deafen(PORT)
+        self._network.cut(life, told)
+        if not life.ended.done():
+            life.ended.set_result(None)
+
+    async def stop(self) -> None:
+        """As it is asked to: with a last word, and a snapshot."""
+        life = self.life
+        assert life is not None and life.server is not None and life.service is not None
+        stopping = self._loop.begin(life, self._loop.create_task, self._stop(life.server, life.service))
+        await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)
+        if life.is_dead:
+            return
+        error = stopping.exception()
+        if error is not None and not (self._has_disk_faults() or life.service.desk.failure):
+            raise Finding(f"R2: a planned stop failed: {error!r}") from error
+        self._count("planned stop")
+        self._end(life, told=True)
+
+    async def _stop(self, server: Server, service: Service) -> None:
+        await server.shutdown()
+        await service.stop_tasks()
+        await service.end()
+        service.close()
+        self.last_state = service.desk.exchange.snapshot()
+
+    async def ended(self) -> None:
+        """Wait for the end of this life, and let what a dead machine leaves behind settle."""
+        life = self.life
+        assert life is not None
+        await life.ended
+        await self._after_the_end(life)
+
+    async def _after_the_end(self, life: Life) -> None:
+        await asyncio.sleep(self._draw.choice((0.0, 0.1, 1.0)))
+        life.is_dead = True
+        crashed, self._disk.crashed = self._disk.crashed, True  # what is closed now changes nothing
+        self._close(life)
+        self._disk.crashed = crashed
+        if crashed and self._by_power:
+            self._disk.power_off()
+            self._count("power failure")
+            self._tell("power off")
+        else:
+            self._disk.kill()
+            self._tell("killed" if crashed else "ended")
+        self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, False, None
+
+    def _close(self, life: Life) -> None:
+        service = life.service
+        if service is not None:
+            with suppress(Exception):
+                service.desk._reader.close()
+            with suppress(Exception):
+                service._journal.close()
+        self._loop.bury(life)
+
+    # -- what goes wrong
+
+    def _has_disk_faults(self) -> bool:
+        return self._disk.fail_at is not None or self._disk.room is not None
+
+    def _arm(self) -> None:
+        disk, draw, mix = self._disk, self._draw, self._mix
+        if self.calm:
+            return
+        if self.met.get("crash", 0) < mix.crashes:
+            disk.crash_at = disk.operations + draw.randint(1, draw.choice(mix.crash_within))
+        if draw.random() < mix.io_errors:
+            disk.fail_at = disk.operations + draw.randint(1, 120)
+            disk.fail_forever = draw.random() < 0.5
+            self._count("I/O error forever" if disk.fail_forever else "I/O error")
+        if draw.random() < mix.full:
+            disk.room = draw.choice((10_000, 60_000, 200_000))
+            self._count("disk filling")
+
+    def _set_clock(self) -> None:
+        if self._draw.random() < self._mix.wrong_clock and not self.calm:
+            self._wall.wrong_us = self._draw.choice((-86_400, -60, 0, 60, 18_000)) * 1_000_000  # within the day that ids are remembered
+            self._count("clock jump")
+
+    def calm_down(self) -> None:
+        self.calm = True
+        self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, None, False, None
+
+    def _count(self, what: str) -> None:
+        self.met[what] = self.met.get(what, 0) + 1
+        self._tell(what)
+
+    def close(self) -> None:
+        """The world is over."""
+        if self.life is not None and not self.life.is_dead:
+            self._end(self.life, told=False)
+        self._disk.crashed = True
+        for life in self._lives:
+            self._close(life)

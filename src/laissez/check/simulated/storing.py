@@ -1,0 +1,97 @@
+"""The two things that the service does beside its loop, a thread that stores and a copy of the process that writes snapshots, moved into the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+from laissez.check.simulated.loop import PROCESS
+from laissez.journal import Journal, JournalFailed, Storing
+from laissez.service.copied import CopyFailed
+
+DELAYS_S = (0.0002, 0.001, 0.005, 0.05, 0.3)  # a disk is slow now and then
+
+
+class LoopCommit(Storing):
+    """Stores a group some time after it began to gather, and reports it some time after that."""
+
+    def __init__(
+        self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None], draw: Random, slow: float
+    ) -> None:
+        super().__init__(journal, on_durable=on_durable, on_failure=on_failure)
+        self._draw = draw
+        self._slow = slow
+        self._loop = asyncio.get_running_loop()
+        self._process = PROCESS.get()
+
+    def close(self) -> None:
+        self._closing = True
+        while self._waiting and self.failed is None:
+            self._store()
+            if self.failed is None:
+                self._report()
+        if self.failed is None:
+            self._report()
+
+    def _wake(self) -> None:
+        self._loop.call_later(self._delay(), self._work)
+
+    def _work(self) -> None:
+        if self._waiting:
+            self._store()
+        if self.failed is None:
+            self._loop.call_later(self._delay(), self._tell)
+
+    def _tell(self) -> None:
+        if self._journal.last > self.durable:
+            self._report()
+        if self._waiting and not self._closing:
+            self._loop.call_later(self._delay(), self._work)
+        else:
+            self._asleep = True
+
+    def _store(self) -> None:
+        try:
+            self._store_group()
+        except BaseException as error:
+            self._fail(error)
+
+    def _delay(self) -> float:
+        return self._draw.choice(DELAYS_S) if self._draw.random() < self._slow else DELAYS_S[0]
+
+
+class LoopCopy:
+    """A snapshot, held at once and written later."""
+
+    def __init__(self, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Random) -> None:
+        self._body = hold()
+        self._store = store
+        self._draw = draw
+        self._head = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    async def tell(self, message: bytes) -> None:
+        self._head = message
+
+    async def answer(self) -> bytes:
+        await asyncio.sleep(self._draw.choice((0.0, 0.01, 0.2)))
+        try:
+            self._store(self._body, self._head)
+        except Exception as error:  # of another process, which tells its end and no more
+            raise CopyFailed(1, str(error)) from error
+        return b""
+
+
+def commit_of(draw: Random, slow: float) -> Any:
+    def make(journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> LoopCommit:
+        return LoopCommit(journal, on_durable=on_durable, on_failure=on_failure, draw=draw, slow=slow)
+
+    return make

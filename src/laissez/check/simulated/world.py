@@ -1,0 +1,373 @@
+"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second in which nothing does and all must come right."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Coroutine
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from laissez.check.crash_checks import Inspector
+from laissez.check.crash_clients import Dense
+from laissez.check.crash_finding import Finding
+from laissez.check.crash_journal import OPERATOR, Truth, compare
+from laissez.check.crash_ledger import Asked, Json, Ledger
+from laissez.check.crash_requests import OF_REST, Drawer, another, another_of_operator
+from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.simulated.clients import Holder
+from laissez.check.simulated.edges import Wall, patched
+from laissez.check.simulated.loop import SimulatedLoop, Stuck
+from laissez.check.simulated.machine import Machine
+from laissez.check.simulated.mix import Mix, draw_mix
+from laissez.check.simulated.network import Network
+from laissez.client.errors import ApiError, LaissezError
+from laissez.journal import Reader
+from laissez.journal.recovery import replay
+from laissez.service.opening import Replaying
+
+SHARED_MEMORY = Path("/dev/shm")
+SETTLES_WITHIN_S = 300.0
+STORY_LINES = 30
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    seed: int
+    failure: str | None
+    story: tuple[str, ...]  # the last of what happened
+    counted: dict[str, int]
+    faults: dict[str, int]
+    digest: str  # of all that happened
+
+
+def play(seed: int) -> Verdict:
+    root = Path(tempfile.mkdtemp(prefix="laissez-world-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
+    collects = gc.isenabled()
+    gc.disable()  # a world is small and ends soon
+    try:
+        return World(seed, root).play()
+    finally:
+        if collects:
+            gc.enable()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+class World:
+    def __init__(self, seed: int, root: Path) -> None:
+        self.seed = seed
+        self._draw = Random(f"{seed} world")
+        self.mix: Mix = draw_mix(self._draw, str(root / "data"))
+        self._loop = SimulatedLoop()
+        self._wall = Wall(self._loop)
+        self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
+        self._disk = FaultyDisk(root, Random(f"{seed} disk"))
+        self._machine = Machine(self._loop, self._network, self._disk, self._wall, self.mix, Random(f"{seed} machine"), self.tell)
+        tenants = self.mix.forest.tenants
+        self.ledger = Ledger((OPERATOR, *tenants))
+        self.abandoned: set[tuple[str, str]] = set()
+        self._truth = Truth(self._machine.folder)
+        self._drawer = Drawer(self._draw, self.mix.forest.nodes(), self.mix.forest.leaves, self.mix.prices)
+        self._holders: dict[str, Holder] = {}
+        self._inspector: Inspector | None = None
+        self._story: deque[str] = deque(maxlen=STORY_LINES)
+        self._transcript = hashlib.sha256()
+
+    def tell(self, what: str) -> None:
+        line = f"{self._loop.time() - 1000:9.4f}  {what}"
+        self._story.append(line)
+        self._transcript.update(line.encode())
+
+    def stored_events(self, holder: str, after: int) -> list[Json]:
+        self._truth.read_on()
+        return self._truth.streams.get(holder, [])[after:]
+
+    def play(self) -> Verdict:
+        failure: str | None = None
+        with self._disk, patched(self._loop, self._wall, self.seed):
+            asyncio.set_event_loop(self._loop)
+            try:
+                self._loop.run_until_complete(self._live())
+            except Finding as finding:
+                failure = str(finding)
+            except Stuck as stuck:
+                failure = f"L1: {stuck}"
+            finally:
+                self._machine.close()
+                self._cancel_all()
+                asyncio.set_event_loop(None)
+                self._loop.close()
+        return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._network.met | self._machine.met, self._transcript.hexdigest())
+
+    def _cancel_all(self) -> None:
+        left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
+        for task in left:
+            task.cancel()
+        try:
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        except Stuck:
+            pass
+
+    def _counted(self) -> dict[str, int]:
+        return {
+            "requests": len(self.ledger.asked),
+            "answers": self.ledger.answers,
+            "repeats": self.ledger.repeats,
+            "entries": self._truth.last,
+            "events": sum(len(seen) for seen in self.ledger.seen.values()),
+            "bills": 0 if self._inspector is None else self._inspector.bills,
+        }
+
+    # -- the two phases
+
+    async def _live(self) -> None:
+        await self._machine.start()
+        supervising = asyncio.create_task(self._supervise())
+        await self._unless_found(self._found_market(), supervising)
+        await self._unless_found(self._unsafe_phase(), supervising)
+        self.tell("calm")
+        self._network.calm_down()
+        self._machine.calm_down()
+        try:
+            async with asyncio.timeout(SETTLES_WITHIN_S):
+                await self._unless_found(self._settle(), supervising)
+        except TimeoutError:
+            raise Finding(f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without faults") from None
+        except LaissezError as error:
+            raise Finding(f"L1: without faults, the service answered: {error!r}") from error
+        supervising.cancel()
+        await self._last_checks()
+
+    async def _unless_found(self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]) -> None:
+        """The work, unless the service fails to come up meanwhile."""
+        working = asyncio.create_task(work)
+        try:
+            await asyncio.wait((working, supervising), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.tell(f"at rest in {_place(working)}")
+            raise
+        if supervising.done():
+            working.cancel()
+            supervising.result()
+        await working
+        self.ledger.check()
+
+    async def _supervise(self) -> None:
+        """Start the service again whenever it has ended, and end it when it can store nothing more."""
+        machine = self._machine
+        while True:
+            life = machine.life
+            assert life is not None
+            stops_after = self._draw.uniform(0.1, 4.0) if self._draw.random() < self.mix.stops and not machine.calm else 1.0
+            may_stop = stops_after != 1.0
+            await asyncio.wait((life.ended,), timeout=stops_after)
+            failed = life.service is not None and life.service.desk.failure is not None
+            if not life.is_dead and (failed or (may_stop and not machine.calm)):
+                if failed and self._draw.random() < 0.5:
+                    machine.crash()
+                else:
+                    await machine.stop()
+            if life.ended.done():
+                await machine.ended()
+                await machine.start()
+
+    async def _found_market(self) -> None:
+        """Tenants and their keys, asked for until they are there."""
+        operator = self._holders[OPERATOR] = Holder(self, OPERATOR, self._machine.operator_key, self._draw)
+        for tenant in self.mix.forest.tenants:
+            while not await self._is_made(operator, tenant):
+                pass
+            secret = None
+            while secret is None:
+                secret = await self._key(operator, tenant)
+            self._holders[tenant] = Holder(self, tenant, secret, self._draw)
+        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
+
+    async def _is_made(self, operator: Holder, tenant: str) -> bool:
+        try:
+            await operator.rest.create_tenant(tenant, idempotency_key=f"make-{tenant}")
+        except LaissezError:
+            return False
+        return True
+
+    async def _key(self, operator: Holder, tenant: str) -> str | None:
+        """Under a name of its own: the answer to a lost one is given again without its secret."""
+        try:
+            self._keys = getattr(self, "_keys", 0) + 1
+            issued = await operator.rest.issue_key(tenant, name=f"k{self._keys}")
+        except LaissezError as error:
+            if isinstance(error, ApiError) and error.code == "too_many_keys":
+                raise Finding(f"L1: no key for {tenant}: {error}") from error
+            return None
+        return issued.secret
+
+    # -- everything may go wrong
+
+    async def _unsafe_phase(self) -> None:
+        lives = [asyncio.create_task(self._life_of(holder)) for holder in self._holders.values()]
+        streams = [asyncio.create_task(self._read_stream(self._holders[self.mix.forest.tenants[0]]))]
+        done, _ = await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
+        for task in streams:
+            task.cancel()
+        await asyncio.wait(streams)
+        for task in done:
+            task.result()
+
+    async def _life_of(self, holder: Holder) -> None:
+        draw = self._draw
+        await holder.open_session(patience_s=20.0)
+        for _ in range(self.mix.requests):
+            await asyncio.sleep(draw.uniform(0, self.mix.pause_s))
+            self.ledger.check()
+            if draw.random() < self.mix.restarts:
+                await holder.restart(draw.random() < self.mix.forgetful)
+                await holder.open_session(patience_s=20.0)
+                self.tell(f"{holder.name} restarts")
+            await self._act(holder)
+
+    async def _act(self, holder: Holder) -> None:
+        draw = self._draw
+        chance = draw.random()
+        if chance < 0.08:
+            await self._look(holder)
+            return
+        if chance < 0.2:
+            await self._ask_again(holder)
+            return
+        asked = self._new(holder)
+        self.tell(f"{holder.name} asks {asked.id} {asked.kind}")
+        if draw.random() < self.mix.doubles and not asked.of_session and not (holder.goes_with_orders and asked.kind == "place_order"):
+            await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
+        else:
+            await self._send(holder, asked)
+
+    def _new(self, holder: Holder) -> Asked:
+        has = self.ledger.holdings[holder.name]
+        command = self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
+        by_session = holder.session is not None and command["type"] not in OF_REST and self._draw.random() < 0.6
+        return self.ledger.ask(self._drawer.asked(holder.name, command, holder.goes_with_orders and by_session))
+
+    async def _send(self, holder: Holder, asked: Asked) -> None:
+        crosses = asked.of_session or (holder.session is not None and not (holder.goes_with_orders and asked.kind == "place_order"))
+        if asked.of_session or (asked.kind not in OF_REST and crosses and self._draw.random() < 0.5):
+            await holder.by_session(asked)
+        else:
+            await holder.by_rest(asked)
+
+    async def _ask_again(self, holder: Holder) -> None:
+        """The same id: for the same, answered or not, or for something else."""
+        known = [asked for asked in self.ledger.asked.values() if asked.holder == holder.name and (asked.holder, asked.id) not in self.abandoned]
+        if not known:
+            return
+        asked = self._draw.choice(known[-8:])
+        if asked.answer is None or self._draw.random() < 0.7:
+            await self._send(holder, asked)
+        elif asked.kind not in ("run", "stop") and (asked.kind != "batch" or asked.answer.status < 400) and asked.answer.parts:
+            await self._provoke(holder, asked)
+
+    async def _provoke(self, holder: Holder, asked: Asked) -> None:
+        other = another_of_operator() if holder.name == OPERATOR else another(asked.command)
+        fake = Asked(asked.holder, asked.id, other)
+        found = await _outcome(holder, fake)
+        if found not in (None, "idempotency_conflict"):
+            raise Finding(f"I1: {asked} was sent again as {other}, which must be a conflict and was: {found}")
+
+    async def _look(self, holder: Holder) -> None:
+        kind = self._draw.choice(("orders", "leases"))
+        try:
+            for one in await holder.pages(f"/v1/{kind}"):
+                self.ledger.shown_ids.add((one["tenant"] or holder.name, kind, one["id"]))
+        except LaissezError:
+            pass
+
+    async def _read_stream(self, holder: Holder) -> None:
+        """Server-sent events, by the client that resumes by itself."""
+        events = Dense(self.ledger, holder.name, "a stream")
+        while True:
+            try:
+                async for one in holder.rest.follow(events.last, patience_s=10.0):
+                    told: Json = msgspec.json.decode(msgspec.json.encode(one))
+                    if "n" in told:
+                        events.told(told)
+            except LaissezError as error:
+                if isinstance(error, ApiError) and error.code == "history_gone":
+                    return
+                await asyncio.sleep(0.5)
+            except RuntimeError:  # its client was restarted meanwhile
+                await asyncio.sleep(0.5)
+
+    # -- nothing goes wrong any more
+
+    async def _settle(self) -> None:
+        assert self._inspector is not None
+        for holder in self._holders.values():
+            if holder.session is None or holder.session._error is not None:
+                await holder.close_session(forgets=False)
+                await holder.open_session(patience_s=60.0)
+                while holder.session is None:
+                    await asyncio.sleep(1.0)
+                    await holder.open_session(patience_s=60.0)
+        for holder in self._holders.values():
+            await self._settle_requests(holder)
+        self.ledger.check()
+        self.tell("settled")
+        await self._inspector.inspect()
+        self.ledger.check()
+        self._truth.read_on()
+        compare(self._truth, self.ledger)
+
+    async def _settle_requests(self, holder: Holder) -> None:
+        while True:
+            left = [asked for asked in self.ledger.unanswered(holder.name) if (asked.holder, asked.id) not in self.abandoned]
+            if not left:
+                return
+            for asked in left:
+                await self._send(holder, asked)
+
+    async def _last_checks(self) -> None:
+        machine = self._machine
+        await machine.stop()
+        await machine.ended()
+        self._truth.read_on()
+        compare(self._truth, self.ledger)
+        self._check_replay()
+
+    def _check_replay(self) -> None:
+        with Reader(self._machine.folder) as reader:
+            again = Replaying.begin(reader.genesis)
+            for group in reader.groups(1):
+                replay(again, group)
+        if again.snapshot() != self._machine.last_state:
+            raise Finding("D1: the journal, replayed, gives another state than the service had")
+
+
+def _place(task: asyncio.Task[Any]) -> str:
+    """Where a task waits."""
+    found: list[str] = []
+    waits: Any = task.get_coro()
+    while waits is not None:
+        frame = getattr(waits, "cr_frame", None) or getattr(waits, "ag_frame", None)
+        if frame is not None:
+            found.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
+        waits = getattr(waits, "cr_await", None) or getattr(waits, "ag_await", None)
+    return " > ".join(found)
+
+
+async def _outcome(holder: Holder, asked: Asked) -> str | None:
+    """The code of a refusal, or what it was instead; None for no answer."""
+    scratch = Ledger((asked.holder,))
+    usual, holder._ledger = holder._ledger, scratch
+    try:
+        await holder.by_rest(asked)
+    finally:
+        holder._ledger = usual
+    if asked.answer is None:
+        return None
+    refused = asked.answer.parts[0].refused if asked.answer.parts else None
+    return "carried out" if refused is None else refused[0]

@@ -1,0 +1,51 @@
+"""Send a real server what is wrong, by hand and by schemathesis, and see that it answers clearly and comes to no harm: `laissez check wire`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from laissez.check import wire_schema
+from laissez.check.crash_finding import Finding
+from laissez.check.wire_inputs import send_all
+from laissez.check.wire_market import Market, running
+
+SHOWN = 20  # of what was found
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How far it came, in numbers, and what was found."""
+
+    counted: dict[str, int]
+    failure: str | None
+
+
+def run(cases: int, seed: int, only: str = "", tell: Callable[[int], None] = lambda done: None) -> Outcome:
+    """All bad inputs whose name has `only` in it; then, unless `cases` is 0, at least so many of schemathesis."""
+    return asyncio.run(_run(cases, seed, only, tell))
+
+
+async def _run(cases: int, seed: int, only: str, tell: Callable[[int], None]) -> Outcome:
+    async with running() as market:
+        inputs, found = await send_all(market, only)
+        made, more = await asyncio.to_thread(wire_schema.run, market, cases, seed, tell) if cases else (0, [])
+        found += more
+        found += await _harmed(market)
+    again = f"laissez check wire --cases {cases} --seed {seed}" + (f" --only {only!r}" if only else "")
+    return Outcome({"bad inputs": inputs, "cases": made}, _report(found, again) if found else None)
+
+
+async def _harmed(market: Market) -> list[str]:
+    try:
+        market.check_log()
+        await market.state()
+    except Finding as finding:
+        return [f"in the end: {finding}"]
+    return []
+
+
+def _report(found: list[str], again: str) -> str:
+    more = f"\n... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "\n".join(found[:SHOWN]) + f"{more}\n\nagain: {again}"

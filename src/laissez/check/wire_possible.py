@@ -1,0 +1,84 @@
+"""What no schema can say of a request, put right in requests that are made from one. Each is refused by the service, and `bad_requests.py` and
+`bad_bodies.py` see to that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+from laissez.check.bad_inputs import OTHER_TENANT, TENANT
+
+GUESSED = ("cursor",)  # means something only where a page gave it
+ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}  # where the first is given, the second goes with nothing
+OF_ALL_TENANTS = {"getBill": ("limit",)}  # a tenant has no such list
+OF_ONE_TENANT = ("getBudget", "getOwnCaps")  # the operator says whose
+PRINTABLE = ("name", "runner")  # by what Unicode calls so
+ONCE = {"maps": "name", "floors": "node"}  # in a list of objects, each of its own name
+IDEMPOTENCY = "Idempotency-Key"
+USABLE = re.compile("[!-~]{1,64}")
+NOWHERE = "https://127.0.0.1/"  # so that the service does not knock at the doors of others; it refuses to
+
+
+class Possible:
+    """A hook of schemathesis for each of its cases. `keys` are those with which it asks: were they revoked, it would learn nothing more."""
+
+    __name__ = "before_call"
+
+    def __init__(self, is_operator: bool, keys: frozenset[str]) -> None:
+        self._is_operator = is_operator
+        self._keys = keys
+        self._used = itertools.count(1)
+
+    def __call__(self, context: Any, case: Any, kwargs: Any) -> None:
+        operation = case.operation.definition.raw["operationId"]
+        self._put_right(operation, case.query)
+        self._spare(operation, case.path_parameters or {})
+        self._use_once(case.headers)
+        for fields in (case.path_parameters, case.body):
+            if isinstance(fields, dict):
+                fields.update({name: _printable(fields[name]) for name in PRINTABLE if name in fields})
+        if isinstance(case.body, dict):
+            case.body = {name: _value(name, value) for name, value in case.body.items()}
+
+    def _put_right(self, operation: str, query: dict[str, Any]) -> None:
+        first, second = ALONE.get(operation, ("", ""))
+        gone = [*GUESSED, *([] if self._is_operator else OF_ALL_TENANTS.get(operation, ())), *([second] if first in query else [])]
+        for name in gone:
+            query.pop(name, None)
+        if operation in OF_ONE_TENANT and self._is_operator:
+            query.setdefault("tenant", TENANT)
+
+    def _spare(self, operation: str, path: dict[str, Any]) -> None:
+        if operation == "revokeKey" and path.get("id") in self._keys:
+            path["id"] = "key_0"
+        if operation == "setCaps" and path.get("name") == TENANT:
+            path["name"] = OTHER_TENANT
+
+    def _use_once(self, headers: Any) -> None:
+        """A key that may be one is a new one: under one that was used, nearly everything is a conflict."""
+        if USABLE.fullmatch(headers.get(IDEMPOTENCY) or ""):
+            headers[IDEMPOTENCY] = f"case-{next(self._used)}"
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "url" and isinstance(value, str) and value.lower().startswith("http"):
+        return NOWHERE
+    if name == "after" and type(value) is int and value > 0:
+        return 0  # an event that there is
+    if name in ONCE and isinstance(value, list):
+        return list({_key(index, one, ONCE[name]): one for index, one in enumerate(value)}.values())
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # 12.0 is an integer to a schema; the service wants it written as one
+    return value
+
+
+def _key(index: int, one: Any, field: str) -> object:
+    """The name of an object in a list, or where it has none its place, so that it stays."""
+    named = one.get(field) if isinstance(one, dict) else None
+    return named if isinstance(named, str) else index
+
+
+def _printable(value: object) -> object:
+    return "".join(letter if letter.isprintable() else "x" for letter in value) if isinstance(value, str) else value

@@ -1,0 +1,124 @@
+"""schemathesis on a running market: requests made from the OpenAPI document, good ones and bad ones, with every check that it has.
+
+Who asks: a tenant and the operator, each for what their keys allow, and nobody, for everything. Streams never end, so they are not opened: without
+`Accept: text/event-stream`, which the document does not name as a parameter, the same addresses answer with pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from laissez.check.wire_market import Market
+from laissez.check.wire_possible import Possible
+from laissez.service.http.operation import Operation
+from laissez.service.http.operations import OPERATIONS
+
+PER_OPERATION_MIN = 2
+STATEFUL_MIN = 3
+SHOWN, SENT_SHOWN = 300, 1_000  # characters of an answer and of what was sent
+# What a request that is right by its schema may be answered with. Beside schemathesis' own: 402 (no money), 410 (no longer kept), 413 (schemas count
+# letters and items, the service bytes) and 422 (can be read, cannot be).
+POSITIVE = ["2xx", "401", "402", "403", "404", "409", "410", "413", "422", "429"]
+NEGATIVE = ["400", "401", "403", "404", "405", "406", "409", "410", "413", "415", "422", "429"]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One run of schemathesis: who asks for which operations, in which of its phases, with how many random cases for each."""
+
+    who: str
+    key: str | None
+    operations: tuple[Operation, ...]
+    phases: tuple[str, ...]
+    examples: int
+
+
+def parts(market: Market, cases: int) -> list[Part]:
+    """`coverage` makes a case of every bound of every field, about 3,000 in all; what is asked for beyond that is drawn at random."""
+    tenants = tuple(one for one in OPERATIONS if not one.of_operator and one.scopes != ("operate",))
+    operators = tuple(one for one in OPERATIONS if one.scopes is not None and one not in tenants)
+    shared = tuple(one for one in tenants if one.scopes == ("read",))
+    each = max(PER_OPERATION_MIN, (cases - 2_500) // (2 * len(OPERATIONS)))
+    drawn, whole = ("fuzzing",), ("examples", "coverage", "fuzzing")
+    return [
+        Part("tenant", market.tenant_key, tenants, whole, each),
+        Part("operator", market.operator_key, operators, whole, each),
+        Part("operator", market.operator_key, shared, drawn, each),
+        Part("nobody", None, OPERATIONS, drawn, max(1, each // 4)),
+        Part("tenant", market.tenant_key, tenants, ("stateful",), max(STATEFUL_MIN, each // 2)),
+        Part("operator", market.operator_key, operators, ("stateful",), max(STATEFUL_MIN, each // 2)),
+    ]
+
+
+def run(market: Market, cases: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> tuple[int, list[str]]:
+    """How many cases there were, and what was found."""
+    count, found = 0, []
+    for part in parts(market, cases):
+        done = 0
+        for event in _events(market, part, seed):
+            if hasattr(event, "recorder"):
+                count += len(event.recorder.cases)
+                done += _done(event.recorder)
+                found += list(_failures(part, event.recorder))
+                tell(count)
+            elif hasattr(event, "info"):
+                found.append(f"{part.who}: schemathesis itself failed: {event.info.format()[:SENT_SHOWN]}")
+        if done == 0:
+            found.append(f"{part.who}, {', '.join(part.phases)}: expected some requests to be answered with 2xx, found none: nothing was tried")
+    return count, list(dict.fromkeys(found))
+
+
+def _done(recorder: Any) -> int:
+    """How many cases were answered with success."""
+    return sum(one.response is not None and one.response.status_code < 300 for one in recorder.interactions.values())
+
+
+def _events(market: Market, part: Part, seed: int) -> Iterator[Any]:
+    import schemathesis
+    from schemathesis.engine import from_schema
+    from schemathesis.hooks import unregister
+
+    schema = schemathesis.openapi.from_url(f"{market.server.url}/openapi.json", config=_config(market, part, seed))
+    chosen = schema.include(operation_id=[operation.name for operation in part.operations])
+    possible = Possible(part.who == "operator", market.key_ids)
+    schemathesis.hook("before_call")(possible)  # there is no such hook of one schema, and the others are not asked in every phase
+    try:
+        yield from from_schema(chosen).execute()
+    finally:
+        unregister(possible)
+
+
+def _config(market: Market, part: Part, seed: int) -> Any:
+    from schemathesis.config import SchemathesisConfig
+
+    every = ("examples", "coverage", "fuzzing", "stateful")
+    return SchemathesisConfig.from_dict(
+        {
+            "seed": seed,
+            "workers": 1,
+            "base-url": market.server.url,
+            "suppress-health-check": ["all"],
+            "continue-on-failure": True,
+            "request-timeout": 20.0,
+            **({} if part.key is None else {"auth": {"openapi": {"key": {"bearer": part.key}}}}),
+            "cache": {"enabled": False},
+            "generation": {"max-examples": part.examples, "no-shrink": True, "database": "none"},
+            "phases": {phase: {"enabled": phase in part.phases} for phase in every},
+            "checks": {
+                "positive_data_acceptance": {"expected-statuses": POSITIVE},
+                "negative_data_rejection": {"expected-statuses": NEGATIVE},
+            },
+        }
+    )
+
+
+def _failures(part: Part, recorder: Any) -> Iterator[str]:
+    for case_id, checks in recorder.checks.items():
+        for check in checks:
+            if check.failure_info is not None:
+                response = recorder.interactions[case_id].response
+                answer = "nothing" if response is None else f"{response.status_code} {response.content[:SHOWN].decode(errors='replace')}"
+                words = f"{check.failure_info.failure.title}: {check.failure_info.failure.message}"
+                yield f"{part.who}, {recorder.label}: {check.name}: {words}\n  answered: {answer}\n  sent: {check.failure_info.code_sample[:SENT_SHOWN]}"

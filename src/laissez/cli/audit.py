@@ -1,0 +1,169 @@
+"""`laissez audit`: what was done and refused, whether the record of it is whole, and whether bills follow from it. Works beside a running server."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from laissez.check.bill_audit import Finding
+from laissez.check.bill_compare import BillReport, Sum, audit_bills
+from laissez.cli.arguments import SinceOption, UntilOption
+from laissez.cli.exits import EXIT_FAILED
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.progress import progress
+from laissez.cli.tables import Column, show, show_json
+from laissez.journal import Reader
+from laissez.service.audit.checking import verify as verify_folder
+from laissez.service.audit.digests import DigestFile
+from laissez.service.audit.files import FOLDER
+from laissez.service.audit.lines import start
+from laissez.service.audit.view import Acted, Wanted, acted
+from laissez.service.settings import read_settings
+from laissez.wire.times import parse_time
+
+app = typer.Typer(help="What was done and refused, and whether bills follow from it.", no_args_is_help=True, add_completion=False)
+
+DataOption: TypeAlias = Annotated[Path | None, typer.Option("--data", metavar="FOLDER", help="The data folder; else that of the settings.")]
+OneTenantOption: TypeAlias = Annotated[str | None, typer.Option("--tenant", help="Only this tenant's.")]
+
+
+class CannotAudit(Exception):
+    """It cannot be done as asked; the message says what was expected and what was found."""
+
+
+def folder_of(data: Path | None) -> Path:
+    return Path(read_settings().data.folder) if data is None else data
+
+
+@app.command()
+def verify(
+    data: DataOption = None,
+    digests: Annotated[Path | None, typer.Option("--digests", metavar="FILE", help="Digests that were kept elsewhere, one to a line.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Check the chain of the journal and of the log of refusals, and every digest. Exit status 1 if anything is wrong."""
+    if digests is not None and not digests.is_file():
+        raise CannotAudit(f"--digests: expected a file of digests, found none at {digests}")
+    with progress() as bar:
+        task = bar.add_task("entries", total=None)
+        verdict = verify_folder(folder_of(data), digests, lambda done, of: bar.update(task, completed=done, total=of))
+    if output is Format.JSON:
+        show_json({**asdict(verdict), "ok": verdict.ok})
+    else:
+        print("\n".join(f"{name:15} {value}" for name, value in asdict(verdict).items() if name != "problems"))
+        print("\n".join(f"problem         {problem}" for problem in verdict.problems) or "all is well")
+    if not verdict.ok:
+        raise typer.Exit(EXIT_FAILED)
+
+
+ACTED: list[Column[Acted]] = [
+    Column("AT", lambda one: one.at),
+    Column("WHO", lambda one: one.holder),
+    Column("KEY", lambda one: one.key or (f"{one.claimed}?" if one.claimed else "")),
+    Column("ADDRESS", lambda one: one.address, optional=True),
+    Column("OPERATION", lambda one: one.operation),
+    Column("OUTCOME", lambda one: one.outcome),
+    Column("TIMES", lambda one: "" if one.times == 1 else one.times, right=True, optional=True),
+    Column("ID", lambda one: one.id, optional=True),
+]
+
+
+@app.command("log")
+def log_command(
+    data: DataOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    tenant: OneTenantOption = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="ID", help="Only what was asked for with this key.")] = None,
+    code: Annotated[str | None, typer.Option("--code", help='Only with this outcome: "done", or the code of a refusal.')] = None,
+    refused_only: Annotated[bool, typer.Option("--refused-only", help="Only what was refused.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, the latest.")] = 100,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show who did what, from where and with which outcome: what was carried out, and what was refused."""
+    wanted = Wanted(0 if since is None else parse_time(since), None if until is None else parse_time(until), tenant, key, code, refused_only)
+    with progress() as bar:
+        task = bar.add_task("entries", total=None)
+        found = deque(acted(folder_of(data), wanted, lambda done, of: bar.update(task, completed=done, total=of)), maxlen=limit)
+    show(list(found), ACTED, output, "nothing that matches")
+
+
+@app.command()
+def digest(
+    data: DataOption = None,
+    all_days: Annotated[bool, typer.Option("--all", help="Of every day, not only the latest.")] = False,
+) -> None:
+    """Print the digest of the last day that is over, as it is stored: keep it where nobody who can write to this machine can."""
+    folder = folder_of(data)
+    with Reader.of(folder) as reader:
+        file = DigestFile(folder / FOLDER, start(reader.identity))
+    stored = [line for line in (file.path.read_text().splitlines() if file.path.exists() else []) if line]
+    if not stored:
+        typer.echo("no day is over yet", err=True)
+    for line in stored if all_days else stored[-1:]:
+        typer.echo(line)
+
+
+FINDINGS: list[Column[Finding]] = [
+    Column("WHAT", lambda one: one.what),
+    Column("ENTRY", lambda one: one.entry, right=True),
+    Column("TENANT", lambda one: one.tenant, optional=True),
+    Column("LINE", lambda one: one.line, optional=True),
+    Column("FROM", lambda one: one.since, optional=True),
+    Column("UNTIL", lambda one: one.until, optional=True),
+    Column("EXPECTED", lambda one: one.expected, right=True),
+    Column("FOUND", lambda one: one.found, right=True),
+]
+SUMS: list[Column[Sum]] = [Column("TENANT", lambda one: one.tenant), Column("OWES $", lambda one: one.dollars, right=True)]
+
+
+@app.command()
+def bills(
+    data: DataOption = None,
+    tenant: OneTenantOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Work every invoice out again, from the journal and with other code, and compare it exactly. Exit status 1 if one differs."""
+    with progress() as bar:
+        task = bar.add_task("bills", total=None)
+        report = audit_bills(folder_of(data), lambda done, of: bar.update(task, completed=done, total=of))
+    report = _narrowed(report, tenant, since, until)
+    if output is Format.JSON:
+        show_json({**asdict(report), "ok": report.ok})
+    else:
+        _show(report)
+    if not report.ok:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _narrowed(report: BillReport, tenant: str | None, since: str | None, until: str | None) -> BillReport:
+    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all that others did."""
+    findings = [
+        one
+        for one in report.findings
+        if tenant in (None, one.tenant) and not (since and one.until and one.until <= since) and not (until and one.since and one.since >= until)
+    ]
+    sums = [one for one in report.sums if tenant in (None, one.tenant)]
+    if tenant is not None and not sums and not findings:
+        raise CannotAudit(f"--tenant: expected a tenant that was ever told anything, found {tenant!r}")
+    return BillReport(**{**{name: getattr(report, name) for name in BillReport.__dataclass_fields__}, "findings": findings, "sums": sums})
+
+
+def _show(report: BillReport) -> None:
+    print(
+        f"{report.entries} entries, {report.events} events, {report.leases} leases of {report.tenants} tenants: {report.statements} statements with"
+        f" {report.lines} lines and {report.running_lines} lines of running bills until {report.until}, {report.revenue} $ in all"
+    )
+    show(report.sums, SUMS, Format.TABLE, "nobody was charged")
+    for kind, count in report.unknown.items():
+        print(f"not understood: {count} events {kind!r}. Bills may depend on them: use the version that wrote the journal.")
+    if report.findings:
+        show(report.findings, FINDINGS, Format.TABLE, "")
+    else:
+        print("every figure is what the journal makes it")

@@ -1,0 +1,107 @@
+"""What a tenant has let itself in for: what it is charged now, the most that can become of it, and what has yet to be paid for bids.
+
+Numbers alone, without a line for each lease: they are asked for again and again while a budget or a cap is watched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from laissez.market.charges import charge_until
+from laissez.market.commands import PRICE_MAX, Alternative
+from laissez.market.controls import flash_of
+
+if TYPE_CHECKING:
+    from laissez.market.lease import Lease
+    from laissez.market.market import Market
+    from laissez.market.tenant import Tenant
+
+
+class Exposure:
+    """Per hour: what all leases are charged, the most that they can be, and what the open orders bid and would follow up to at most."""
+
+    __slots__ = ("bids", "charged", "limits", "worst")
+
+    def __init__(self, charged: int, worst: int, bids: int, limits: int) -> None:
+        self.charged = charged
+        self.worst = worst
+        self.bids = bids
+        self.limits = limits
+
+
+def exposure(market: Market, name: str) -> Exposure:
+    """An order wins one leaf, so it counts with the highest bid and the highest limit of its alternatives."""
+    tenant = _tenant(market, name)
+    if tenant is None:
+        return Exposure(0, 0, 0, 0)
+    charged, worst = _leased(market, tenant)
+    bids = limits = 0
+    for order in tenant.orders.values():
+        bids += max([resting.bid for resting in order.alternatives])
+        limits += max([resting.limit for resting in order.alternatives])
+    return Exposure(charged, worst, bids, limits)
+
+
+def leased(market: Market, name: str) -> tuple[int, int]:
+    """What all leases are charged per hour now, and the most that they can be."""
+    tenant = _tenant(market, name)
+    return (0, 0) if tenant is None else _leased(market, tenant)
+
+
+def _leased(market: Market, tenant: Tenant) -> tuple[int, int]:
+    leaves = market._state.forest.leaves
+    charged = worst = 0
+    for position in tenant.holding:
+        lease = leaves[position].lease
+        assert lease is not None
+        charged += min(leaves[position].rate(tenant), lease.cap())
+        worst += _most(lease)
+    return charged, worst
+
+
+def most_of(market: Market, leaf: str) -> int:
+    """The most that the lease of a leaf can be charged per hour, as its limit is now."""
+    lease = market._state.forest.by_path[leaf].lease
+    assert lease is not None
+    return _most(lease)
+
+
+def _most(lease: Lease) -> int:
+    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the highest price there is."""
+    return min(max(lease.limit, lease.start_limit) if lease.held else lease.limit, PRICE_MAX)
+
+
+def committed(market: Market, name: str) -> int:
+    """What a tenant owes until now, as its bill adds it up, with its fees whole: also what of them is yet to come."""
+    tenant = _tenant(market, name)
+    if tenant is None:
+        return 0
+    now = market._state.now
+    total = tenant.carried
+    for lease in tenant.leases:
+        total += lease.settled if lease.settled_to == lease.end else charge_until(lease, now)
+    for fee in tenant.fees:
+        total += fee.charge(fee.start, fee.end)
+    return total
+
+
+def liabilities(market: Market, name: str) -> list[tuple[int, int]]:
+    """The fees that cancelling every open order now would bring (M18): the rate of each, and until when."""
+    tenant = _tenant(market, name)
+    if tenant is None:
+        return []
+    now = market._state.now
+    resting = [one for order in tenant.orders.values() for one in order.alternatives]
+    return [(one.liable, one.liable_until) for one in resting if one.liable and now < one.liable_until]
+
+
+def at_risk(market: Market, alternatives: tuple[Alternative, ...]) -> int:
+    """A bound on the fees that an order with these alternatives may bring if it is withdrawn too soon."""
+    if not market._state.with_controls:
+        return 0
+    nodes = market._state.forest.by_path
+    return sum([max(0, one.bid) * flash_of(nodes[one.scope]) for one in alternatives if one.scope in nodes])
+
+
+def _tenant(market: Market, name: str) -> Tenant | None:
+    return market._state.tenants.get(name)

@@ -1,0 +1,95 @@
+"""Who may have something done now, and who must wait: asked before anything is done for a caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from laissez.service.allowance import Allowance
+from laissez.service.commands import OPERATOR
+from laissez.service.keyring import Principal
+from laissez.service.pacing import Paces
+from laissez.service.turns import RETRY_AFTER_S, Turns
+from laissez.wire.problems import Code, ProblemError
+
+if TYPE_CHECKING:
+    from laissez.service.desk import Desk
+
+ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
+
+
+class Admission:
+    """Every question is answered by a `ProblemError`, or by nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._commands: dict[str, Allowance] = {}
+        self._questions: dict[str, Allowance] = {}
+        self._paces = Paces(desk.limits)
+        self.turns = Turns(desk.clock, round(desk.limits.wait_s_max * 1e6))
+
+    def check_open(self) -> None:
+        self.check_journal()
+        if self._desk.stopping:
+            raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
+
+    def check_journal(self) -> None:
+        if self._desk.failure is not None:
+            raise failed()
+
+    def admit(self, principal: Principal, commands: int = 1) -> None:
+        """May this holder send so many commands now?"""
+        desk = self._desk
+        if desk.failure is not None or desk.stopping:
+            self.check_open()
+        if desk.position - desk.durable + commands > desk.limits.pending_commands_max:
+            raise ProblemError(Code.OVERLOADED, "more commands wait to be stored than are allowed to; nothing was done: try again in a moment", 0.1)
+        if principal.holder != OPERATOR:
+            self.allowance(principal.holder).take(commands, desk.clock.now())
+
+    def admit_question(self, principal: Principal, lists: bool) -> None:
+        """May this holder ask something now? A list of what it has costs more the more it has."""
+        self.check_journal()
+        self._desk.end_holds()
+        if principal.holder != OPERATOR:
+            account = self._desk.account(principal)
+            cost = 1 + (account.open_orders + len(account.leases)) // ITEMS_PER_QUESTION if lists else 1
+            allowance = self.questions(principal.holder)
+            allowance.take(min(cost, max(allowance.burst, 1)), self._desk.clock.now())
+
+    def delay_s(self, who: str, answers: int = 1) -> float:
+        """How long a holder, or an address, must wait for answers that no allowance pays for."""
+        return self._paces.delay_s(who, self._desk.clock.now(), answers)
+
+    @property
+    def delayed(self) -> int:
+        return self._paces.delayed
+
+    def allowance(self, holder: str) -> Allowance:
+        """A tenant's own for commands, by its caps where they are set."""
+        return self._allowance(self._commands, holder, "commands")
+
+    def questions(self, holder: str) -> Allowance:
+        """The same for questions: as many, and counted apart."""
+        return self._allowance(self._questions, holder, "questions")
+
+    def _allowance(self, allowances: dict[str, Allowance], holder: str, what: str) -> Allowance:
+        desk = self._desk
+        caps = desk.exchange.accounts[holder].caps
+        per_second = desk.limits.commands_per_second if caps.commands_per_second is None else caps.commands_per_second
+        burst = desk.limits.commands_burst if caps.commands_burst is None else caps.commands_burst
+        kept = allowances.get(holder)
+        if kept is None or kept.per_second != per_second or kept.burst != burst:
+            kept = allowances[holder] = Allowance(per_second, burst, desk.clock.now(), what)
+        return kept
+
+
+def overloaded() -> ProblemError:
+    """For whoever has waited for too long. It tells nothing of the state, so it waits for nothing."""
+    why = "the service is asked for more than it can do, and this has waited for too long; nothing was done: try again in a moment"
+    return ProblemError(Code.OVERLOADED, why, RETRY_AFTER_S)
+
+
+def failed() -> ProblemError:
+    """For whoever asks. The reason is the operator's: it may tell how many commands all tenants together have sent."""
+    why = "the service cannot store anything until it is started again; what was not acknowledged may or may not be kept: then send it again"
+    return ProblemError(Code.JOURNAL_FAILED, why)

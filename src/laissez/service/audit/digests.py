@@ -1,0 +1,96 @@
+"""A line for every day that is over and on which anything was done or refused: where the journal and the log of refusals ended that day.
+
+Whoever keeps these lines elsewhere finds out if anything before them is changed later, even by somebody who recomputes all checksums. What a line
+says follows from the journal and the log alone, so one that a crash cut short is simply made again.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from laissez.journal import Reader, disk
+from laissez.service.audit.files import day_of, days, last_line, path_of
+from laissez.service.audit.lines import Broken, Digest, read, split, written
+from laissez.service.looking_back import last_entry
+
+FILE = "digests.jsonl"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def end_of(date: str) -> int:
+    """The first microsecond after a day."""
+    return (datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1) - EPOCH) // timedelta(microseconds=1)
+
+
+class DigestFile:
+    def __init__(self, folder: Path, beginning: str) -> None:
+        self.folder = folder
+        self.path = folder / FILE
+        self._beginning = beginning
+
+    def all(self) -> list[Digest]:
+        """As they are stored; what they follow from is not checked here."""
+        stored = self._stored()
+        return [read(line, Digest, None) for line in stored]
+
+    def _stored(self) -> list[bytes]:
+        content = self.path.read_bytes() if self.path.exists() else b""
+        *whole, _ = split(content)
+        return whole
+
+    def _mend(self) -> None:
+        """Drop what a crash left of the last line: it is made again."""
+        content = self.path.read_bytes() if self.path.exists() else b""
+        whole = self._stored()
+        while whole and not _is_whole(whole[-1]):
+            whole.pop()
+        kept = b"".join(line + b"\n" for line in whole)
+        if kept != content:
+            disk.write_whole(self.path, kept)
+
+    def bring_up(self, reader: Reader, today: str) -> list[Digest]:
+        """Add those that are missing, of days before today; says which."""
+        self._mend()
+        known = self.all()
+        latest = known[-1] if known else Digest("", 0, reader.start.hex(), 0, 0, self._beginning, 0, self._beginning)
+        made: list[Digest] = []
+        tail = reader.tail().last
+        logged = days(self.folder)
+        while (date := _next_day(reader, latest, logged)) is not None and date < today:
+            latest = self._made(reader, latest, date, tail)
+            made.append(latest)
+        return made
+
+    def _made(self, reader: Reader, before: Digest, date: str, tail: int) -> Digest:
+        seq = last_entry(reader, end_of(date) - 1, tail)
+        chain = reader.chain_at(seq)
+        assert chain is not None
+        line = last_line(path_of(self.folder, date))
+        n, refusals = (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
+        digest = Digest(date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals)
+        stored, link = written(digest, before.chain)
+        disk.make_folder(self.folder)
+        disk.append(self.path, stored)
+        return Digest(date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals, link)
+
+
+def _next_day(reader: Reader, latest: Digest, logged: list[str]) -> str | None:
+    """The first day after the latest digest on which anything happened."""
+    entry = reader.entry(latest.seq + 1)
+    found = [date for date in logged if date > latest.date][:1]
+    if entry is not None:
+        found.append(max(day_of(entry.at), _day_after(latest.date)))
+    return min(found, default=None)
+
+
+def _day_after(date: str) -> str:
+    return day_of(end_of(date)) if date else ""
+
+
+def _is_whole(stored: bytes) -> bool:
+    try:
+        read(stored, Digest, None)
+    except Broken:
+        return False
+    return True

@@ -1,0 +1,108 @@
+"""The log of refusals on the disk: a file a day, written only at its end. What a crash left of a line is cut off, and that is a line too."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from laissez.journal import disk
+from laissez.service.audit.collecting import Noted
+from laissez.service.audit.lines import Broken, Refusal, read, split, written
+from laissez.wire.times import format_time
+
+FOLDER = "audit"  # in the data folder
+CUT = "cut"  # the code of a line that tells of one that a crash cut short
+LOST = "lost"  # and of one that tells how many could not be written
+
+log = logging.getLogger("laissez.audit")
+
+
+def day_of(us: int) -> str:
+    return datetime.fromtimestamp(us // 1_000_000, UTC).strftime("%Y-%m-%d")
+
+
+def path_of(folder: Path, date: str) -> Path:
+    return folder / f"refusals-{date}.jsonl"
+
+
+def days(folder: Path) -> list[str]:
+    """The days that have a file, the oldest first."""
+    return sorted(path.stem.removeprefix("refusals-") for path in folder.glob("refusals-*.jsonl"))
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The whole lines of a file with their numbers. Beside a running server the last one may still be on its way."""
+    *whole, _ = split(path.read_bytes())
+    return enumerate(whole, 1)
+
+
+def last_line(path: Path) -> Refusal | None:
+    return _readable(path.read_bytes())[1] if path.exists() else None
+
+
+class RefusalFiles:
+    """The end of the log. One at a time; any thread."""
+
+    def __init__(self, folder: Path, beginning: str, now: int) -> None:
+        self.folder = folder
+        self.n = 0
+        self.chain = beginning
+        torn: list[tuple[str, bytes, int]] = []
+        for date in reversed(days(folder)):
+            content = path_of(folder, date).read_bytes()
+            end, last = _readable(content)
+            if end < len(content):
+                torn.append((date, content, end))
+            if last is not None:
+                self.n, self.chain = last.n, last.chain
+                break
+        for date, content, end in reversed(torn):
+            self._cut(date, content, end, now)
+
+    def append(self, noted: Sequence[Noted]) -> None:
+        """Kept when this returns. Lines of several days go into their files."""
+        by_day: dict[str, list[Noted]] = {}
+        for one in noted:
+            by_day.setdefault(day_of(one.at), []).append(one)
+        if by_day:
+            disk.make_folder(self.folder)
+        for date, some in by_day.items():
+            self._write(date, [_line(one) for one in some])
+
+    def _write(self, date: str, lines: list[Refusal]) -> None:
+        n, chain = self.n, self.chain
+        parts = []
+        for line in lines:
+            n += 1
+            part, chain = written(replace(line, n=n), chain)
+            parts.append(part)
+        disk.append(path_of(self.folder, date), b"".join(parts))
+        self.n, self.chain = n, chain
+
+    def _cut(self, date: str, content: bytes, end: int, now: int) -> None:
+        """Cut off what a crash left behind the last line, and note it. What may be wrong with lines before it is left for whoever verifies."""
+        path = path_of(self.folder, date)
+        log.warning("the end of the log of refusals was cut off: it is no line", extra={"file": str(path), "bytes": len(content) - end})
+        disk.write_whole(path, content[:end])
+        self._write(max(date, day_of(now)), [Refusal(0, format_time(now), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
+
+
+def _readable(content: bytes) -> tuple[int, Refusal | None]:
+    """Where the last line ends that has the form of one, and what it says."""
+    end = content.rfind(b"\n") + 1
+    while end:
+        begin = content.rfind(b"\n", 0, end - 1) + 1
+        try:
+            return end, read(content[begin : end - 1], Refusal, None)
+        except Broken:
+            end = begin
+    return 0, None
+
+
+def _line(one: Noted) -> Refusal:
+    return Refusal(0, format_time(one.at), one.code, one.status, one.operation, one.holder, one.key, one.claimed, one.address, one.id, one.times)

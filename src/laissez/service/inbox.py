@@ -1,0 +1,94 @@
+"""What a session has been sent and not heard yet. Nearly always nothing: a frame waits only where the service is behind, and only so many do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from laissez.service.turns import Turns
+
+if TYPE_CHECKING:
+    from laissez.service.connection import Connection
+    from laissez.service.session import Session
+    from laissez.wire.requests import SessionMessage
+
+FRAMES_MAX, BYTES_MAX = 64, 262_144  # with more waiting, nothing more is read from the connection
+
+
+class Frame:
+    """One frame in line; a part of it may have been heard."""
+
+    __slots__ = ("_inbox", "_is_done", "_messages", "_payload")
+
+    def __init__(self, inbox: Inbox, payload: bytes | str) -> None:
+        self._inbox = inbox
+        self._payload = payload
+        self._is_done = False
+        self._messages: list[SessionMessage] | None = None
+
+    def __len__(self) -> int:
+        return len(self._payload)
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        session = self._inbox.session
+        if self._is_done or session.is_deaf:
+            return self._done()
+        if self._messages is None:
+            self._messages = session.read(self._payload)
+        self._messages = session.hear(self._messages, may_go_on)
+        return not self._messages and self._done()
+
+    def turn_away(self) -> int:
+        """Refuse what was not heard of it. It has to be read for that: each refusal names the message that it is for."""
+        session = self._inbox.session
+        if self._is_done or session.is_deaf:
+            self._done()
+            return 0
+        messages = session.read(self._payload) if self._messages is None else self._messages
+        self._done()
+        return session.turn_away(messages)
+
+    def _done(self) -> bool:
+        if not self._is_done:
+            self._is_done = True
+            self._inbox.took(self)
+        return True
+
+
+class Inbox:
+    def __init__(self, session: Session, turns: Turns, line: str, connection: Connection) -> None:
+        self.session = session
+        self._turns = turns
+        self._line = line
+        self._connection = connection
+        self._waiting: deque[Frame] = deque()
+        self._bytes = 0
+        self._is_held = False
+
+    def put(self, payload: bytes | str) -> None:
+        """Hear it at once if nobody waits."""
+        frame = Frame(self, payload)
+        self._waiting.append(frame)
+        self._bytes += len(payload)
+        if not self._turns.may_go_on() or not frame.carry_out(self._turns.in_time):
+            self._turns.wait(self._line, frame)
+            self._hold()
+
+    def _hold(self) -> None:
+        if not self._is_held and (len(self._waiting) > FRAMES_MAX or self._bytes > BYTES_MAX):
+            self._is_held = True
+            self._connection.hold()
+
+    def took(self, frame: Frame) -> None:
+        """The first of those that wait is done with."""
+        assert self._waiting.popleft() is frame
+        self._bytes -= len(frame)
+        if self._is_held and len(self._waiting) <= FRAMES_MAX // 2 and self._bytes <= BYTES_MAX // 2:
+            self._is_held = False
+            self._connection.let_go()
+
+    def hear_all(self) -> None:
+        """The connection is gone: what came before that counts."""
+        while self._waiting:
+            self._waiting[0].carry_out(lambda: True)

@@ -1,0 +1,98 @@
+"""Requests over HTTP stand in line like the frames of sessions. One that is turned away costs little: no task is made for it, its body is not read
+and its key not looked into; the answer is written as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from laissez.service.admission import overloaded
+from laissez.service.heads import BoundedHeads
+from laissez.service.http.cookies import signed_in
+from laissez.service.http.endpoint import NEVER_WAIT, OTHER
+from laissez.service.http.incoming import line_of_address, read_headers, read_secret
+from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
+from laissez.service.http.site import Site
+from laissez.service.keyring import claimed
+from laissez.wire.problems import ProblemError
+
+
+class Request:
+    """One in line."""
+
+    __slots__ = ("_app", "_connection", "_cycle")
+
+    def __init__(self, connection: QueuedRequests, cycle: RequestResponseCycle, app: Any) -> None:
+        self._connection = connection
+        self._cycle = cycle
+        self._app = app
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        if not self._cycle.disconnected:
+            self._connection.begin(self._cycle, self._app)
+        return True
+
+    def turn_away(self) -> int:
+        if not self._cycle.disconnected:
+            self._connection.turn_away(self._cycle)
+        return 1
+
+
+class QueuedRequests(BoundedHeads):
+    def __init__(self, *arguments: Any, site: Site, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._site = site
+        self._turns = site.desk.admission.turns
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self._turns.may_begin() or cycle.scope["path"] in NEVER_WAIT:
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._turns.wait(self._line(cycle.scope), Request(self, cycle, app))
+
+    def begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._turns.begun()
+        super()._start_asgi_task(cycle, app)
+
+    def turn_away(self, cycle: RequestResponseCycle) -> None:
+        self._site.desk.refusals.note(OVERLOADED, OTHER, None, cycle.scope)
+        cycle.response_started = cycle.response_complete = True
+        date = b"".join(b"%b: %b\r\n" % header for header in self.server_state.default_headers)
+        last = b"" if cycle.keep_alive else b"connection: close\r\n"
+        self.transport.write(b"".join((_HEAD, date, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else _BODY)))
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _say(self, problem: ProblemError) -> None:
+        self._site.desk.refusals.note(problem, OTHER, None, {"client": self.client})
+        super()._say(problem)
+
+    def _line(self, scope: Any) -> str:
+        """Whose request this says it is; an address if nobody's. That it is so is found out in its turn."""
+        try:
+            headers = read_headers(scope)
+            if b"authorization" in headers:
+                holder = claimed(self._site.desk.exchange.keys, read_secret(headers))
+            else:
+                signin = signed_in(self._site.signins, headers, changes=False)
+                holder = None if signin is None else signin.holder
+        except ProblemError:
+            holder = None
+        return holder or line_of_address(scope)
+
+
+OVERLOADED = overloaded()
+
+
+def _refusal() -> tuple[bytes, bytes]:
+    problem = OVERLOADED
+    body = encode(problem.problem())
+    headers = [(b"content-type", PROBLEM), (b"content-length", b"%d" % len(body)), *EVERY, *problem_headers(problem)]
+    return STATUS_LINE[problem.status] + b"".join(b"%b: %b\r\n" % header for header in headers), body
+
+
+_HEAD, _BODY = _refusal()

@@ -1,0 +1,102 @@
+"""The courses of all webhooks, kept up with the registry and with the file that says where each of them stands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from laissez.service.desk import Desk
+from laissez.service.webhooks.course import Course
+from laissez.service.webhooks.keeping import Cursor, Keeping
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.service.webhooks.urls import read_url
+
+KEEP_EVERY_S = 1.0  # how often the cursors are written, at most
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class Courses:
+    def __init__(self, desk: Desk, keeping: Keeping) -> None:
+        self._desk = desk
+        self._registry = desk.exchange.webhooks
+        self._keeping = keeping
+        self._found: dict[str, Cursor] | None = None  # in the file, and not taken up yet; None: not looked for
+        self._seen = -1  # up to which change of the registry
+        self._kept_at = float("-inf")
+        self.all: dict[str, Course] = {}
+        self.unkept = False  # whether the file is behind
+
+    @property
+    def is_behind(self) -> bool:
+        return self._seen != self._registry.changes
+
+    def of(self, record: WebhookRecord) -> Course:
+        """As it is, or will be once it is taken up."""
+        course = self.all.get(record.id)
+        return course if course is not None and course.cursor.starts == record.starts else self._new(record)
+
+    async def keep_up(self) -> list[str]:
+        """Take up new webhooks and those that start again; says whose deliveries are to end."""
+        self._seen = self._registry.changes
+        over = [id for id, course in self.all.items() if not self._is_current(course)]
+        for id in over:
+            del self.all[id]
+            self.unkept = True
+            if id not in self._registry.live:
+                with suppress(OSError):
+                    await self._keeping.forget(id)
+        for record in list(self._registry.live.values()):
+            if record.id not in self.all:
+                self.all[record.id] = course = self._new(record)
+                await self._revive_letters(course)
+        self._found = {}
+        return over
+
+    async def keep(self, now: bool = False) -> None:
+        """Write where they stand, not too often unless it must be now."""
+        loop = asyncio.get_running_loop()
+        if not self.unkept or (not now and loop.time() < self._kept_at + KEEP_EVERY_S):
+            return
+        self.unkept = False
+        self._kept_at = loop.time()
+        try:
+            await self._keeping.keep_cursors({id: course.cursor for id, course in self.all.items()})
+        except OSError as error:
+            self.unkept = True
+            log.warning("where webhooks stand could not be written", extra={"reason": error.strerror})
+
+    def _is_current(self, course: Course) -> bool:
+        record = self._registry.live.get(course.record.id)
+        return record is not None and course.cursor.starts == record.starts
+
+    def _new(self, record: WebhookRecord) -> Course:
+        # It was checked when it was registered; whether http is still allowed is seen to where it is sent.
+        return Course(record, self._cursor(record), read_url(record.url, allow_http=True))
+
+    def _cursor(self, record: WebhookRecord) -> Cursor:
+        if self._found is None:
+            self._found = self._find()
+        found = self._found.get(record.id)
+        latest = self._desk.latest(record.holder)
+        if found is not None and found.starts == record.starts and found.delivered <= latest:
+            return found
+        letters = self._keeping.letters(record.id)
+        # Of what the history no longer has nobody knows here whether it was delivered.
+        after = max(record.after, self._desk.history.gone_until(record.holder, latest))
+        return Cursor(record.starts, after, 0, len(letters.kept), letters.dropped)
+
+    def _find(self) -> dict[str, Cursor]:
+        found = self._keeping.cursors()
+        if self._registry.live and not found:
+            log.warning("where webhooks stand is not known; they start again from their creation, or as far back as events go")
+        return found
+
+    async def _revive_letters(self, course: Course) -> None:
+        """Where it starts again, dead letters of what is sent again are no longer dead."""
+        cursor = course.cursor
+        if cursor.letters and cursor.delivered == course.record.after:
+            with suppress(OSError):
+                kept = await self._keeping.drop_letters(course.record.id, cursor.delivered)
+                cursor.letters, cursor.dropped = len(kept.kept), kept.dropped

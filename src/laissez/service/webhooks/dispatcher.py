@@ -1,0 +1,195 @@
+"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together a few more; who waits longest is next.
+
+A receiver that is slow or gone keeps one place for a few seconds and then waits by itself; it delays nobody else's events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from laissez.service.desk import Desk
+from laissez.service.settings import Webhooks as WebhookSettings
+from laissez.service.webhooks.addresses import Guard, NotAllowed
+from laissez.service.webhooks.course import Course
+from laissez.service.webhooks.courses import KEEP_EVERY_S, Courses
+from laissez.service.webhooks.delivery import Deliverer
+from laissez.service.webhooks.keeping import FOLDER, Keeping
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.service.webhooks.sending import Sender
+from laissez.service.webhooks.signing import FILE, SigningKey
+from laissez.service.webhooks.urls import not_allowed, read_url
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import HOUR_US, SECOND_US
+from laissez.wire.webhooks import DeadLetter, Webhook
+
+PER_HOLDER_MAX = 4  # deliveries of one holder under way
+PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
+GATHER_S = 0.05  # what happens within it goes along in one delivery
+BEFORE_GONE_US = 60 * SECOND_US  # events are given up so long before the history drops them, while they can still be read
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class Webhooks:
+    """Belongs to the event loop of its desk. Without a folder, what it knows is lost with the process."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        settings: WebhookSettings,
+        folder: Path | None = None,
+        chance: Callable[[], float] = random.random,
+        gather_s: float = GATHER_S,
+    ) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._gather_s = gather_s
+        self._guard = Guard(settings.allow_addresses)
+        self.sender = Sender(self._guard, settings)
+        self._key = SigningKey(None if folder is None else folder / FILE)
+        self._keeping = Keeping(None if folder is None else folder / FOLDER)
+        self._courses = Courses(desk, self._keeping)
+        self._deliverer = Deliverer(desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance)
+        self.tally = self._deliverer.tally
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._turns = 0
+        self._woken = asyncio.Event()
+        self._looking: set[str] = set()  # holders for whom a host is looked up
+
+    # -- for whoever asks
+
+    def secret(self, id: str, made_at: str) -> str:
+        return self._key.secret(id, made_at)
+
+    def view(self, record: WebhookRecord) -> Webhook:
+        return self._courses.of(record).view()
+
+    def letters(self, record: WebhookRecord) -> tuple[DeadLetter, ...]:
+        return self._keeping.letters(record.id).kept
+
+    async def check(self, holder: str, url: str) -> None:
+        """Whether a webhook may have this address."""
+        if not self._settings.enabled:
+            raise not_allowed("webhooks are switched off on this server")
+        target = read_url(url, self._settings.allow_http)
+        if holder in self._looking:
+            raise ProblemError(Code.RATE_LIMITED, "the host of another webhook of yours is being looked up: try again in a moment", 1)
+        self._looking.add(holder)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await self._guard.addresses(target.host, target.port)
+        except (NotAllowed, TimeoutError):
+            raise not_allowed(f"url: {NotAllowed()}") from None
+        finally:
+            self._looking.discard(holder)
+
+    def load_key(self) -> None:
+        """Before a secret is made: once something is stored, its answer must not fail."""
+        try:
+            self._key.load()
+        except OSError as error:
+            log.error("the key that signs webhooks can be neither read nor written", extra={"reason": error.strerror})
+            raise ProblemError(Code.OVERLOADED, "the key that signs webhooks cannot be had now; nothing was done: try again later", 10) from None
+
+    # -- for ever
+
+    async def run(self) -> None:
+        if not self._settings.enabled:
+            return
+        self._desk.on_news = self._news
+        try:
+            while True:
+                await self._keep_up()
+                self._start_due()
+                await self._wait()
+        finally:
+            self._desk.on_news = None
+            await self._stop()
+
+    def wake(self) -> None:
+        """Look again: something happened, or time went on."""
+        self._woken.set()
+
+    def _news(self) -> None:
+        """Whenever something became durable; nearly nothing where there are no webhooks."""
+        if self._courses.all or self._courses.is_behind:
+            self._woken.set()
+
+    async def _keep_up(self) -> None:
+        if self._courses.is_behind:
+            for id in await self._courses.keep_up():
+                if id in self._under_way:
+                    self._under_way.pop(id).cancel()
+        self.tally.retrying = sum(1 for course in self._courses.all.values() if course.failures)
+        await self._courses.keep()
+
+    async def _wait(self) -> None:
+        """Until something happens or somebody's time comes; then a little longer, so that what comes together goes together."""
+        now = self._desk.clock.now()
+        times = [(at - now) / SECOND_US for course in self._waiting() if (at := course.wakes_at()) > now]  # who is due already waits for a place
+        soonest = min([*times, *([KEEP_EVERY_S] if self._courses.unkept else [])], default=None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(soonest):
+                await self._woken.wait()
+        await asyncio.sleep(self._gather_s)
+        self._woken.clear()
+
+    def _waiting(self) -> Iterator[Course]:
+        """Those that have something to deliver and no delivery under way."""
+        for id, course in self._courses.all.items():
+            if id not in self._under_way and course.cursor.delivered < self._desk.latest(course.record.holder):
+                yield course
+
+    def _start_due(self) -> None:
+        if self._desk.failure is not None or self._desk.stopping:
+            return
+        now = self._desk.clock.now()
+        busy = Counter(self._courses.all[id].record.holder for id in self._under_way)
+        for course in sorted((one for one in self._waiting() if one.wakes_at() <= now), key=lambda one: one.served):
+            holder = course.record.holder
+            if len(self._under_way) < self._settings.deliveries_max and busy[holder] < PER_HOLDER_MAX:
+                busy[holder] += 1
+                self._turns += 1
+                course.served = self._turns
+                self._under_way[course.record.id] = asyncio.create_task(self._serve(course))
+
+    async def _serve(self, course: Course) -> None:
+        """One turn."""
+        id = course.record.id
+        try:
+            for _ in range(PER_TURN_MAX):
+                if not await self._deliverer.serve(course):
+                    break
+                self._courses.unkept = True
+        except ProblemError:
+            pass  # the journal has failed: nothing more is sent
+        except OSError as error:
+            log.warning("dead letters could not be written", extra={"webhook": id, "reason": error.strerror})
+            course.postponed(self._desk.clock.now())
+        except Exception:
+            log.exception("bug in the delivery to a webhook", extra={"webhook": id})
+            course.postponed(self._desk.clock.now())
+        finally:
+            self._courses.unkept = True
+            if self._under_way.get(id) is asyncio.current_task():
+                del self._under_way[id]
+            self._woken.set()
+
+    async def _stop(self) -> None:
+        """What is under way is sent again at the next start."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._courses.keep(now=True)
+
+
+def _dead_after_us(desk: Desk, settings: WebhookSettings) -> int:
+    wanted = round(settings.dead_after_hours * HOUR_US)
+    return max(SECOND_US, min(wanted, round(desk.limits.history_hours * HOUR_US) - BEFORE_GONE_US))

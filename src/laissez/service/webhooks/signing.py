@@ -1,0 +1,78 @@
+"""Secrets and signatures, as in the Standard Webhooks convention.
+
+A secret is made from one key of the service, the webhook's id and when the secret was made; so it can be made again whenever it is needed, and is in
+no journal, snapshot or backup. Whoever has the key file can make them all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import logging
+import secrets
+from pathlib import Path
+
+from laissez.journal.disk import keep, make_folder, rename, write_whole
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.wire.times import HOUR_US, SECOND_US, format_time
+from laissez.wire.webhooks import SECRET_PREFIX
+
+FILE = Path("keys") / "webhooks.key"  # in the data folder
+KEY_BYTES = 32
+BOTH_SIGN_US = 24 * HOUR_US  # how long the secret before signs beside the new one
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class SigningKey:
+    """Read, or made, when it is first needed. Without a path it lasts as long as the process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._key = b""
+
+    def secret(self, id: str, made_at: str) -> str:
+        """What its holder is told; `made_at` is the time that the event about it tells."""
+        return SECRET_PREFIX + base64.b64encode(self._bytes(id, made_at)).decode()
+
+    def headers(self, record: WebhookRecord, delivery: str, body: bytes, now: int) -> dict[str, str]:
+        """`now` is what other clocks show."""
+        timestamp = str(now // SECOND_US)
+        signed = f"{delivery}.{timestamp}.".encode() + body
+        made = [record.secret_at]
+        if record.previous_at is not None and now < record.secret_at + BOTH_SIGN_US:
+            made.append(record.previous_at)
+        signatures = [_signature(self._bytes(record.id, format_time(at)), signed) for at in made]
+        return {"webhook-id": delivery, "webhook-timestamp": timestamp, "webhook-signature": " ".join(signatures)}
+
+    def load(self) -> None:
+        """Raises OSError where it can be neither read nor written."""
+        if not self._key:
+            self._key = secrets.token_bytes(KEY_BYTES) if self._path is None else _read_or_make(self._path)
+
+    def _bytes(self, id: str, made_at: str) -> bytes:
+        self.load()
+        return hmac.digest(self._key, f"{id} {made_at}".encode(), hashlib.sha256)
+
+
+def _signature(key: bytes, signed: bytes) -> str:
+    return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
+
+def _read_or_make(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        key = b""
+    if len(key) == KEY_BYTES:
+        return key
+    if key:
+        log.error("the key that signs webhooks is damaged and was put aside: receivers turn deliveries away until each secret is rotated")
+        rename(path, path.with_name(f"{path.name}.damaged"))
+    key = secrets.token_bytes(KEY_BYTES)
+    make_folder(path.parent)
+    write_whole(path, key)
+    keep(path.parent.parent)
+    log.info("made a key that signs webhooks", extra={"file": str(path)})
+    return key

@@ -1,0 +1,36 @@
+"""For every test: no secret may get into a log, or into what a process says on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from secrecy import WATCH
+
+
+def pytest_configure() -> None:
+    """Before any test module is imported, and with it what it takes by name."""
+    WATCH.begin()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What processes said that share the standard error of the test."""
+    report = yield
+    if call.when == "call":
+        WATCH.look(report.capstderr, "standard error of a test")
+    return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_secret_in_files() -> Iterator[None]:
+    yield
+    WATCH.look_into_files()
+    assert [] == WATCH.new_findings()
+
+
+@pytest.fixture(autouse=True)
+def no_secret_in_logs() -> Iterator[None]:
+    yield
+    assert [] == WATCH.new_findings()

@@ -1,0 +1,106 @@
+"""Who may do what on a real server, and what a tenant may not see; with faults put in on purpose, and that they are found."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laissez.check import access, interference
+from laissez.check.access_table import MESSAGES, OPERATIONS, Row
+from laissez.check.access_tried import unknown, unlisted
+from laissez.check.faulty_access import ENTRY
+from laissez.check.interference_pairs import draw_pair
+from laissez.service import accounts
+from laissez.service.history import History
+from laissez.service.http.operations import OPERATIONS as SERVED
+from secrecy import WATCH
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True)
+def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
+    outcome = access.run()
+    assert [] == outcome.findings
+    assert {one.name for one in SERVED} | set(MESSAGES) <= set(outcome.answers)
+    assert all(answers["no key"] == 401 for name, answers in outcome.answers.items() if name in OPERATIONS and OPERATIONS[name].may is not None)
+
+
+def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(OPERATIONS, "getDocs")
+    monkeypatch.setitem(OPERATIONS, "readMinds", Row(None))
+    found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder"})).findings
+    expected = (
+        "operation getDocs: nobody has said who may",
+        "operation readMinds: access_table.py has a row for it",
+        "getMarket by reader: expected 403, found 200",
+        "cancelOrder by other, of what never was: expected the same bytes",
+        "the log holds a secret",
+    )
+    assert [] == [words for words in expected if not any(finding.startswith(words) for finding in found)]
+    WATCH.look_into_files()  # the watch over the whole run sees that log, too
+    assert {True} == {"laissez.http: a request:" in finding for finding in WATCH.new_findings()}
+
+
+def test_a_server_that_does_not_start_is_a_finding() -> None:
+    from laissez.check.crash_server import Entry
+
+    found = access.run(Entry(variables={"LAISSEZ_SERVER__PORT": "none"})).failure
+    assert found is not None and "the server did not start" in found
+
+
+def test_a_row_is_missed_both_ways() -> None:
+    assert ["operation a: nobody has said who may; access_table.py has no row for it"] == unlisted({"a", "b"}, {"b"}, "operation")
+    assert ["message c: access_table.py has a row for it, and the server has no such message"] == unlisted({"b"}, {"b", "c"}, "message")
+
+
+@pytest.mark.parametrize("name", ["ord_h5gv4yoo12", "key_0011223344556677", "gpu/b", "owner-of-it"])
+def test_a_name_that_never_was_is_as_long_as_the_one_that_is(name: str) -> None:
+    assert unknown(name) != name and len(unknown(name)) == len(name)
+
+
+# -- what a tenant may not see
+
+
+def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
+    outcome = interference.run(3, seed=69)
+    assert outcome.failure is None
+    assert outcome.counted["hidden commands"] > 20 and outcome.counted["answers"] > 400
+
+
+def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = accounts.Account.order_placed
+
+    def over_all(self: accounts.Account, number: int, at: int) -> str:
+        self.orders_numbered = number - 1
+        return counted(self, number, at)
+
+    monkeypatch.setattr(accounts.Account, "order_placed", over_all)
+    failure = interference.run(3, seed=5).failure
+    assert failure is not None and "again: laissez check access --pairs 1 --seed " in failure
+
+
+def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that are too old used to go only when somebody, anybody, caused another one."""
+    add, forget = History.add, History.forget
+
+    def add_and_forget(self: History, at: int, seq: int, outcome: Any) -> None:
+        add(self, at, seq, outcome)
+        forget(self, at)
+
+    monkeypatch.setattr(History, "forget", lambda self, now: None)
+    monkeypatch.setattr(History, "add", add_and_forget)
+    first, second = interference.transcripts(draw_pair(71))
+    assert "GET /v1/events" in str(interference.compare(first, second))
+
+
+def test_a_transcript_that_is_longer_is_noticed() -> None:
+    assert "told more" in str(interference.compare([b"a"], [b"a", b"b"]))
+    assert interference.compare([b"a"], [b"a"]) is None

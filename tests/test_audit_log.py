@@ -1,0 +1,275 @@
+"""What was refused before it reached the journal leaves one line, whoever asked and however; no secret is in it, and a flood does not fill the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laissez.service.audit.checking import verify
+from laissez.service.audit.collecting import Noted, Refusals
+from laissez.service.audit.files import CUT, FOLDER, LOST, RefusalFiles, day_of, days, path_of
+from laissez.service.audit.keeper import AuditKeeper
+from laissez.service.audit.lines import Refusal, read, start
+from laissez.service.audit.view import Acted, Wanted, acted
+from laissez.service.clock import Clock
+from laissez.service.keyring import Principal
+from laissez.service.settings import Audit
+from laissez.wire.problems import Code, ProblemError
+from live_world import Live, place, with_live
+from service_world import World, with_service
+
+pytestmark = pytest.mark.once
+
+DAY_US = 86_400_000_000
+ORDER = {"alternatives": [{"scope": "h100", "limit": "2"}]}
+
+
+def keeper_of(world: World, folder: Path, settings: Audit = Audit()) -> AuditKeeper:  # noqa: B008 (frozen)
+    return AuditKeeper(world.desk, world.desk._journal, folder, settings)
+
+
+def lines(folder: Path) -> list[Refusal]:
+    return [read(line, Refusal, None) for date in days(folder / FOLDER) for line in path_of(folder / FOLDER, date).read_bytes().splitlines()]
+
+
+def told(line: Refusal) -> tuple[str, int, str, str]:
+    return line.code, line.status, line.operation, line.holder
+
+
+# -- every kind of refusal
+
+
+def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing_that_was_sent(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        ask = world.ask
+        revoked = world.new_secret("ann", "read")
+        reader = world.new_secret("bob", "read")
+        id = (await ask(revoked, "GET", "/v1/me")).json()["key"]
+        await ask("operator", "DELETE", f"/v1/keys/{id}")
+        await ask("operator", "PATCH", "/v1/tenants/bob", {"caps": {"commands_per_second": 1, "commands_burst": 1}})
+        wrong = world.secrets["ann"][:-4] + "aaaa"
+        json = {"Content-Type": "application/json"}
+        signin = {"X-Laissez-Console": "1"}
+        expected: list[tuple[Any, tuple[str, int, str, str]]] = [
+            (ask(None, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
+            (ask(wrong, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
+            (ask(revoked, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
+            (ask(None, "POST", "/v1/signin", {"key": wrong}, headers=signin), ("unauthenticated", 401, "signIn", "")),
+            (ask("ann", "GET", "/v1/tenants"), ("forbidden", 403, "listTenants", "ann")),
+            (ask(reader, "POST", "/v1/orders", ORDER), ("forbidden", 403, "placeOrder", "bob")),
+            (ask("ann", "POST", "/v1/orders", content=b"{", headers=json), ("bad_request", 400, "placeOrder", "ann")),
+            (ask("ann", "GET", "/v1/orders?x=1"), ("bad_request", 400, "listOrders", "ann")),
+            (ask("ann", "GET", f"/v1/{wrong}"), ("not_found", 404, "other", "")),
+            (ask("ann", "PATCH", "/v1/orders"), ("method_not_allowed", 405, "other", "")),
+            (ask("ann", "GET", "/v1/orders", headers={"Accept": "text/csv"}), ("not_acceptable", 406, "listOrders", "ann")),
+            (ask("ann", "POST", "/v1/orders", content=b" " * 20_000, headers=json), ("body_too_large", 413, "placeOrder", "ann")),
+            (ask("ann", "POST", "/v1/orders", content=b"x"), ("unsupported_media_type", 415, "placeOrder", "ann")),
+            (ask("ann", "POST", "/v1/orders", {"alternatives": []}, key="once"), ("idempotency_conflict", 409, "placeOrder", "ann")),
+            (ask("bob", "POST", "/v1/orders", ORDER), ("rate_limited", 429, "placeOrder", "bob")),
+        ]
+        assert 201 == (await ask("ann", "POST", "/v1/orders", ORDER, key="once")).status_code
+        assert 201 == (await ask("bob", "POST", "/v1/orders", ORDER)).status_code
+        assert 404 == (await ask("ann", "DELETE", "/v1/orders/ord_nobodys1")).status_code  # the exchange's: it is in the journal
+        for request, (_, status, *_) in expected:
+            assert status == (await request).status_code
+        world.desk.stopping = True
+        await ask("ann", "POST", "/v1/orders", ORDER)
+        await keeper_of(world, folder).write()
+        found = lines(folder)
+        assert [*(line for _, line in expected), ("stopping", 503, "placeOrder", "ann")] == [told(line) for line in found]
+        key = world.secrets["ann"].split("_")[1]
+        assert ["", f"key_{key}", id, f"key_{key}"] == [line.claimed for line in found[:4]]
+        assert {"once"} == {line.id for line in found if line.id} and {"127.0.0.1"} == {line.address for line in found}
+        written = b"".join(path.read_bytes() for path in (folder / FOLDER).iterdir())
+        assert not [secret for secret in (*world.secrets.values(), wrong, revoked, reader) if secret.split("_", 2)[2].encode() in written]
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
+    assert verify(folder).ok
+
+
+def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_not(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("lz_0123456789abcdef_no") as peer:
+            await peer.say({"type": "hello"})
+            await peer.end()
+        async with live.peer("ann") as peer:
+            await peer.say_raw("{")
+            await peer.hear()
+            await peer.ask(type="set_floor", id="a", node="h100", price="1")
+            await peer.ask(type="cancel_order", id="b", order="ord_nobodys1")
+            assert "reply" == (await peer.ask(**place("c", "h100", "2")))["type"]
+            await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
+        with pytest.raises(Exception, match="403"):
+            async with live.connected("ann", "laissez.v9.json"):
+                pass
+        await keeper_of(live.world, folder).write()
+        assert [
+            ("unauthenticated", 401, "session.hello", ""),
+            ("bad_request", 400, "session", "ann"),
+            ("forbidden", 403, "session.set_floor", "ann"),
+            ("forbidden", 403, "session.set_floor", "ann"),
+            ("bad_request", 400, "session.hello", ""),
+        ] == [told(line) for line in lines(folder)]
+        assert ["key_0123456789abcdef", "", "", "", ""] == [line.claimed for line in lines(folder)]
+        assert ["", "", "a", "", ""] == [line.id for line in lines(folder)]  # not one that is a key
+
+    folder = tmp_path / "data"
+    with_live(folder, tale)
+
+
+# -- one view
+
+
+def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "2")
+        await world.ask("bob", "GET", "/v1/tenants")
+        await world.ask("bob", "DELETE", "/v1/orders/ord_nobodys1", key="k")
+        await keeper_of(world, folder).write()
+        found = list(acted(folder, Wanted()))
+        assert [one.at for one in found] == sorted(one.at for one in found)
+        assert [("place_order", "done", "ann"), ("listTenants", "forbidden", "bob"), ("cancel_order", "not_your_order", "bob")] == [
+            (one.operation, one.outcome, one.holder) for one in found[-3:]
+        ]
+        assert ("order.placed", "lease.started") == found[-3].events and "k" == found[-1].id
+
+        def of(wanted: Wanted) -> list[Acted]:
+            return list(acted(folder, wanted))
+
+        assert found[-2:] == of(Wanted(tenant="bob", refused_only=True)) == of(Wanted(key=found[-1].key))
+        assert found[-1:] == of(Wanted(code="not_your_order"))
+        now = world.desk.clock.now()
+        assert [] == of(Wanted(since=now)) and found == of(Wanted(until=now))
+        assert {"create_tenant", "issue_key"} == {one.operation for one in of(Wanted(tenant="bob")) if one.about == "bob"}
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
+
+
+# -- bounds
+
+
+class Still:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, us: int) -> None:
+        self.us = us
+
+    def clock(self) -> Clock:
+        return Clock(0, wall=lambda: 0, passed=lambda: self.us * 1_000)
+
+
+def flooded(refusals: Refusals, count: int, holder: str = "") -> None:
+    problem = ProblemError(Code.UNAUTHENTICATED, "no")
+    for _ in range(count):
+        refusals.note(problem, "listOrders", Principal(holder, "", frozenset()), {"client": ("10.0.0.1", 1)})
+
+
+def test_of_a_flood_some_have_a_line_and_all_are_counted() -> None:
+    hand = Still(10 * DAY_US)
+    refusals = Refusals(hand.clock())
+    refusals.bounds = Audit(lines_per_second=10, lines_per_day=25)
+    for _ in range(5):
+        flooded(refusals, 100)
+        hand.us += 1_000_000
+    assert 25 == len(refusals.take())  # what is beyond is told once a minute
+    hand.us += 60_000_000
+    (rest,) = refusals.take()
+    assert ("unauthenticated", 401, 475, "") == (rest.code, rest.status, rest.times, rest.address)
+    hand.us += DAY_US
+    flooded(refusals, 1)
+    assert [1] == [one.times for one in refusals.take()]
+    assert 501 == refusals.noted
+
+
+def test_a_flood_of_many_holders_takes_a_bounded_number_of_lines() -> None:
+    refusals = Refusals(Still(10 * DAY_US).clock())
+    for number in range(1_000):
+        flooded(refusals, 2, f"tenant{number}")
+    taken = refusals.take(whole=True)
+    assert len(taken) <= 301 and 2_000 == sum(one.times for one in taken)
+    assert 1 == sum(one.holder == "*" for one in taken)
+
+
+def test_if_nobody_writes_them_they_do_not_fill_the_memory() -> None:
+    hand = Still(10 * DAY_US)
+    refusals = Refusals(hand.clock())
+    refusals.bounds = Audit(lines_per_second=10_000, lines_per_day=10**9)
+    for _ in range(3):
+        flooded(refusals, 5_000)
+        hand.us += 1_000_000
+    taken = refusals.take(whole=True)
+    assert 10_001 == len(taken) and 15_000 == sum(one.times for one in taken)
+
+
+# -- the disk
+
+
+def noted(at: int, code: str = "forbidden") -> Noted:
+    return Noted(at, code, 403, "listTenants", "ann", "key_1")
+
+
+@pytest.mark.parametrize("left", [b'{"n":3,"at":"19', b"\x00" * 40, b'{"n":3}\n', b"\x00\x00\n{"])
+def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(tmp_path: Path, left: bytes) -> None:
+    at = 10 * DAY_US
+    RefusalFiles(tmp_path, "00", at).append([noted(at), noted(at + 1)])
+    path = path_of(tmp_path, day_of(at))
+    whole = path.read_bytes()
+    path.write_bytes(whole + left)
+    again = RefusalFiles(tmp_path, "00", at + 2)
+    again.append([noted(at + 3)])
+    assert path.read_bytes().startswith(whole)
+    before, codes = "00", []
+    for line in path.read_bytes().splitlines():
+        found = read(line, Refusal, before)
+        before = found.chain
+        codes.append((found.n, found.code))
+    assert [(1, "forbidden"), (2, "forbidden"), (3, CUT), (4, "forbidden")] == codes
+
+
+def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(tmp_path: Path) -> None:
+    at = 10 * DAY_US
+    RefusalFiles(tmp_path, "00", at).append([noted(at)])
+    path_of(tmp_path, day_of(at + DAY_US)).write_bytes(b"\x00" * 100)
+    again = RefusalFiles(tmp_path, "00", at + DAY_US)
+    assert 2 == again.n
+    (line,) = path_of(tmp_path, day_of(at + DAY_US)).read_bytes().splitlines()
+    assert (2, CUT) == (read(line, Refusal, None).n, read(line, Refusal, None).code)
+
+
+def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        keeper = keeper_of(world, folder)
+        (folder / FOLDER).write_text("in the way")
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper.write()
+        assert 1 == world.desk.refusals.lost and world.desk.failure is None
+        (folder / FOLDER).unlink()
+        await world.ask(None, "GET", "/v1/leases")
+        await keeper.write()
+        assert [("unauthenticated", 1), (LOST, 1)] == [(line.code, line.times) for line in lines(folder)]
+        assert 0 == world.desk.refusals.lost
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
+    assert verify(folder).ok
+
+
+def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.desk.refusals.bounds = Audit(lines_per_second=1)
+        for _ in range(3):
+            await world.ask(None, "GET", "/v1/orders")
+        keeper = keeper_of(world, folder, Audit(lines_per_second=1))
+        keeper.finish()
+        assert 3 == sum(line.times for line in lines(folder))
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
+
+
+def test_the_chain_begins_with_the_journal_that_the_log_belongs_to() -> None:
+    assert start(b"one") != start(b"other")

@@ -1,0 +1,291 @@
+"""What becomes known when somebody changes the record: a line, a file, a digest, or the journal with all its checksums."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.cli.audit import app
+from laissez.journal import Entry, Journal, Reader, chain
+from laissez.journal.entries import pack, unpack
+from laissez.service.audit.checking import verify
+from laissez.service.audit.collecting import Noted
+from laissez.service.audit.digests import FILE, DigestFile
+from laissez.service.audit.files import FOLDER, RefusalFiles, day_of, days, path_of
+from laissez.service.audit.keeper import AuditKeeper
+from laissez.service.audit.lines import Digest, Refusal, read, start, written
+from laissez.service.settings import Audit
+from service_world import World, with_service
+
+pytestmark = pytest.mark.once
+
+DAY_US = 86_400_000_000
+BEGAN = 20_000 * DAY_US
+DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
+
+
+def noted(at: int) -> Noted:
+    return Noted(at, "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1")
+
+
+def made(folder: Path) -> Path:
+    """Three days with two entries and three refusals each, and digests of them; then a fourth day that is not over."""
+    with Journal.create(folder, b"genesis") as journal:
+        beginning = start(journal.reader().identity)
+        for day in range(4):
+            at = BEGAN + day * DAY_US
+            journal.append([Entry(at, b"request", b"outcome"), Entry(at + 5, b"request", b"outcome")])
+            RefusalFiles(folder / FOLDER, beginning, at).append([noted(at + number) for number in range(3)])
+        with journal.reader() as reader:
+            assert DAYS[:3] == [one.date for one in DigestFile(folder / FOLDER, beginning).bring_up(reader, DAYS[3])]
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return made(tmp_path / "data")
+
+
+def change(path: Path, by: Callable[[list[bytes]], list[bytes]]) -> None:
+    path.write_bytes(b"".join(by(path.read_bytes().splitlines(keepends=True))))
+
+
+def problems(folder: Path, kept: Path | None = None) -> list[str]:
+    return verify(folder, kept).problems
+
+
+# -- the log of refusals
+
+
+def test_what_nobody_touched_is_well(folder: Path) -> None:
+    verdict = verify(folder)
+    assert (True, 8, 12, 1, 12, 3, DAYS[2]) == (
+        verdict.ok,
+        verdict.entries,
+        verdict.refusals,
+        verdict.first_refusal,
+        verdict.last_refusal,
+        verdict.digests,
+        verdict.until,
+    )
+
+
+def edited(lines: list[bytes]) -> list[bytes]:
+    return [lines[0], lines[1].replace(b"ann", b"bob"), lines[2]]
+
+
+@pytest.mark.parametrize(
+    ("day", "by", "found"),
+    [
+        (3, edited, "line 2: its checksum differs: it, or a line before it, is not what was written"),
+        (3, lambda lines: [lines[0], lines[2]], "line 2: lines 11 to 11 are missing before it"),
+        (3, lambda lines: [lines[1], lines[0], lines[2]], "line 1: lines 10 to 10 are missing before it"),
+        (3, lambda lines: [lines[0], b"nothing\n", lines[2]], "line 2: it does not end with its chain"),
+        (3, lambda lines: [lines[0], lines[0], *lines[1:]], "line 2: line 11 was expected here, 10 found"),
+        (1, lambda lines: lines[:2], None),  # the end of a day that has a digest
+    ],
+)
+def test_a_change_to_a_line_is_found_at_its_place(folder: Path, day: int, by: Callable[[list[bytes]], list[bytes]], found: str | None) -> None:
+    path = path_of(folder / FOLDER, DAYS[day])
+    change(path, by)
+    if found is None:
+        following = path_of(folder / FOLDER, DAYS[day + 1])
+        assert f"{following.name}, line 1: lines 6 to 6 are missing before it" == problems(folder)[0]
+        assert f"{FILE}, {DAYS[day]}: the log of refusals ended that day with line 6, and ends with another line 5" == problems(folder)[1]
+    else:
+        assert f"{path.name}, {found}" == problems(folder)[0]
+
+
+def test_one_break_is_told_once(folder: Path) -> None:
+    change(path_of(folder / FOLDER, DAYS[3]), edited)
+    assert 1 == len(problems(folder))
+    change(path_of(folder / FOLDER, DAYS[3]), lambda lines: [lines[0], b"nothing\n", lines[2]])
+    assert 1 == len(problems(folder))
+
+
+def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_of_its_day(folder: Path) -> None:
+    path = path_of(folder / FOLDER, DAYS[1])
+    before, forged = read(path_of(folder / FOLDER, DAYS[0]).read_bytes().splitlines()[-1], Refusal, None).chain, []
+    for stored in path.read_bytes().splitlines():
+        line, before = written(read(stored.replace(b"ann", b"bob"), Refusal, None), before)
+        forged.append(line)
+    path.write_bytes(b"".join(forged))
+    assert f"{FILE}, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with another line 6" in problems(folder)
+
+
+def test_a_day_that_was_removed_is_found(folder: Path) -> None:
+    path_of(folder / FOLDER, DAYS[1]).unlink()
+    assert f"{path_of(folder / FOLDER, DAYS[2]).name}, line 1: lines 4 to 6 are missing before it" == problems(folder)[0]
+    assert any(f"refusals-{DAYS[1]}.jsonl had 3 lines, and is gone" in problem for problem in problems(folder))
+
+
+def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None:
+    with Reader.of(folder) as reader:
+        beginning = start(reader.identity)
+        begin = f"printf 'laissez audit\\n%s' {reader.identity.hex()} | sha256sum | cut -d' ' -f1"
+    assert beginning == subprocess.run(["bash", "-c", begin], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+    script = """
+        before=$1; shift
+        cat "$@" | while IFS= read -r line; do
+            hash=$(printf '%s%s' "$before" "${line%,\\"chain\\":*}" | sha256sum | cut -d' ' -f1)
+            case $line in *"\\"$hash\\"}") before=$hash ;; *) echo "broken: $line"; break ;; esac
+        done"""
+    paths = [str(path_of(folder / FOLDER, date)) for date in DAYS]
+    command = ["bash", "-c", script, "check", beginning, *paths]
+    assert "" == subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ).stdout
+    change(path_of(folder / FOLDER, DAYS[3]), edited)
+    assert "broken" in subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ).stdout
+
+
+# -- the journal and the digests
+
+
+def forge_journal(folder: Path) -> None:
+    """Another first entry, and all checksums made to fit."""
+    with Reader.of(folder) as reader:
+        before = reader.start
+    with sqlite3.connect(folder / "journal.db") as file:
+        for first, count, packed in file.execute("SELECT first, count, entries FROM groups ORDER BY first").fetchall():
+            entries = unpack(packed)
+            if first == 1:
+                packed = pack([Entry(entries[0].at, b"another", entries[0].outcome), *entries[1:]])
+            before = chain.link(before, first, count, packed, ())
+            file.execute("UPDATE groups SET entries = ?, chain = ? WHERE first = ?", (packed, before, first))
+    (folder / "journal.mark").unlink()
+
+
+def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folder: Path) -> None:
+    forge_journal(folder)
+    assert f"{FILE}, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day" == problems(folder)[0]
+
+
+def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kept_elsewhere(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    kept.write_bytes((folder / FOLDER / FILE).read_bytes())
+    assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
+    forge_journal(folder)
+    (folder / FOLDER / FILE).unlink()
+    with Reader.of(folder) as reader:
+        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+    assert verify(folder).ok
+    found = problems(folder, kept)
+    assert f"{kept}, line 1: {FILE} has another digest of {DAYS[0]}" == found[0]
+    assert f"{kept}, line 1: the journal up to entry 2 is not what it was at the end of that day" == found[1]
+
+
+def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    kept.write_bytes((folder / FOLDER / FILE).read_bytes())
+    change(folder / FOLDER / FILE, lambda lines: lines[:2])
+    assert [f"{kept}, line 3: {FILE} has no digest of {DAYS[2]}"] == problems(folder, kept)
+    change(folder / FOLDER / FILE, lambda lines: lines[1:])
+    assert f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written" == problems(folder)[0]
+
+
+def test_entries_that_are_gone_from_the_end_are_missed(folder: Path) -> None:
+    with sqlite3.connect(folder / "journal.db") as file:
+        file.execute("DELETE FROM groups WHERE first > 4")
+    assert f"{FILE}, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
+
+
+def test_a_digest_that_a_crash_cut_short_is_made_again(folder: Path) -> None:
+    path = folder / FOLDER / FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with Reader.of(folder) as reader:
+        assert [DAYS[2]] == [one.date for one in DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])]
+    assert whole == path.read_bytes()
+
+
+def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path) -> None:
+    found = [read(line, Digest, None) for line in (folder / FOLDER / FILE).read_bytes().splitlines()]
+    assert [(2, 2, 3, 3), (4, 2, 6, 3), (6, 2, 9, 3)] == [(one.seq, one.entries, one.refusals, one.lines) for one in found]
+
+
+# -- the service
+
+
+def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_was_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "data"
+
+    def keeper_of(world: World, keep_days: int = 90) -> AuditKeeper:
+        return AuditKeeper(world.desk, world.desk._journal, folder, Audit(keep_days=keep_days))
+
+    async def first(world: World) -> None:
+        keeper = keeper_of(world)
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper.write()
+        assert verify(folder).ok and [] == dates()  # the day is not over; a running server is no hindrance
+        world.passing.pass_us(DAY_US)
+        await world.place("ann", "h100", "2")
+        await keeper.write()
+        assert 1 == len(dates())
+        await world.ask(None, "GET", "/v1/leases")
+        await keeper.write()
+
+    async def later(world: World) -> None:
+        world.passing.pass_us(3 * DAY_US)
+        await keeper_of(world).write()
+        assert 2 == len(dates()) and verify(folder).ok  # of the two days on which anything happened
+        assert world.desk.refusals.digested_us <= world.desk.clock.now() < world.desk.refusals.digested_us + DAY_US
+        world.passing.pass_us(3 * DAY_US)
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper_of(world, keep_days=2).write()
+        assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)  # older ones were removed, their digests were not
+        verdict = verify(folder)
+        assert (True, 2, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
+
+    def dates() -> list[str]:
+        path = folder / FOLDER / FILE
+        return [read(line, Digest, None).date for line in path.read_bytes().splitlines()] if path.exists() else []
+
+    secrets: dict[str, str] = {}
+    caplog.set_level("INFO", logger="laissez.audit")
+    with_service(folder, first, secrets=secrets)
+    with_service(folder, later, secrets=secrets)
+    logged = [record for record in caplog.records if record.message == "digest of a day"]
+    assert dates() == [record.date for record in logged] and all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
+
+
+# -- the commands
+
+
+def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(folder: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, [*arguments, "--data", str(folder)])
+        return done.exit_code, done.stdout
+
+    code, shown = run("digest")
+    assert (0, (folder / FOLDER / FILE).read_text().splitlines()[-1]) == (code, shown.strip())
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text(run("digest", "--all")[1])
+    code, shown = run("verify", "--digests", str(kept), "-o", "json")
+    assert (0, True, 3) == (code, json.loads(shown)["ok"], json.loads(shown)["compared"])
+    assert (0, True) == (run("verify")[0], "all is well" in run("verify")[1])
+    change(path_of(folder / FOLDER, DAYS[3]), edited)
+    code, shown = run("verify")
+    assert 1 == code and "line 2: its checksum differs" in shown
+    missing = CliRunner().invoke(app, ["verify", "--data", str(folder), "--digests", "nowhere"])
+    assert "expected a file of digests" in str(missing.exception)
+
+
+def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+
+    async def story(world: World) -> None:
+        await world.ask(None, "GET", "/v1/orders")
+        await AuditKeeper(world.desk, world.desk._journal, folder, Audit()).write()
+
+    with_service(folder, story)
+    shown = CliRunner().invoke(app, ["log", "--data", str(folder), "-o", "json"])
+    operations = [one["operation"] for one in json.loads(shown.stdout)]
+    assert 0 == shown.exit_code and ["create_tenant", "issue_key", "create_tenant", "issue_key", "issue_key", "listOrders"] == operations
+    limited = CliRunner().invoke(app, ["log", "--data", str(folder), "--limit", "1", "--refused-only", "--since", "2020-01-01"])
+    assert "unauthenticated" in limited.stdout and "issue_key" not in limited.stdout

@@ -1,0 +1,243 @@
+"""Every bill worked out again from the journal: by two others that share no code with the service, and what they make of bills that are wrong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from exchange_histories import Drawn, draw, with_fees
+from laissez.check import bill_audit, bill_journal, bill_prices
+from laissez.check.bill_audit import CLOSED, WITHOUT_MONEY, Auditor, printed
+from laissez.check.bill_compare import BillReport, Comparison
+from laissez.check.bill_journal import CLOSING, Row
+from laissez.check.event_audit import Auditor as LiteralAuditor
+from laissez.cli.audit import app
+from laissez.journal import Document, Entry, Journal
+from laissez.market import Market
+from laissez.service import billing
+from laissez.service.exchange import Exchange
+from laissez.wire.events import Event
+
+pytestmark = pytest.mark.once
+
+SEEDS = sorted({*range(12), *with_fees(6)})
+BILLED = next(seed for seed in SEEDS if any(b"lease" in one.body for step in draw(seed).steps for one in step.documents))
+
+
+def rows(drawn: Drawn) -> list[Row]:
+    return [
+        Row(seq, step.at, step.request, msgspec.msgpack.decode(step.outcome), [(one.name, one.body) for one in step.documents])
+        for seq, step in enumerate(drawn.steps, 1)
+    ]
+
+
+def audited(taken: list[Row]) -> Auditor:
+    commands = [msgspec.msgpack.decode(row.request)[4] for row in taken if CLOSING in row.request]
+    auditor = Auditor(sorted({command["before"] for command in commands}))
+    for row in taken:
+        auditor.take(row)
+    return auditor
+
+
+def exchange_after(drawn: Drawn, steps: int | None = None) -> Exchange:
+    exchange = Exchange.begin(drawn.genesis)
+    for step in drawn.steps[:steps]:
+        exchange.replay(step.at, step.request)
+    return exchange
+
+
+def report_of(drawn: Drawn, taken: list[Row], steps: int | None = None) -> BillReport:
+    return Comparison(audited(taken), exchange_after(drawn, steps), taken[-1].at).report()
+
+
+# -- three that agree
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_audit_agrees_with_the_literal_one_and_with_the_service(seed: int) -> None:
+    drawn = draw(seed)
+    taken = rows(drawn)
+    exchange = exchange_after(drawn)
+    report = Comparison(audited(taken), exchange, taken[-1].at).report()
+    assert ([], {}) == (report.findings, report.unknown)
+    literal = LiteralAuditor(Market.restore(drawn.genesis).topology.leaves)
+    for row in taken:
+        for index, (tenant, _, event) in enumerate(row.outcome[1]):
+            literal.take({"n": row.outcome[0] + index, "event": event, **({"tenant": tenant} if tenant else {})})
+    owed = {name: billing.running(exchange, account, taken[-1].at) for name, account in exchange.accounts.items()}
+    told = {one.tenant: one.charge for one in report.sums}
+    assert told == {tenant: literal.owed(tenant, owed[tenant].until) for tenant in told}
+    assert {name: one.total for name, one in owed.items() if one.total} == {name: charge for name, charge in told.items() if charge}
+
+
+def test_the_histories_have_all_that_bills_are_made_of() -> None:
+    found = [report_of(draw(seed), rows(draw(seed))) for seed in SEEDS]
+    events = {event["type"] for seed in SEEDS for row in rows(draw(seed)) for _, _, event in row.outcome[1]}
+    holds = [event for seed in SEEDS for row in rows(draw(seed)) for _, _, event in row.outcome[1] if event.get("hold_until")]
+    assert {"fee.charged", "floor.set", "lease.limit_set", "order.amended", "books.closed"} <= events and holds
+    assert sum(report.statements for report in found) > 20 and sum(report.running_lines for report in found) > 100
+
+
+def test_the_audit_shares_no_code_with_what_it_checks() -> None:
+    for module in (bill_audit, bill_journal, bill_prices):
+        tree = ast.parse(Path(module.__file__).read_text())
+        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        ours = {name for name in imported if name.startswith("laissez")}
+        assert ours <= {"laissez.check.bill_journal", "laissez.check.bill_prices"}
+
+
+# -- bills that are wrong
+
+
+def first_statement(taken: list[Row], kind: str = "lease") -> tuple[int, int]:
+    """Where the first one with such a line is: the row, and which of its documents."""
+    for place, row in enumerate(taken):
+        for index, (_, body) in enumerate(row.documents):
+            if any(line[0] == kind for line in msgspec.msgpack.decode(body)[2]):
+                return place, index
+    raise AssertionError(f"no statement with a {kind}")
+
+
+def altered(taken: list[Row], change: Callable[[list[Any]], None], kind: str = "lease") -> tuple[list[Row], str, list[Any]]:
+    """The rows with one statement changed, whose it is, and the line of that kind as it was."""
+    place, index = first_statement(taken, kind)
+    name, body = taken[place].documents[index]
+    statement = msgspec.msgpack.decode(body)
+    line = next(list(line) for line in statement[2] if line[0] == kind)
+    change(statement)
+    documents = list(taken[place].documents)
+    documents[index] = name, msgspec.msgpack.encode(statement)
+    return [*taken[:place], taken[place]._replace(documents=documents), *taken[place + 1 :]], name.partition("/")[2], line
+
+
+def first_line(statement: list[Any], kind: str) -> list[Any]:
+    found: list[Any] = next(line for line in statement[2] if line[0] == kind)
+    return found
+
+
+def test_a_charge_altered_by_the_least_there_is_is_found_and_named() -> None:
+    def one_more(statement: list[Any]) -> None:
+        line = first_line(statement, "lease")
+        line[5] = str(int(line[5]) + 1)
+
+    taken, tenant, line = altered(rows(draw(BILLED)), one_more)
+    (finding,) = audited(taken).findings
+    assert ("a line of a statement", tenant, " ".join(line[:3])) == (finding.what, finding.tenant, finding.line)
+    assert (int(line[5]), int(line[5]) + 1) == (int(finding.expected), int(finding.found))
+    assert bill_audit.when(line[3]) == finding.since and bill_audit.when(line[4]) == finding.until
+
+
+def test_a_lost_line_is_found_and_what_it_was_of() -> None:
+    taken, tenant, line = altered(rows(draw(BILLED)), lambda statement: statement[2].remove(first_line(statement, "lease")))
+    (finding,) = audited(taken).findings
+    assert (tenant, " ".join(line[:3]), line[5], "0") == (finding.tenant, finding.line, finding.expected, finding.found)
+
+
+def test_a_fee_charged_twice_is_found() -> None:
+    seed = next(seed for seed in SEEDS if any(b"fee" in body for row in rows(draw(seed)) for _, body in row.documents))
+    taken, tenant, line = altered(rows(draw(seed)), lambda statement: statement[2].append(first_line(statement, "fee")), "fee")
+    (finding,) = audited(taken).findings
+    assert (tenant, line[5], str(2 * int(line[5]))) == (finding.tenant, finding.expected, finding.found)
+
+
+def test_a_statement_with_a_gap_before_it_a_missing_one_and_a_stray_one_are_found() -> None:
+    def begin_later(statement: list[Any]) -> None:
+        statement[0] += 1
+
+    taken, tenant, _ = altered(rows(draw(BILLED)), begin_later)
+    assert [("the period of a statement", tenant)] == [(one.what, one.tenant) for one in audited(taken).findings]
+    place, _ = first_statement(taken := rows(draw(BILLED)))
+    gone = taken[place]._replace(documents=[])
+    assert {"a line of a statement"} == {one.what for one in audited([*taken[:place], gone, *taken[place + 1 :]]).findings}
+    stray = taken[place]._replace(documents=[*taken[place].documents, ("statement/nobody", taken[place].documents[0][1])])
+    (finding,) = audited([*taken[:place], stray, *taken[place + 1 :]]).findings
+    assert ("a document that nothing is known of", "statement/nobody") == (finding.what, finding.line)
+
+
+def without(taken: list[Row], kind: str) -> list[Row]:
+    """The first event of a kind is not told."""
+    place = next(place for place, row in enumerate(taken) if any(event["type"] == kind for _, _, event in row.outcome[1]))
+    first, told, refused = taken[place].outcome
+    told = [one for one in told if one[2]["type"] != kind]
+    return [*taken[:place], taken[place]._replace(outcome=[first, told, refused]), *taken[place + 1 :]]
+
+
+@pytest.mark.parametrize("kind", ["floor.set", "order.placed", "lease.ended", "order.cancelled"])
+def test_an_event_that_is_missing_does_not_go_unnoticed(kind: str) -> None:
+    seed = next(seed for seed in SEEDS if any(event["type"] == kind for row in rows(draw(seed)) for _, _, event in row.outcome[1]))
+    assert "events are not dense" in {one.what for one in audited(without(rows(draw(seed)), kind)).findings}
+
+
+def test_a_running_bill_of_another_history_is_found() -> None:
+    drawn = draw(2)
+    taken = rows(drawn)
+    last = max(seq for seq, row in enumerate(taken) if any(event["type"] == "lease.started" for _, _, event in row.outcome[1]))
+    found = report_of(drawn, taken, last).findings
+    assert any(one.what == "a line of a running bill" and one.tenant and one.line.startswith("lease ") for one in found)
+
+
+def test_of_every_event_it_is_known_whether_it_charges_anybody() -> None:
+    kinds = {one.__struct_config__.tag for one in get_args(Event)}
+    assert kinds == {*Auditor([]).notes, *WITHOUT_MONEY, CLOSED}
+
+
+def test_a_kind_of_event_that_is_not_known_is_told() -> None:
+    taken = rows(draw(BILLED))
+    first, told, refused = taken[-1].outcome
+    changed = taken[-1]._replace(outcome=[first, [*told, [None, 0, {"type": "rebate.granted", "at": "2030-01-01T00:00:00.000000Z"}]], refused])
+    report = report_of(draw(BILLED), [*taken[:-1], changed])
+    assert {"rebate.granted": 1} == report.unknown and not report.ok
+
+
+# -- from a data folder
+
+
+def stored(folder: Path, drawn: Drawn) -> Path:
+    with Journal.create(folder, drawn.genesis) as journal:
+        for begin in range(0, len(drawn.steps), 40):
+            some = drawn.steps[begin : begin + 40]
+            documents = [(index, Document(one.name, one.body)) for index, step in enumerate(some) for one in step.documents]
+            journal.append([Entry(step.at, step.request, step.outcome) for step in some], documents)
+    return folder
+
+
+def test_the_command_works_every_invoice_out_again(tmp_path: Path) -> None:
+    drawn = draw(BILLED)
+    folder = stored(tmp_path / "data", drawn)
+    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+    told = json.loads(done.stdout)
+    expected = report_of(drawn, rows(drawn))
+    assert (0, True, len(drawn.steps)) == (done.exit_code, told["ok"], told["entries"])
+    assert (expected.statements, expected.lines, expected.running_lines) == (told["statements"], told["lines"], told["running_lines"])
+    assert {one.tenant: printed(one.charge) for one in expected.sums} == {one["tenant"]: one["dollars"] for one in told["sums"]}
+    shown = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", expected.sums[0].tenant])
+    assert 0 == shown.exit_code and "every figure is what the journal makes it" in shown.stdout
+
+
+def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "data", draw(BILLED))
+    with sqlite3.connect(folder / "journal.db") as file:
+        name, seq, body = file.execute("SELECT name, seq, body FROM documents ORDER BY seq LIMIT 1").fetchone()
+        since, until, lines = msgspec.msgpack.decode(body)
+        lines[0][5] = str(int(lines[0][5]) - 1)
+        file.execute("UPDATE documents SET body = ? WHERE name = ? AND seq = ?", (msgspec.msgpack.encode([since, until, lines]), name, seq))
+    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+    wrong, broken = json.loads(done.stdout)["findings"]
+    assert (1, seq, name) == (done.exit_code, wrong["entry"], f"statement/{wrong['tenant']}")
+    assert (" ".join(lines[0][:3]), 1) == (wrong["line"], int(wrong["expected"]) - int(wrong["found"]))
+    assert "checksum differs" in broken["found"]  # the journal itself noticed too: nobody had recomputed its chain
+
+
+def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "data", draw(BILLED))
+    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", "nobody"])
+    assert "found 'nobody'" in str(done.exception)

@@ -1,0 +1,332 @@
+"""Budgets that act: at the very instant, whoever looks how late; what each action does, and what it never does."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+
+from budget_world import DOLLAR, HOUR_US, SECOND_US, Thrifty, code, times, told
+from exchange_histories import draw
+from laissez.market import Alternative
+from laissez.market import commands as to_market
+from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
+from laissez.service.acting import LOOK_EVERY_US
+from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
+from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, IssueKey, Request, SetBudget, SetLimit
+from laissez.service.exchange import Exchange
+from laissez.service.outcomes import pack
+from laissez.wire import events as wire
+from laissez.wire.times import format_time, parse_time
+
+pytestmark = pytest.mark.once
+
+RATE = 36 * DOLLAR // 10
+THRIFTY_SEEDS = (0, 3, 6, 9, 12)
+
+
+# -- when
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_each_threshold_is_told_at_its_own_microsecond_however_late_anybody_looks(action: str) -> None:
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.budget("ann", 36 * DOLLAR, action)
+    since = world.at
+    outcome = world.wait(1_000 * HOUR_US)
+    half, most = told(outcome, "ann", wire.BudgetWarning)
+    (spent,) = told(outcome, "ann", wire.BudgetSpent)
+    ends = format_time(since + 10 * HOUR_US)
+    assert wire.BudgetWarning(format_time(since + 5 * HOUR_US), 50, "18.000000", "36.000000", "3.6", ends) == half
+    assert wire.BudgetWarning(format_time(since + 8 * HOUR_US), 80, "28.800000", "36.000000", "3.6", ends) == most
+    assert wire.BudgetSpent(ends, action, "36.000000", "36.000000") == spent
+    assert sorted(times(outcome)) == times(outcome)
+
+
+def test_nothing_at_all_is_overspent_when_the_server_sleeps_through_it() -> None:
+    world = Thrifty("a/1")
+    world.leased_at(7_777_777, 9 * DOLLAR)
+    world.budget("ann", 12_345_679, RELINQUISH)
+    world.exchange = Exchange.restore(world.exchange.snapshot())
+    outcome = world.wait(500 * HOUR_US)
+    (ended,) = told(outcome, "ann", wire.LeaseEnded)
+    assert "budget_spent" == ended.reason  # type: ignore[union-attr]
+    assert 0 <= world.overspent("ann") < 7_777_777  # less than a microsecond of the rate
+    world.wait(500 * HOUR_US)
+    assert world.overspent("ann") < 7_777_777
+
+
+@pytest.mark.parametrize("limit", [9 * DOLLAR, None])
+def test_under_a_storm_of_commands_a_tenth_of_a_second_of_the_rate_is_overspent_at_most(limit: int | None) -> None:
+    """Without a limit the worst case is a thousand times the rate, and what is known in advance is little."""
+    rng = Random(5)
+    for _ in range(4):
+        world = Thrifty("a/1")
+        lease = world.leased_at(RATE, 9 * DOLLAR)
+        world.say("ann", SetLimit(lease, limit))
+        world.budget("ann", rng.randrange(1_000, 3_000), RELINQUISH)
+        (order,) = [name for name, one in world.exchange.accounts["bob"].orders.items()]
+        highest = 0
+        while world.leases("ann"):
+            price = rng.randrange(DOLLAR, 8 * DOLLAR)
+            highest = max(highest, price)
+            world.say("bob", AmendOrder(order, (Alternative("a/1", price, price),)), rng.randrange(1, 20_000))
+        assert 0 <= world.overspent("ann") <= LOOK_EVERY_US * max(highest, RATE)
+
+
+def test_budgets_that_are_used_up_one_after_the_other_act_in_that_order() -> None:
+    names = tuple(f"t{number:02}" for number in range(12))
+    world = Thrifty(*(f"a/{name}" for name in names), tenants=(*names, "bob"))
+    for name in names:
+        world.place(name, f"a/{name}", DOLLAR, 9 * DOLLAR)
+        world.place("bob", f"a/{name}", DOLLAR // 2, DOLLAR // 2)
+    order = Random(1).sample(names, len(names))
+    for place, name in enumerate(order):
+        world.budget(name, (place + 1) * DOLLAR, RELINQUISH)
+    outcome = world.wait(100 * HOUR_US)
+    assert order == [one.tenant for one in outcome.told if isinstance(one.event, wire.BudgetSpent)]
+    assert sorted(times(outcome)) == times(outcome)
+    assert all(0 <= world.overspent(name) < DOLLAR for name in names)
+
+
+def test_a_lease_that_a_hold_lets_a_tenant_win_while_the_server_sleeps_counts_from_then_on() -> None:
+    world = Thrifty("a/1")
+    world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
+    world.place("bob", "a", DOLLAR)
+    world.place("ann", "a", 5 * DOLLAR)
+    world.say(OPERATOR, to_market.SetFloor("a", DOLLAR))
+    world.budget("ann", 3 * DOLLAR, RELINQUISH)
+    outcome = world.wait(100 * HOUR_US)
+    (started,), (spent,) = told(outcome, "ann", wire.LeaseStarted), told(outcome, "ann", wire.BudgetSpent)
+    assert 3 * HOUR_US == parse_time(spent.at) - parse_time(started.at)
+    assert 0 == world.overspent("ann")
+
+
+def test_a_hold_that_ends_for_somebody_else_changes_nothing_for_a_budget() -> None:
+    world = Thrifty("a/1", "b/1")
+    world.say(OPERATOR, to_market.SetControls("b", hold_us=HOUR_US))
+    world.place("bob", "b", DOLLAR)
+    world.leased_at(RATE)
+    world.budget("ann", 36 * DOLLAR, WARN)
+    since = world.at
+    outcome = world.wait(20 * HOUR_US)
+    assert format_time(since + 10 * HOUR_US) == told(outcome, "ann", wire.BudgetSpent)[0].at
+
+
+def test_thresholds_that_are_crossed_at_once_are_told_once_and_in_order() -> None:
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.budget("ann", 1, NO_NEW_ORDERS)  # a millisecond's worth
+    outcome = world.place("bob", "a", DOLLAR)
+    outcome = world.say("bob", CancelOrder(outcome.told[-1].event.order), SECOND_US)  # type: ignore[union-attr]
+    assert [wire.BudgetWarning, wire.BudgetWarning, wire.BudgetSpent] == [type(one.event) for one in outcome.told if one.tenant == "ann"]
+    assert not [one for one in world.wait(HOUR_US).told if one.tenant == "ann"]
+
+
+def test_a_threshold_is_told_before_the_key_that_is_issued_after_it() -> None:
+    """Every command comes after what is over by its time, also one that the market hears nothing of: events are told in the order of time."""
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.budget("ann", DOLLAR, WARN)
+    outcome = world.say(OPERATOR, IssueKey("ann", "key_1", bytes(32), ("read",), "k"), HOUR_US)
+    assert wire.KeyIssued is type(outcome.told[-1].event) and 4 == len(outcome.told)
+    assert sorted(times(outcome)) == times(outcome)
+
+
+def test_asking_whether_something_is_due_says_so_at_the_instant_and_not_before() -> None:
+    world = Thrifty("a/1")
+    lease = world.leased_at(RATE, 9 * DOLLAR)
+    world.say("ann", SetLimit(lease, None))
+    world.budget("ann", 36 * DOLLAR, RELINQUISH)
+    exchange, since = world.exchange, world.at
+    before = exchange.snapshot()
+    for hours, due in ((1, False), (5, True)):
+        assert [False, due] == [exchange.is_due(since + hours * HOUR_US - 1), exchange.is_due(since + hours * HOUR_US)]
+    assert before == exchange.snapshot()
+    assert not Thrifty().exchange.is_due(100 * HOUR_US)
+
+
+# -- what it does
+
+
+def test_spent_with_no_new_orders_cancels_those_that_wait_and_takes_none_and_keeps_leases() -> None:
+    world = Thrifty("a/1", "b/1")
+    lease = world.leased_at(RATE, 9 * DOLLAR)
+    world.place("bob", "b", 5 * DOLLAR)
+    placed = world.place("ann", "b", DOLLAR)
+    world.budget("ann", DOLLAR, NO_NEW_ORDERS)
+    outcome = world.wait(HOUR_US)
+    assert 1 == len(told(outcome, "ann", wire.OrderCancelled)) and 0 == world.open_orders("ann")
+    assert 1 == world.leases("ann") and 2 == world.open_orders("bob") + world.leases("bob")
+    assert "budget_spent" == code(world.place("ann", "b", DOLLAR))
+    assert "not_your_order" == code(world.say("ann", AmendOrder(placed.told[0].event.order, ())))  # type: ignore[union-attr]
+    assert code(world.say("ann", SetLimit(lease, 8 * DOLLAR))) is None
+    assert code(world.say("ann", SetLimit(lease, None))) is None
+
+
+def test_spent_with_limits_to_floor_keeps_what_nobody_else_wants_and_loses_the_rest_at_once() -> None:
+    world = Thrifty("a/1", "b/1")
+    world.say(OPERATOR, to_market.SetFloor("b", DOLLAR))
+    world.leased_at(RATE, 9 * DOLLAR)
+    (started,) = told(world.place("ann", "b", 9 * DOLLAR), "ann", wire.LeaseStarted)
+    world.budget("ann", DOLLAR, LIMITS_TO_FLOOR)
+    outcome = world.wait(HOUR_US)
+    (lost,) = told(outcome, "ann", wire.LeaseEnded)
+    assert ("outbid", "a/1") == (lost.reason, lost.leaf)  # type: ignore[union-attr]
+    (kept,) = world.exchange.market.leases("ann")
+    assert ("b/1", DOLLAR) == (kept.leaf, kept.limit)
+    for limit in (DOLLAR + 1, None):
+        assert "budget_spent" == code(world.say("ann", SetLimit(started.lease, limit)))  # type: ignore[union-attr]
+    assert code(world.say("ann", SetLimit(started.lease, DOLLAR))) is None  # type: ignore[union-attr]
+    assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
+    world.place("bob", "b", DOLLAR + 1)
+    assert 0 == world.leases("ann")
+
+
+def test_spent_with_relinquish_gives_up_every_lease_and_wins_none_back_with_an_order_that_waits() -> None:
+    world = Thrifty("a/1", "a/2")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.place("ann", "a", 9 * DOLLAR)
+    world.place("ann", "a", 2 * DOLLAR)
+    world.budget("ann", DOLLAR, RELINQUISH)
+    outcome = world.wait(HOUR_US)
+    assert ["budget_spent"] * 2 == [one.reason for one in told(outcome, "ann", wire.LeaseEnded)]  # type: ignore[union-attr]
+    assert (0, 0) == (world.leases("ann"), world.open_orders("ann"))
+    assert 1 == world.leases("bob")  # it wins what was given up
+    assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
+
+
+def test_spent_with_warn_tells_and_stops_nothing() -> None:
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.place("ann", "a", DOLLAR)
+    world.budget("ann", DOLLAR, WARN)
+    world.wait(HOUR_US)
+    assert (1, 1) == (world.leases("ann"), world.open_orders("ann"))
+    assert code(world.place("ann", "a", DOLLAR)) is None
+
+
+@pytest.mark.parametrize("again", [(50 * DOLLAR, RELINQUISH), (DOLLAR, WARN), (None, "")])
+def test_a_spent_budget_that_is_raised_renewed_or_removed_stands_against_nothing_any_more(again: tuple[int | None, str]) -> None:
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.budget("ann", DOLLAR, RELINQUISH)
+    world.wait(HOUR_US)
+    assert "budget_spent" == code(world.place("ann", "a", 9 * DOLLAR))
+    world.say("ann", SetBudget(*again))
+    assert code(world.place("ann", "a", 9 * DOLLAR)) is None and 1 == world.leases("ann")
+
+
+def test_a_budget_from_before_there_were_actions_tells_nothing_and_is_stored_as_it_was() -> None:
+    assert {"type": "set_budget", "amount": DOLLAR} == msgspec.msgpack.decode(pack(SetBudget(DOLLAR)))
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    set_ = world.budget("ann", DOLLAR, "")
+    assert {"type", "at", "amount"} == set(msgspec.msgpack.decode(pack(set_.told[-1].event)))
+    assert {"amount", "since", "owed"} == set(msgspec.msgpack.decode(world.exchange.snapshot())[3][0][13])
+    assert () == world.wait(HOUR_US).told and code(world.place("ann", "a", DOLLAR)) is None
+
+
+def test_an_action_that_there_is_not_is_refused() -> None:
+    assert "bad_request" == code(Thrifty().say("ann", SetBudget(DOLLAR, "explode")))
+
+
+# -- fees
+
+
+def flashing() -> Thrifty:
+    """Bids in `b` that are withdrawn within a minute pay for the rest of it. Bob holds the only leaf there, whatever it costs."""
+    world = Thrifty("a/1", "b/1")
+    world.say(OPERATOR, to_market.SetControls("b", flash_us=60 * SECOND_US))
+    world.place("bob", "b", DOLLAR, 9_000 * DOLLAR)
+    return world
+
+
+def test_the_fees_that_cancelling_brings_are_paid_out_of_the_budget() -> None:
+    """What withdrawing an order costs falls as time passes, and the budget is used up when both together come to all of it."""
+    fees = []
+    for waited_s in (0, 20, 40, 55):
+        world = flashing()
+        world.leased_at(RATE, 9 * DOLLAR)
+        world.budget("ann", 60_000, RELINQUISH)  # a minute of the rate
+        world.wait(waited_s * SECOND_US)
+        assert (waited_s == 55) == (code(world.place("ann", "b", DOLLAR // 2)) is not None)
+        world.wait(HOUR_US)
+        assert 0 == world.leases("ann") + world.open_orders("ann") and 0 <= world.overspent("ann") < RATE
+        fees.append(sum(fee.charge for fee in world.exchange.market.fees("ann")))
+    assert DOLLAR // 2 == fees[0] < fees[1] < fees[2] and 0 == fees[3]  # the first is free to go but for a microsecond
+
+
+def test_an_order_whose_fee_could_exceed_what_is_left_is_refused() -> None:
+    world = flashing()
+    world.budget("ann", 100_000, RELINQUISH)  # 6 $/h for a minute
+    assert "budget_spent" == code(world.place("ann", "b", 6_000_000))
+    order = world.place("ann", "b", 5_999_999).told[-1].event.order  # type: ignore[union-attr]
+    assert "budget_spent" == code(world.place("ann", "b", DOLLAR))
+    assert "budget_spent" == code(world.say("ann", AmendOrder(order, (Alternative("b", 7 * DOLLAR, 7 * DOLLAR),))))
+    world.say("ann", CancelOrder(order))
+    world.wait(HOUR_US)
+    assert -100 * CHARGE_PER_MICRO_DOLLAR < world.overspent("ann") < 0
+    assert not [one for one in world.wait(HOUR_US).told if one.tenant == "ann"]
+
+
+def test_a_budget_below_the_fees_of_cancelling_now_is_refused_and_one_that_only_warns_is_not() -> None:
+    world = flashing()
+    world.place("ann", "b", 60 * DOLLAR)
+    assert "budget_spent" == code(world.say("ann", SetBudget(DOLLAR, RELINQUISH), 0))
+    assert code(world.say("ann", SetBudget(DOLLAR, WARN), 0)) is None
+    assert code(world.say("ann", SetBudget(DOLLAR + 1, RELINQUISH), 0)) is None
+
+
+def test_fees_that_were_charged_before_a_budget_are_none_of_it() -> None:
+    world = flashing()
+    order = world.place("ann", "b", 61 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+    world.say("ann", CancelOrder(order), 30 * SECOND_US)
+    world.budget("ann", 1_000, RELINQUISH)
+    world.wait(HOUR_US)
+    assert 0 == world.spent("ann") and code(world.place("ann", "a", DOLLAR)) is None
+
+
+# -- the same bytes
+
+
+@pytest.mark.parametrize("seed", THRIFTY_SEEDS)
+def test_a_thrifty_history_gives_the_same_bytes_from_every_snapshot_on_the_way(seed: int) -> None:
+    drawn = draw(seed, 60)
+    exchange = Exchange.begin(drawn.genesis)
+    for step in drawn.steps:
+        exchange = Exchange.restore(exchange.snapshot())
+        exchange.is_due(step.at)  # a question in between changes nothing
+        assert (step.outcome, step.documents) == exchange.replay(step.at, step.request)
+
+
+def test_closed_books_change_nothing_about_when_it_acts() -> None:
+    ends = []
+    for close in (True, False):
+        world = Thrifty("a/1")
+        world.leased_at(RATE, 9 * DOLLAR)
+        world.budget("ann", 36 * DOLLAR, RELINQUISH)
+        for _ in range(9):
+            world.say(OPERATOR, to_market.CloseBooks(world.at) if close else to_market.AdvanceTime(), HOUR_US)
+        ends.append(told(world.wait(10 * HOUR_US), "ann", wire.BudgetSpent))
+        assert 0 == world.overspent("ann")
+    assert ends[0] == ends[1] != []
+
+
+def test_a_request_of_an_earlier_time_is_refused_and_no_budget_acts() -> None:
+    world = Thrifty("a/1")
+    world.leased_at(RATE, 9 * DOLLAR)
+    world.budget("ann", DOLLAR, RELINQUISH)
+    for at in (world.at - 1, to_market.TIME_MAX_US + 1):
+        outcome = world.exchange.apply(at, Request(OPERATOR, "", "", b"", to_market.AdvanceTime())).outcome
+        assert outcome.refused is not None and () == outcome.told
+
+
+def test_a_budget_that_lasts_beyond_what_times_can_be_is_never_used_up() -> None:
+    world = Thrifty("a/1")
+    world.leased_at(1, 9 * DOLLAR)
+    world.budget("ann", 10**15, RELINQUISH)
+    world.wait(to_market.TIME_MAX_US - world.at)
+    assert 1 == world.leases("ann") and world.overspent("ann") < -(10**14) * CHARGE_PER_MICRO_DOLLAR

@@ -1,0 +1,218 @@
+"""Caps on what a tenant spends per hour: at them, past them, whose they are, and that they end nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from budget_world import DOLLAR, HOUR_US, Thrifty, code
+from laissez.market import Alternative
+from laissez.market import commands as to_market
+from laissez.service.caps import PER_HOUR_MAX
+from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, SetCaps, SetLimit, SetOwnCaps
+from laissez.service.exchange import Exchange
+from laissez.wire import events as wire
+from laissez.wire.requests import Caps
+from live_world import Live, place, with_live
+from service_world import World, with_service
+
+pytestmark = pytest.mark.once
+
+
+def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
+    world = Thrifty("a/1", "b/1")
+    world.say("ann", SetOwnCaps(rate, worst_rate))
+    return world
+
+
+def lease_of(world: Thrifty, who: str) -> str:
+    return next(name for name, record in world.exchange.accounts[who].leases.items() if record.ended_at is None)
+
+
+# -- what they bound
+
+
+def test_what_is_charged_and_bid_may_come_to_the_rate_and_not_a_millionth_more() -> None:
+    world = capped(5 * DOLLAR, None)
+    world.leased_at(2 * DOLLAR, 9 * DOLLAR)
+    world.place("bob", "b", 9 * DOLLAR)
+    refused = world.place("ann", "b", 3 * DOLLAR + 1, 8 * DOLLAR).refused
+    assert refused is not None
+    why = "rate: you are charged and bidding 2 dollars per hour, and with this it would be 5.000001; your cap is 5"
+    assert ("cap_exceeded", why) == (refused.code, refused.detail)
+    assert code(world.place("ann", "b", 3 * DOLLAR, 8 * DOLLAR)) is None
+    assert "cap_exceeded" == code(world.place("ann", "b", 1))
+    assert code(world.place("ann", "b", 0, DOLLAR)) is None  # it bids nothing
+
+
+def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
+    world = capped(None, 10 * DOLLAR)
+    world.leased_at(2 * DOLLAR, 6 * DOLLAR)
+    lease = lease_of(world, "ann")
+    world.place("bob", "b", 9 * DOLLAR)
+    assert "cap_exceeded" == code(world.place("ann", "b", 1, 4 * DOLLAR + 1))
+    assert code(world.place("ann", "b", 1, 3 * DOLLAR)) is None
+    for limit in (7 * DOLLAR + 1, None):
+        assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, limit)))
+    assert code(world.say("ann", SetLimit(lease, 7 * DOLLAR))) is None
+    assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
+
+
+def test_an_order_counts_with_its_highest_bid_and_limit_and_an_amended_one_as_it_will_be() -> None:
+    world = capped(4 * DOLLAR, 8 * DOLLAR)
+    for leaf in ("a", "b"):
+        world.place("bob", leaf, 9 * DOLLAR)
+    both = (Alternative("a", 3 * DOLLAR, 8 * DOLLAR), Alternative("b", 4 * DOLLAR, 5 * DOLLAR))
+    order = world.say("ann", PlaceOrder(both)).told[0].event.order  # type: ignore[union-attr]
+    assert code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR),)))) is None
+    for past in (Alternative("a", 4 * DOLLAR + 1, 8 * DOLLAR), Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1)):
+        assert "cap_exceeded" == code(world.say("ann", AmendOrder(order, (past,))))
+    assert "alternatives_count" == code(world.say("ann", AmendOrder(order, ())))
+
+
+def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lowered() -> None:
+    world = capped(None, 10 * DOLLAR)
+    world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
+    world.place("ann", "a", 6 * DOLLAR)
+    world.say("ann", SetLimit(lease_of(world, "ann"), DOLLAR))
+    assert "cap_exceeded" == code(world.place("ann", "b", 5 * DOLLAR))
+    world.wait(HOUR_US)
+    assert code(world.place("ann", "b", 5 * DOLLAR)) is None
+
+
+def test_a_lease_without_a_limit_counts_with_the_highest_price_there_is() -> None:
+    world = Thrifty("a/1", "b/1")
+    world.leased_at(DOLLAR)
+    world.say("ann", SetLimit(lease_of(world, "ann"), None))
+    world.say("ann", SetOwnCaps(None, 10_001 * DOLLAR))
+    assert "cap_exceeded" == code(world.place("ann", "b", DOLLAR + 1))
+    assert code(world.place("ann", "b", DOLLAR)) is None
+
+
+# -- whose they are
+
+
+def test_the_lower_of_the_operators_and_ones_own_is_in_force_and_removing_ones_own_leaves_the_other() -> None:
+    world = Thrifty("a/1")
+    world.place("bob", "a", 9 * DOLLAR)
+    world.say(OPERATOR, SetCaps("ann", Caps(rate="5")))
+    world.say("ann", SetOwnCaps(3 * DOLLAR, None))
+    assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR))
+    world.say("ann", SetOwnCaps(6 * DOLLAR, None))
+    assert "cap_exceeded" == code(world.place("ann", "a", 5 * DOLLAR + 1))
+    world.say("ann", SetOwnCaps(None, None))
+    assert code(world.place("ann", "a", 5 * DOLLAR)) is None
+    world.say(OPERATOR, SetCaps("ann", Caps()))
+    assert code(world.place("ann", "a", 8 * DOLLAR)) is None
+
+
+def test_a_cap_below_what_is_in_force_ends_nothing_and_lets_nothing_grow() -> None:
+    world = Thrifty("a/1", "b/1")
+    world.leased_at(2 * DOLLAR, 9 * DOLLAR)
+    lease = lease_of(world, "ann")
+    world.place("bob", "b", 9 * DOLLAR)
+    order = world.place("ann", "b", 3 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+    world.say(OPERATOR, SetCaps("ann", Caps(rate="0", worst_rate="0")))
+    assert (1, 1) == (world.leases("ann"), world.open_orders("ann"))
+    assert "cap_exceeded" == code(world.place("ann", "b", 1))
+    assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, 10 * DOLLAR)))
+    assert code(world.say("ann", SetLimit(lease, 8 * DOLLAR))) is None
+    assert code(world.say("ann", AmendOrder(order, (Alternative("b", 2 * DOLLAR, 2 * DOLLAR),)))) is None
+
+
+def test_they_are_kept_in_snapshots_and_accounts_without_are_written_as_before() -> None:
+    world = capped(5 * DOLLAR, None)
+    saved = world.exchange.snapshot()
+    assert [15, 13] == [len(account) for account in msgspec.msgpack.decode(saved)[3]]
+    world.exchange = Exchange.restore(saved)
+    assert saved == world.exchange.snapshot()
+    assert "cap_exceeded" == code(world.place("ann", "a", 6 * DOLLAR))
+
+
+def test_caps_that_are_none_are_refused() -> None:
+    world = Thrifty()
+    for text in ("", "-1", "1e3", "0.0000001", "1000000000.000001", "9" * 11, "\u0661"):
+        refused = world.say(OPERATOR, SetCaps("ann", Caps(worst_rate=text))).refused
+        assert refused is not None and "bad_request" == refused.code and "caps.worst_rate: expected 0 to 1000000000" in refused.detail
+    assert code(world.say(OPERATOR, SetCaps("ann", Caps(rate="1000000000", worst_rate="0")))) is None
+    assert code(world.say("ann", SetOwnCaps(PER_HOUR_MAX, 0))) is None
+    assert "bad_request" == code(world.say("ann", SetOwnCaps(PER_HOUR_MAX + 1, 0)))
+
+
+def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_rate() -> None:
+    rng = Random(3)
+    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world.say("ann", SetOwnCaps(None, 20 * DOLLAR))
+    world.say(OPERATOR, to_market.SetFloor("a", 3 * DOLLAR))
+    most = 0
+    for _ in range(150):
+        who = rng.choice(("ann", "ann", "bob"))
+        limit = rng.randrange(1, 9) * DOLLAR
+        world.place(who, f"a/{rng.randrange(6)}", rng.randrange(limit), limit)
+        for order in world.exchange.market.orders("ann"):  # what waits counts too: make room
+            world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
+        for name in [name for name, one in world.exchange.accounts["ann"].leases.items() if one.ended_at is None][:2]:
+            world.say("ann", SetLimit(name, rng.choice((None, limit, 3 * DOLLAR))))
+        charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
+        assert charged <= 20 * DOLLAR
+        most = max(most, charged)
+    assert most > 10 * DOLLAR
+
+
+# -- over HTTP and in a session
+
+
+async def caps(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await world.ask(who, "GET", "/v1/caps", params=query)).json()
+    return found
+
+
+def test_over_http_they_are_shown_set_and_exceeded(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        none = {"rate": None, "worst_rate": None}
+        assert {"own": none, "operator": none, "in_force": none, "rate_now": "0", "worst_rate_now": "0"} == await caps(world)
+        await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"worst_rate": "8"}})
+        await world.place("ann", "a100", "5", "2")
+        await world.place("bob", "a100", "3")
+        found = await world.ask("ann", "PUT", "/v1/caps", {"rate": "4.50"}, key="c-1")
+        expected = {"own": {"rate": "4.5", "worst_rate": None}, "operator": {"rate": None, "worst_rate": "8"}}
+        expected |= {"in_force": {"rate": "4.5", "worst_rate": "8"}, "rate_now": "3", "worst_rate_now": "5"}  # type: ignore[dict-item]
+        assert expected == found.json() == await caps(world) == await caps(world, "operator", tenant="ann")
+        for limit, bid in (("2", "2"), ("4", "1")):
+            answer = await world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": limit, "bid": bid}]})
+            assert (402, "cap_exceeded") == (answer.status_code, answer.json()["code"]), answer.text
+        again = await world.ask("ann", "PUT", "/v1/caps", {"rate": "4.50"}, key="c-1")
+        assert "true" == again.headers["idempotency-replayed"]
+        batch = await world.ask("ann", "POST", "/v1/batch", {"commands": [{"type": "place_order", "alternatives": [{"scope": "h100", "limit": "9"}]}]})
+        assert (402, "cap_exceeded") == (batch.json()["results"][0]["status"], batch.json()["results"][0]["code"])
+        run = await world.ask("ann", "POST", "/v1/instances", {"type": "h100", "max_price": "9"})
+        assert (402, "cap_exceeded") == (run.status_code, run.json()["code"])
+        told = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "caps.set"]
+        assert [("4.5", None)] == [(one["rate"], one["worst_rate"]) for one in told]
+        assert 400 == (await world.ask("ann", "PUT", "/v1/caps", {"rate": "four"})).status_code
+        assert 400 == (await world.ask("operator", "GET", "/v1/caps")).status_code
+        assert 403 == (await world.ask("operator", "PUT", "/v1/caps", {})).status_code
+        assert 403 == (await world.ask("bob", "GET", "/v1/caps?tenant=ann")).status_code
+        removed = await world.ask("ann", "PUT", "/v1/caps", {"rate": None})
+        assert none == removed.json()["own"]
+
+    with_service(tmp_path / "data", story)
+
+
+def test_in_a_session_what_exceeds_a_cap_is_refused_the_same_way(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        await live.world.ask("ann", "PUT", "/v1/caps", {"worst_rate": "2"})
+        async with live.peer("ann") as ann:
+            refused = await ann.ask(**place("1", "a100", "3"))
+            assert "cap_exceeded" == refused["code"], refused
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_the_event_names_what_was_set() -> None:
+    outcome = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
+    assert [("2.5", None)] == [(one.event.rate, one.event.worst_rate) for one in outcome.told if isinstance(one.event, wire.OwnCapsSet)]

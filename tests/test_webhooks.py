@@ -1,0 +1,411 @@
+"""Webhooks deliver a holder's events in order, again until they are taken, and tell what was given up; a restart goes on where it was."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import logging
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from laissez.service.settings import Limits, Webhooks
+from laissez.service.webhooks.course import Course
+from laissez.service.webhooks.keeping import Cursor, Keeping
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.service.webhooks.urls import read_url
+from laissez.wire.limits import DEAD_LETTERS_MAX, WEBHOOK_EVENTS_MAX
+from laissez.wire.webhooks import DeadLetter
+from service_world import GENEROUS
+from webhook_world import OPEN, Hooks, receiving, with_hooks
+
+pytestmark = pytest.mark.once
+
+DAY_S = 86_400
+GARBAGE = b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
+
+
+def test_a_delivery_is_signed_and_the_first_event_is_the_webhooks_own(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        await hooks.world.place("ann", "h100", "1")
+        await hooks.until(made["id"], delivered=3)
+        got = hooks.receiver.got
+        assert "POST /hook?token=1 HTTP/1.1" == got[0].head
+        told = [told for one in got for told in hooks.verified(made["secret"], one)]
+        assert [(1, "webhook.created"), (2, "order.placed"), (3, "lease.started")] == [(one.n, one.event.__struct_config__.tag) for one in told]
+        headers = got[0].headers  # and once more, by the words of the convention alone
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + got[0].body
+        key = base64.b64decode(made["secret"].removeprefix("whsec_"))
+        assert 32 == len(key)
+        assert "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode() == headers["webhook-signature"]
+        assert {"webhook", "events"} == msgspec.json.decode(got[0].body).keys() and made["id"] == msgspec.json.decode(got[0].body)["webhook"]
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_what_fails_is_sent_again_unchanged_under_the_same_id_and_nothing_overtakes_it(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        receiver = hooks.receiver
+        receiver.answers = [500, 302, GARBAGE, b"", b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 400 Bad\r\n\r\n"]
+        made = await hooks.create()
+        words = ["status 500", "status 302", "the answer was not HTTP/1.1", "the answer was not HTTP/1.1", "status 400"]
+        for failures, error in enumerate(words, 1):
+            shown = await hooks.until(made["id"], failures=failures)
+            assert ("retrying", error, 0) == (shown["state"], shown["last_error"], shown["delivered"]) and shown["next_attempt_at"]
+            await hooks.world.place("ann", "h100", "1")
+            assert failures == len(receiver.got)  # though there is more to send, it waits
+            hooks.pass_s(2 ** (failures - 1))
+        await hooks.until(made["id"], state="active", delivered=11)
+        first, *again = receiver.got[:6]
+        assert all((first.body, first.headers["webhook-id"]) == (one.body, one.headers["webhook-id"]) for one in again)
+        assert f"{made['id']}-1-1" == first.headers["webhook-id"]
+        assert list(range(2, 12)) == [n for one in receiver.got[6:] for n in one.numbers]
+        assert all("/elsewhere" not in one.head for one in receiver.got)  # a redirect is no answer
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_a_receiver_that_says_nothing_is_given_up_in_time_and_delays_nobody_else(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        async with receiving() as deaf:
+            deaf.answers = [None] * 9
+            slow = await hooks.create(url=deaf.url)
+            await deaf.count(1)
+            made = await hooks.create()
+            await hooks.world.place("ann", "h100", "1")
+            await hooks.until(made["id"], delivered=4)  # while the other still waits for its answer
+            assert 1 == len(deaf.got) and 0 == deaf.closed
+            assert "timed out" == (await hooks.until(slow["id"], failures=1))["last_error"]
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, timeout_s=0.3))
+
+
+def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        async with receiving() as gone:
+            url = gone.url
+        made = await hooks.create(url=url)
+        assert "no connection" == (await hooks.until(made["id"], failures=1))["last_error"]
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
+    record = WebhookRecord("whk_x1", "ann", "https://hooks.example.com", None, 0, 0, 0, 1, 0)
+    course = Course(record, Cursor(1, 0), read_url(record.url, False))
+    pauses = []
+    for _ in range(13):
+        course.failed("x", 0, 1.0)
+        pauses.append(course.next_at / 1e6)
+    assert [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900] == pauses
+    course.failed("x", 0, 0.0)
+    assert 450 == course.next_at / 1e6
+
+
+def test_what_is_not_delivered_for_a_day_is_a_dead_letter(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        receiver = hooks.receiver
+        receiver.answers = [503] * 4
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        hooks.pass_s(DAY_S / 2)
+        await hooks.until(made["id"], failures=2)
+        await hooks.world.place("ann", "h100", "1")
+        hooks.pass_s(DAY_S / 2 - 120)  # a day is not over yet
+        await hooks.until(made["id"], failures=3)
+        assert [] == await hooks.letters(made["id"])
+        hooks.pass_s(60)  # a minute before the history drops it
+        shown = await hooks.until(made["id"], dead_letters=1)
+        assert ("retrying", 1) == (shown["state"], shown["delivered"])
+        (letter,) = await hooks.letters(made["id"])
+        assert (1, 1, "webhook.created") == (letter["n"], letter["last"], letter["told"]["event"]["type"])
+        assert "not delivered in time; at last: status 503" == letter["why"]
+        hooks.pass_s(900)
+        await hooks.until(made["id"], state="active", delivered=3)
+        assert [[2, 3]] == [one.numbers for one in receiver.got[4:]]
+        gone = await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})
+        assert (410, "history_gone") == (gone.status_code, gone.json()["code"])
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_an_event_is_given_up_when_its_time_is_over_and_can_be_sent_again_while_it_is_kept(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 2
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        hooks.pass_s(1)
+        await hooks.until(made["id"], failures=2)  # the next attempt comes two seconds later
+        hooks.pass_s(1)
+        await hooks.until(made["id"], dead_letters=1, delivered=1)
+        assert 2 == len(hooks.receiver.got)
+        assert 200 == (await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})).status_code
+        await hooks.until(made["id"], delivered=2, dead_letters=0)  # what is sent again is not dead
+        assert [] == await hooks.letters(made["id"])
+        assert [1, 2] == [n for one in hooks.receiver.got[2:] for n in one.numbers]
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.5 / 3_600))
+
+
+def test_all_that_waits_too_long_is_given_up_not_only_what_was_tried(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 2
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        orders = [{"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}] * 250
+        assert 200 == (await hooks.world.ask("ann", "POST", "/v1/batch", {"commands": orders})).status_code
+        hooks.pass_s(3_600)
+        shown = await hooks.until(made["id"], delivered=252)
+        assert (252, 2) == (shown["dead_letters"], len(hooks.receiver.got))
+        assert list(range(1, 253)) == [letter["n"] for letter in await hooks.letters(made["id"])]
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
+
+
+def test_events_that_left_the_history_are_told_and_not_passed_over_in_silence(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503]
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        for _ in range(6):
+            await hooks.world.place("bob", "a100", "1")
+            await hooks.world.place("ann", "a100", "1")
+        hooks.pass_s(1)
+        await hooks.until(made["id"], delivered=7)
+        (letter,) = await hooks.letters(made["id"])
+        assert (1, 4, None) == (letter["n"], letter["last"], letter["told"]) and "left the history" in letter["why"]
+        assert [5, 6, 7] == [n for one in hooks.receiver.got[1:] for n in one.numbers]
+
+    with_hooks(tmp_path / "data", tale, limits=msgspec.structs.replace(GENEROUS, history_events_max=6))
+
+
+def test_one_delivery_carries_so_many_events_and_the_next_one_the_rest(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        orders = [{"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}] * 150
+        await hooks.world.ask("ann", "POST", "/v1/batch", {"commands": orders})
+        made = await hooks.create(after=0)
+        shown = await hooks.until(made["id"], delivered=152)
+        assert [WEBHOOK_EVENTS_MAX, 52] == [len(one.numbers) for one in hooks.receiver.got] and 0 == shown["failures"]
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_a_delivery_is_not_larger_than_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        await hooks.until(made["id"], delivered=1)
+        one_more = len(hooks.receiver.got[0].body)
+        for _ in range(2):
+            await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/secret")
+        await hooks.until(made["id"], delivered=3)
+        await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 1})
+        await hooks.until(made["id"], delivered=4)
+        whole = next(len(one.body) for one in hooks.receiver.got if [2, 3, 4] == one.numbers)
+        for most, first in ((whole, [2, 3, 4]), (whole - 1, [2, 3]), (one_more // 4, [2])):
+            monkeypatch.setattr("laissez.service.webhooks.delivery.WEBHOOK_BYTES_MAX", most)
+            seen = len(hooks.receiver.got)
+            await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 1})
+            assert first == (await hooks.receiver.count(seen + 1))[seen].numbers[:3]
+            await hooks.until(made["id"], delivered=hooks.world.desk.latest("ann"))
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_only_the_types_that_are_wanted_are_sent_and_the_rest_is_passed_over(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create(types=["lease.started"])
+        for _ in range(2):
+            await hooks.world.place("ann", "h100", "1")
+        await hooks.until(made["id"], delivered=5)
+        types = [told.event.__struct_config__.tag for one in hooks.receiver.got for told in hooks.verified(made["secret"], one)]
+        assert ["lease.started", "lease.started"] == types
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_the_operator_has_webhooks_of_its_own_for_everything_that_happens(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create("operator", types=["lease.started", "floor.set"])
+        await hooks.world.place("ann", "h100", "1")
+        await hooks.world.ask("operator", "PUT", "/v1/floors/h100/west", {"price": "0.5"})
+        await hooks.until(made["id"], "operator", delivered=hooks.world.desk.latest("operator"))
+        told = [told for one in hooks.receiver.got for told in hooks.verified(made["secret"], one)]
+        assert [("lease.started", "ann"), ("floor.set", None)] == [(one.event.__struct_config__.tag, one.tenant) for one in told]
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_a_deleted_webhook_is_sent_nothing_more_and_what_is_under_way_ends(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [None]
+        made = await hooks.create()
+        await hooks.receiver.count(1)
+        assert 200 == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{made['id']}")).status_code
+        await hooks.receiver.left(1)
+        other = await hooks.create(after=hooks.world.desk.latest("ann"))
+        await hooks.until(other["id"], delivered=3)
+        assert [other["id"]] == [msgspec.json.decode(one.body)["webhook"] for one in hooks.receiver.got[1:]]
+        assert other["id"] != made["id"]
+        assert 404 == (await hooks.world.ask("ann", "GET", f"/v1/webhooks/{made['id']}")).status_code
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_revoking_the_key_that_made_a_webhook_does_not_stop_it(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        secret = hooks.world.new_secret("ann", "trade")
+        made = await hooks.create(secret)
+        assert 200 == (await hooks.world.ask("operator", "DELETE", f"/v1/keys/key_{secret.split('_')[1]}")).status_code
+        await hooks.world.place("ann", "h100", "1")
+        await hooks.until(made["id"], delivered=3)
+
+    with_hooks(tmp_path / "data", tale)
+
+
+# -- restarts
+
+
+def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    kept: dict[str, Any] = {}
+
+    async def before(hooks: Hooks) -> None:
+        made = kept["made"] = await hooks.create()
+        await hooks.until(made["id"], delivered=1)
+        hooks.receiver.answers = [500]
+        await hooks.world.place("ann", "h100", "1")
+        await hooks.until(made["id"], failures=1)
+        kept["failed"] = hooks.receiver.got[-1]
+        await hooks.world.place("ann", "h100", "1")
+        kept["port"] = hooks.receiver.port
+
+    async def after(hooks: Hooks) -> None:
+        async def serve_there() -> None:
+            server = await asyncio.start_server(hooks.receiver.serve, "127.0.0.1", kept["port"])
+            async with server:
+                await hooks.until(kept["made"]["id"], delivered=5)
+
+        hooks.pass_s(1)
+        await serve_there()
+        first, *rest = hooks.receiver.got
+        assert (kept["failed"].headers["webhook-id"], kept["failed"].body) == (first.headers["webhook-id"], first.body)
+        assert [4, 5] == [n for one in rest for n in one.numbers]
+        assert {2, 3} == {told.n for told in hooks.verified(kept["made"]["secret"], first)}
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    with_hooks(tmp_path / "data", after, secrets=secrets)
+
+
+@pytest.mark.parametrize("content", [None, b"{", b'{"whk_x": {"starts": "many"}}'])
+def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+    file = tmp_path / "data" / "webhooks" / "cursors.json"
+
+    async def before(hooks: Hooks) -> None:
+        ids.append((await hooks.create())["id"])
+        await hooks.world.place("ann", "h100", "1")
+        await hooks.until(ids[0], delivered=3)
+
+    async def after(hooks: Hooks) -> None:
+        shown = await hooks.show(ids[0])
+        assert 0 == shown["delivered"]  # from its creation on
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    assert file.exists()
+    file.unlink() if content is None else file.write_bytes(content)
+    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
+        with_hooks(tmp_path / "data", after, secrets=secrets)
+    assert "they start again from their creation" in caplog.text
+
+
+def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+
+    async def before(hooks: Hooks) -> None:
+        ids.append((await hooks.create())["id"])
+        await hooks.until(ids[0], delivered=1)
+
+    async def after(hooks: Hooks) -> None:
+        assert 0 == (await hooks.show(ids[0]))["delivered"]
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    ahead = {ids[0]: Cursor(starts=1, delivered=10**6)}  # as when an older journal was put back beside it
+    (tmp_path / "data" / "webhooks" / "cursors.json").write_bytes(msgspec.json.encode(ahead))
+    with_hooks(tmp_path / "data", after, secrets=secrets)
+
+
+def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+
+    async def before(hooks: Hooks) -> None:
+        hooks.receiver.answers = [500] * 9
+        ids.append((await hooks.create())["id"])
+
+    async def after(hooks: Hooks) -> None:
+        refused = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})
+        assert (422, "url_not_allowed") == (refused.status_code, refused.json()["code"]) and "switched off" in refused.json()["detail"]
+        assert 200 == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{ids[0]}")).status_code
+        assert [] == hooks.receiver.got
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    with_hooks(tmp_path / "data", after, Webhooks(enabled=False), secrets=secrets)
+
+
+# -- dead letters
+
+
+def letter(n: int) -> DeadLetter:
+    return DeadLetter(n, n, None, "x", "2026-11-15T08:30:00.000000Z")
+
+
+def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
+    async def story() -> None:
+        keeping = Keeping(tmp_path / "webhooks")
+        kept = await keeping.add_letters("whk_x", map(letter, range(1, DEAD_LETTERS_MAX + 1)))
+        assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
+        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
+        assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
+        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)])  # once more, after a crash
+        assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [one.n for one in kept.kept[-3:]]
+        assert Keeping(tmp_path / "webhooks").letters("whk_x") == kept
+
+    asyncio.run(story())
+
+
+def test_dead_letters_that_cannot_be_written_are_not_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 2
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        file = tmp_path / "data" / "webhooks" / f"{made['id']}.json.new"
+        file.mkdir(parents=True)  # nothing can be written under that name
+        hooks.pass_s(DAY_S - 60)
+        shown = await hooks.until(made["id"], failures=3)  # the attempt, and the letter
+        assert (0, 0) == (shown["delivered"], shown["dead_letters"])
+        file.rmdir()
+        hooks.pass_s(30)
+        await hooks.until(made["id"], delivered=1)
+
+    with_hooks(tmp_path / "data", tale)
+    assert "dead letters could not be written" in caplog.text
+
+
+def test_the_defaults_are_those_that_are_promised() -> None:
+    settings = Webhooks()
+    assert (True, False, (), 10.0, 24.0, 16) == (
+        settings.enabled,
+        settings.allow_http,
+        settings.allow_addresses,
+        settings.timeout_s,
+        settings.dead_after_hours,
+        settings.deliveries_max,
+    )
+    assert settings.dead_after_hours <= Limits().history_hours
