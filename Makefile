@@ -1,4 +1,5 @@
-# Everything a developer needs; `make help` lists it. Nothing is installed outside .venv but what `make system` says.
+# Everything a developer needs; `make help` lists it. Nothing is installed outside .venv (and build/, for `make lock` and `make audit`)
+# but what `make system` says.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -80,7 +81,7 @@ build: $(BUILT) ## compile the market in place, if there is a C compiler
 # Whoever installs needs none of these tools: they have an environment of their own, and are locked like everything else.
 lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with their hashes
 	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --output-file $(LOCKS)/run.lock
-	@$(COMPILE) pyproject.toml --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
+	@$(COMPILE) pyproject.toml --extra check --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
 	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
 
 audit: $(TOOLING) ## look all locked packages up in a database of known vulnerabilities

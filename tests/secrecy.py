@@ -32,7 +32,7 @@ class Watch(logging.Handler):
 
     def begin(self) -> None:
         """For the rest of this process."""
-        secrets.token_urlsafe = self.remembering(secrets.token_urlsafe)
+        secrets.token_urlsafe = self.remembering(secrets.token_urlsafe)  # type: ignore[assignment]
         subprocess.Popen.__init__ = self._noting(subprocess.Popen.__init__)  # type: ignore[method-assign]
         subprocess.Popen.communicate = self._hearing(subprocess.Popen.communicate)  # type: ignore[method-assign]
         for name in LOGGERS:

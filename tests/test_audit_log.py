@@ -1,4 +1,4 @@
-"""What was refused before it reached the journal leaves one line, whoever asked and however; no secret is in it, and a flood does not fill the disk."""
+"""What was refused before it reached the journal leaves one line, however it was asked; no secret is in it, and a flood does not fill the disk."""
 
 from __future__ import annotations
 

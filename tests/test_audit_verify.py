@@ -38,7 +38,8 @@ def noted(at: int) -> Noted:
 def made(folder: Path) -> Path:
     """Three days with two entries and three refusals each, and digests of them; then a fourth day that is not over."""
     with Journal.create(folder, b"genesis") as journal:
-        beginning = start(journal.reader().identity)
+        with journal.reader() as reader:
+            beginning = start(reader.identity)
         for day in range(4):
             at = BEGAN + day * DAY_US
             journal.append([Entry(at, b"request", b"outcome"), Entry(at + 5, b"request", b"outcome")])

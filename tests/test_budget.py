@@ -206,7 +206,7 @@ def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
         assert [("budget.warning", 50), ("budget.warning", 80), ("budget.spent", None), ("lease.ended", None)] == [one[:2] for one in told]
         assert ends == told[2][2] == told[3][2]
         spent = await budget(world)
-        assert ("3.600000", "0.000000", "spent", "0", 100) == (spent["spent"], spent["left"], spent["state"], spent["rate_now"], spent["spent_percent"])
+        assert ["3.600000", "0.000000", "spent", "0", 100] == [spent[name] for name in ("spent", "left", "state", "rate_now", "spent_percent")]
         for method, path, body in (
             ("POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}),
             ("POST", "/v1/instances", {"type": "h100", "max_price": "5"}),

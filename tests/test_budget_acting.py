@@ -9,14 +9,15 @@ import pytest
 
 from budget_world import DOLLAR, HOUR_US, SECOND_US, Thrifty, code, times, told
 from exchange_histories import draw
+from laissez.check.event_audit import Auditor
 from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.service.acting import LOOK_EVERY_US
+from laissez.service.acting import CELL_US
 from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
 from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, IssueKey, Request, SetBudget, SetLimit
 from laissez.service.exchange import Exchange
-from laissez.service.outcomes import pack
+from laissez.service.outcomes import numbered, pack, read_outcome
 from laissez.wire import events as wire
 from laissez.wire.times import format_time, parse_time
 
@@ -73,7 +74,33 @@ def test_under_a_storm_of_commands_a_tenth_of_a_second_of_the_rate_is_overspent_
             price = rng.randrange(DOLLAR, 8 * DOLLAR)
             highest = max(highest, price)
             world.say("bob", AmendOrder(order, (Alternative("a/1", price, price),)), rng.randrange(1, 20_000))
-        assert 0 <= world.overspent("ann") <= LOOK_EVERY_US * max(highest, RATE)
+        assert 0 <= world.overspent("ann") <= CELL_US * max(highest, RATE)
+
+
+def transcript(busy: bool, seed: int) -> list[wire.Event]:
+    """What ann is told while bob changes its rate, and eve, if she is busy, trades where nobody else does."""
+    rng, others = Random(seed), Random(7)
+    world = Thrifty("a/1", "c/1", tenants=("ann", "bob", "eve"))
+    lease = world.leased_at(RATE, 9 * DOLLAR)
+    world.say("ann", SetLimit(lease, rng.choice((None, 9 * DOLLAR))))
+    world.budget("ann", rng.randrange(1_000, 3_000), rng.choice(ACTIONS))
+    (order,) = world.exchange.accounts["bob"].orders
+    heard: list[wire.Event] = []
+    for _ in range(40):
+        then = world.at + rng.randrange(1, 200_000)
+        while busy and world.at < then - 20_000:
+            world.at += others.randrange(20_000)
+            heard += [one.event for one in world.place("eve", "c", DOLLAR).told if one.tenant == "ann"]
+        price = rng.randrange(DOLLAR, 8 * DOLLAR)
+        command = AmendOrder(order, (Alternative("a/1", price, price),))
+        heard += [one.event for one in world.say("bob", command, then - world.at).told if one.tenant == "ann"]
+    return heard
+
+
+def test_when_a_budget_acts_does_not_tell_whether_others_are_busy_elsewhere() -> None:
+    heard = [transcript(False, seed) for seed in range(12)]
+    assert heard == [transcript(True, seed) for seed in range(12)]
+    assert sum(isinstance(event, wire.BudgetSpent) for events in heard for event in events) > 8
 
 
 def test_budgets_that_are_used_up_one_after_the_other_act_in_that_order() -> None:
@@ -126,7 +153,7 @@ def test_thresholds_that_are_crossed_at_once_are_told_once_and_in_order() -> Non
 
 
 def test_a_threshold_is_told_before_the_key_that_is_issued_after_it() -> None:
-    """Every command comes after what is over by its time, also one that the market hears nothing of: events are told in the order of time."""
+    """Also a command that the market hears nothing of comes after what is over by its time."""
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, WARN)
@@ -300,6 +327,20 @@ def test_a_thrifty_history_gives_the_same_bytes_from_every_snapshot_on_the_way(s
         exchange = Exchange.restore(exchange.snapshot())
         exchange.is_due(step.at)  # a question in between changes nothing
         assert (step.outcome, step.documents) == exchange.replay(step.at, step.request)
+
+
+@pytest.mark.parametrize("seed", THRIFTY_SEEDS)
+def test_whoever_adds_up_the_events_of_a_thrifty_history_comes_to_the_same_bills(seed: int) -> None:
+    drawn = draw(seed)
+    exchange = Exchange.begin(drawn.genesis)
+    auditor = Auditor(exchange.market.topology.leaves)
+    for step in drawn.steps:
+        exchange.replay(step.at, step.request)
+        for one in numbered(read_outcome(step.outcome), OPERATOR):
+            auditor.take(msgspec.to_builtins(one))
+    now = max(exchange.market.now, auditor.now)
+    assert [] == auditor.doubts
+    assert {name: exchange.market.bill(name).total for name in exchange.accounts} == {name: auditor.owed(name, now) for name in exchange.accounts}
 
 
 def test_closed_books_change_nothing_about_when_it_acts() -> None:

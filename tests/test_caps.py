@@ -187,7 +187,8 @@ def test_over_http_they_are_shown_set_and_exceeded(tmp_path: Path) -> None:
             assert (402, "cap_exceeded") == (answer.status_code, answer.json()["code"]), answer.text
         again = await world.ask("ann", "PUT", "/v1/caps", {"rate": "4.50"}, key="c-1")
         assert "true" == again.headers["idempotency-replayed"]
-        batch = await world.ask("ann", "POST", "/v1/batch", {"commands": [{"type": "place_order", "alternatives": [{"scope": "h100", "limit": "9"}]}]})
+        wanted = {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "9"}]}
+        batch = await world.ask("ann", "POST", "/v1/batch", {"commands": [wanted]})
         assert (402, "cap_exceeded") == (batch.json()["results"][0]["status"], batch.json()["results"][0]["code"])
         run = await world.ask("ann", "POST", "/v1/instances", {"type": "h100", "max_price": "9"})
         assert (402, "cap_exceeded") == (run.status_code, run.json()["code"])

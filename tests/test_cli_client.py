@@ -18,6 +18,7 @@ from laissez.client import Client
 from laissez.wire import books, events, figures, inframaps, views
 from laissez.wire.problems import ProblemError
 from laissez.wire.requests import Caps
+from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 pytestmark = pytest.mark.once
 
@@ -40,6 +41,10 @@ OWN_CAPS = figures.SpendingCaps(figures.OwnCaps("40"), figures.OwnCaps(None, "90
 SPENDING = figures.Spending("ann", "31.500000", "6.3", 2, 1, BUDGET)
 _LOST = figures.PreviewEnded("h100/gpu0", "ann", "floor_raised", "2.5", "2")
 PREVIEW = figures.PreviewDone(AT, (), 2, 1, 1, (figures.PreviewTenant("ann", 2, 0),), (_LOST,), "6", "5", 1, 0, 0, 1)
+
+HOOK_URL = "https://hooks.example.com/x"
+HOOK = Webhook("whk_aaaaaaaa1", HOOK_URL, ("lease.ended",), AT, "retrying", 41, 2, "status 503", AT, 1, 0)
+HOOK_SECRET = WebhookSecret("whk_aaaaaaaa1", "whsec_new", AT)
 
 OLD_KEY = msgspec.structs.replace(KEY, secret=None)
 
@@ -138,6 +143,11 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
         ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["read", "operate"], "name": "default"}),
         ("tenants revoke-key key_1", "DELETE /v1/keys/key_1", KEY, None),
+        (f"webhooks create {HOOK_URL}", "POST /v1/webhooks", HOOK, {"url": HOOK_URL, "types": None, "after": None}),
+        (f"webhooks create {HOOK_URL} --type a --type b --after 0", "POST /v1/webhooks", HOOK, {"types": ["a", "b"], "after": 0}),
+        ("webhooks delete whk_1", "DELETE /v1/webhooks/whk_1", DONE, None),
+        ("webhooks rotate whk_1", "POST /v1/webhooks/whk_1/secret", HOOK_SECRET, None),
+        ("webhooks redeliver whk_1 40", "POST /v1/webhooks/whk_1/redeliver", DONE, {"after": 40}),
     ],
 )
 def test_a_command_sends_what_it_says(server: Server, arguments: str, asked: str, answer: object, sent: Any) -> None:
@@ -165,6 +175,10 @@ def test_a_command_sends_what_it_says(server: Server, arguments: str, asked: str
         ("tenants", "/v1/tenants", [TENANT], "ann 2026-11-15T08:30:00Z 2 1 1"),
         ("tenants spending", "/v1/spending", [SPENDING], "ann 31.500000 6.30 2 1 250.000000 218.500000 2026-11-15T08:30:00Z"),
         ("tenants keys ann", "/v1/tenants/ann/keys", [OLD_KEY], "key_1 ann default read,trade 2026-11-15T08:30:00Z"),
+        ("webhooks", "/v1/webhooks", [HOOK],
+         f"whk_aaaaaaaa1 {HOOK_URL} lease.ended retrying 41 2 status 503 2026-11-15T08:30:00Z 1"),
+        ("webhooks dead-letters whk_1", "/v1/webhooks/whk_1/dead-letters", [DeadLetter(3, 6, None, "too late", AT)],
+         "3-6 2026-11-15T08:30:00Z too late"),
         ("floor", "/v1/floors", [views.Floor("h100", "2", "2.5")], "h100 2.00 2.50"),
         ("controls", "/v1/controls", [views.Controls("h100", events.Band("0.1", 3600), None, 900, None)], "h100 0.1/3600s 900"),
         ("resources list h100", "/v1/resources", [views.Resource("h100/gpu0", False, None, "2", "2", None)], "h100/gpu0 offline - 2.00 2.00"),
@@ -206,6 +220,7 @@ def test_a_book_is_figures_then_bids_then_asks(server: Server) -> None:
         ("budget show --tenant ann", "/v1/budget", BUDGET, ["BUDGET", "$", "250.000000"]),
         ("caps --tenant ann", "/v1/caps", OWN_CAPS, ["RATE", "$/h", "12.50"]),
         ("tenants caps ann", "/v1/tenants/ann", TENANT, ["TENANT", "ann"]),
+        ("webhooks show whk_1", "/v1/webhooks/whk_1", HOOK, ["WEBHOOK", "whk_aaaaaaaa1"]),
     ],
 )
 def test_one_thing_is_shown_as_a_block(server: Server, arguments: str, path: str, answer: object, shown: list[str]) -> None:
@@ -296,13 +311,15 @@ def test_what_became_of_an_order_is_told_in_a_line(server: Server) -> None:
 
 def test_caps_change_only_where_they_are_given(server: Server) -> None:
     server.answers["GET", "/v1/tenants/ann"] = server.answers["PATCH", "/v1/tenants/ann"] = TENANT
-    server.answers["GET", "/v1/caps"] = server.answers["PUT", "/v1/caps"] = OWN_CAPS
-    run("caps", "set", "--worst-rate", "120")
-    assert ("PUT", "/v1/caps", {"rate": "40", "worst_rate": "120"}) == server.sent
-    run("caps", "set", "--rate", "none")
-    assert ("PUT", "/v1/caps", {"rate": None, "worst_rate": None}) == server.sent
     run("tenants", "caps", "ann", "--sessions", "3", "--open-orders", "default")
     assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
+
+
+@pytest.mark.parametrize(("given", "sent"), [("--worst-rate 120", ("40", "120")), ("--rate none", (None, None)), ("--rate 7.5", ("7.5", None))])
+def test_caps_of_ones_own_change_only_where_they_are_given(server: Server, given: str, sent: tuple[str | None, str | None]) -> None:
+    server.answers["GET", "/v1/caps"] = server.answers["PUT", "/v1/caps"] = OWN_CAPS
+    run("caps", "set", *given.split())
+    assert ("PUT", "/v1/caps", {"rate": sent[0], "worst_rate": sent[1]}) == server.sent
 
 
 def test_a_saved_key_is_for_its_owner_alone_and_not_shown(server: Server, tmp_path: Path) -> None:
@@ -314,6 +331,13 @@ def test_a_saved_key_is_for_its_owner_alone_and_not_shown(server: Server, tmp_pa
     with pytest.raises(Exception, match="expected the name of a new file"):
         run("tenants", "issue-key", "ann", "--save", str(file))
     assert asked == len(server.requests)
+
+
+def test_a_saved_secret_of_a_webhook_is_not_shown(server: Server, tmp_path: Path) -> None:
+    server.answers["POST", "/v1/webhooks/whk_1/secret"] = HOOK_SECRET
+    file = tmp_path / "webhook.secret"
+    assert "whsec_new" not in run("webhooks", "rotate", "whk_1", "--save", str(file)).output
+    assert ("whsec_new\n", 0o600) == (file.read_text(), file.stat().st_mode & 0o777)
 
 
 def test_a_file_for_a_key_that_was_not_issued_does_not_stay(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

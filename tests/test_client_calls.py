@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.client import AsyncClient, AsyncSession, BandSetting, Client, Session, UsageError, alternative, calls
+from laissez.client import AsyncClient, AsyncSession, BandSetting, Client, Session, UsageError, alternative, calls, webhook_calls
 from laissez.client.access import find_access
 from laissez.client.prices import price_text
 from laissez.wire.inframaps import InfraMapsReport
@@ -21,6 +21,7 @@ from laissez.wire.requests import CancelOrder, Caps, SetFloor
 pytestmark = pytest.mark.once
 
 KEY = "lz_4f2a_" + "S" * 43
+HOOK = "https://hooks.example.com/x"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,11 @@ KEY = "lz_4f2a_" + "S" * 43
         (calls.set_budget(250), "PUT", "/v1/budget", {"amount": "250", "action": "warn"}),
         (calls.set_own_caps("40"), "PUT", "/v1/caps", {"rate": "40", "worst_rate": None}),
         (calls.remove_budget(), "DELETE", "/v1/budget", None),
+        (webhook_calls.create_webhook(HOOK), "POST", "/v1/webhooks", {"url": HOOK, "types": None, "after": None}),
+        (webhook_calls.create_webhook(HOOK, types=["a"], after=7), "POST", "/v1/webhooks", {"url": HOOK, "types": ["a"], "after": 7}),
+        (webhook_calls.delete_webhook("whk_a1"), "DELETE", "/v1/webhooks/whk_a1", None),
+        (webhook_calls.rotate_webhook_secret("whk_a1"), "POST", "/v1/webhooks/whk_a1/secret", None),
+        (webhook_calls.redeliver("whk_a1", 7), "POST", "/v1/webhooks/whk_a1/redeliver", {"after": 7}),
         (calls.batch([CancelOrder(order="ord_a1")]), "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "ord_a1"}]}),
     ],
 )
@@ -73,6 +79,9 @@ def test_a_change_is_sent_as_the_api_asks_and_has_a_key(call: calls.Call[Any], m
         (calls.budget("ann"), "/v1/budget", {"tenant": "ann"}),
         (calls.own_caps("ann"), "/v1/caps", {"tenant": "ann"}),
         (calls.spending(), "/v1/spending", {"limit": "1000"}),
+        (webhook_calls.webhooks(), "/v1/webhooks", {"limit": "1000"}),
+        (webhook_calls.webhook("whk_a1"), "/v1/webhooks/whk_a1", {}),
+        (webhook_calls.dead_letters("whk_a1"), "/v1/webhooks/whk_a1/dead-letters", {"limit": "1000"}),
         (calls.market_history(), "/v1/market/history", {}),
     ],
 )

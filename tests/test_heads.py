@@ -1,14 +1,21 @@
-"""Whoever sends headers without end is not listened to for ever, and whoever sends as many as a browser may is heard."""
+"""Whoever sends headers without end is not listened to for ever, and whoever sends as many as a browser may is heard. What does not come in time,
+or cannot be read, is a problem like any other, in its turn."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from laissez.service.handles import KEPT_FREE, connections_possible
 from laissez.wire.limits import HEAD_BYTES_MAX
 from live_world import SOON_S, Live, with_live
+from service_world import GENEROUS
 
 pytestmark = pytest.mark.once
 
@@ -56,3 +63,115 @@ def test_what_follows_the_headers_is_not_counted_among_them(tmp_path: Path) -> N
         assert 2 == answer.count(b"HTTP/1.1 400 ") == answer.count(b"commands: expected")
 
     with_live(tmp_path, tale)
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+SLOW_S, PATIENT_S = 0.05, 600.0
+
+
+def answers(heard: bytes) -> list[tuple[int, dict[str, Any]]]:
+    """Status and body of each, all of which are JSON."""
+    found = []
+    while heard:
+        head, _, rest = heard.partition(b"\r\n\r\n")
+        size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        found.append((int(head.split()[1]), json.loads(rest[:size])))
+        heard = rest[size:]
+    return found
+
+
+def posted(live: Live, size: int, more: str = "") -> bytes:
+    head = f"POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {live.world.secrets['ann']}\r\nContent-Type: application/json\r\n"
+    return f"{head}{more}Content-Length: {size}\r\n\r\n".encode()
+
+
+def test_a_head_that_does_not_come_in_time_is_a_408_and_one_that_does_may_wait_for_its_body(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        for begun in (b"G", HEALTH[:-2], HEALTH + b"GET /"):
+            (status, problem) = answers(await told(live, begun))[-1]
+            assert (408, "request_timeout") == (status, problem["code"]) and "0.05 seconds" in problem["detail"]
+        assert b"" == await told(live) == await told(live, b"\r\n", b"\r\n")  # nothing was asked
+
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        writer.write(posted(live, 2))
+        await asyncio.sleep(4 * SLOW_S)  # longer than a head may take
+        writer.write(b"[]")
+        async with asyncio.timeout(SOON_S):
+            assert b" 400 " in await reader.readline()
+        writer.close()
+
+    with_live(tmp_path, tale, msgspec.structs.replace(GENEROUS, head_within_s=SLOW_S, body_within_s=PATIENT_S))
+
+
+def test_a_body_that_does_not_come_in_time_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        position = live.world.desk.position
+        order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
+        for size, begun in ((len(order), b""), (len(order), order[:-1]), (len(order) + 1, order)):
+            ((status, problem),) = answers(await told(live, posted(live, size), begun))
+            assert (408, "request_timeout", position) == (status, problem["code"], live.world.desk.position) and "nothing was done" in problem[
+                "detail"
+            ]
+        early = posted(live, 9).replace(b"application/json", b"text/plain")
+        assert [415] == [status for status, _ in answers(await told(live, early))]  # answered before its body; what is missing ends the connection
+
+    with_live(tmp_path, tale, msgspec.structs.replace(GENEROUS, head_within_s=PATIENT_S, body_within_s=SLOW_S))
+
+
+def test_what_cannot_be_read_is_told_after_the_answers_to_what_came_before_it(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
+        heard = answers(await told(live, HEALTH + posted(live, len(order)) + order + b"what?\r\n\r\n"))
+        assert [200, 201, 400] == [status for status, _ in heard]
+        assert "bad_request" == heard[-1][1]["code"] and "expected a request of HTTP/1.1" in heard[-1][1]["detail"]
+        broken = posted(live, 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        assert [200, 200, 400] == [status for status, _ in answers(await told(live, HEALTH + HEALTH + broken + b"zz\r\n"))]
+
+    with_live(tmp_path, tale)
+
+
+def test_a_trailer_is_not_listened_to(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        chunked = b"GET /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n"
+        key = f"Authorization: Bearer {live.world.secrets['ann']}\r\n\r\n".encode()
+        ((status, problem),) = answers(await told(live, chunked + key))
+        assert (401, "unauthenticated") == (status, problem["code"])
+
+    with_live(tmp_path, tale)
+
+
+def test_an_upgrade_to_what_is_not_spoken_is_passed_over_and_ends_the_connection(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        assert [200] == [status for status, _ in answers(await told(live, upgrade, b"PRI * HTTP/2.0\r\n\r\n"))]
+
+    with_live(tmp_path, tale)
+
+
+def test_connections_in_all(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        held = [await asyncio.open_connection("127.0.0.1", live.port) for _ in range(2)]
+        for reader, writer in held:
+            writer.write(HEALTH)
+            assert b" 200 " in await reader.readline()
+        ((status, problem),) = answers(await told(live))
+        assert (503, "overloaded") == (status, problem["code"]) and "at most 2 connections" in problem["detail"]
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        async with live.peer("ann") as peer:  # a session counts, too
+            assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
+
+    with_live(tmp_path, tale, msgspec.structs.replace(GENEROUS, connections_max=2))
+
+
+def test_there_are_never_more_connections_than_files_may_be_open() -> None:
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        assert 50 == connections_possible(50)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 200), most))
+        assert 150 == connections_possible(150)  # more are asked for
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 150 + KEPT_FREE
+        assert most == resource.RLIM_INFINITY or most - KEPT_FREE == connections_possible(most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))

@@ -135,6 +135,15 @@ def test_entries_without_events_take_no_place() -> None:
     assert 0 == len(history) == len(vars(history)["_places"])
 
 
+def test_what_is_too_old_is_forgotten_though_nothing_happens() -> None:
+    """Else what a tenant still finds would tell it whether others were busy."""
+    one = told_some()
+    one.history.forget(AGE_US)
+    assert 0 == one.gone("ann")
+    one.history.forget(AGE_US * 1_000)
+    assert one.latest("ann") == one.gone("ann") and 0 == len(one.history)
+
+
 # -- ids
 
 
@@ -159,6 +168,25 @@ def test_ids_are_kept_for_so_long() -> None:
     assert 1 == kept.find("ann", "a")
     kept.add(AGE_US + 1, "bob", "c", 3)
     assert kept.find("ann", "a") is None and 2 == kept.find("ann", "b")
+
+
+def test_ids_that_are_too_old_are_forgotten_though_none_comes() -> None:
+    kept = Remembered(PLENTY, AGE_US)
+    kept.add(0, "ann", "a", 1)
+    kept.forget(AGE_US)
+    assert 1 == kept.find("ann", "a")
+    kept.forget(AGE_US + 1)
+    assert kept.find("ann", "a") is None and 0 == len(kept)
+
+
+def test_looking_forgets_what_is_too_old(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        world.passing.pass_us(2 * HOUR_US)
+        assert [] == (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+        assert 410 == (await world.ask("ann", "GET", "/v1/events?after=0")).status_code
+
+    with_service(tmp_path / "data", story, Limits(history_hours=1.0))
 
 
 def test_an_id_that_was_forgotten_and_used_again_stands_for_the_later_request() -> None:

@@ -140,8 +140,10 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     with pytest.raises(JournalForeign, match="application id"):
         Journal.open(tmp_path)
     path.write_bytes(b"")
-    with pytest.raises(JournalForeign, match="application id"):
+    (tmp_path / "journal.db-wal").write_bytes(b"the newest entries")
+    with pytest.raises(JournalForeign, match="it is empty"):
         Journal.open(tmp_path)
+    assert (tmp_path / "journal.db-wal").exists(), "SQLite deletes the log beside an empty file"
 
 
 @pytest.mark.parametrize(("found", "age"), [(0, "older"), (2, "newer")])

@@ -62,6 +62,8 @@ def never(_: object) -> None:
 
 def fail(journal: Journal, statement: str, times: int = 0, error: BaseException | None = None) -> None:
     error = error or sqlite3.OperationalError("disk I/O error")
+    journal.begin()
+    assert journal._connection is not None
     journal._connection = cast(sqlite3.Connection, FailingConnection(journal._connection, statement, times, error))
 
 

@@ -16,10 +16,15 @@ pytestmark = pytest.mark.once
 EXAMPLE = Path(__file__).parents[1] / "docs" / "laissez.toml"
 PROMISES = {
     "CLIENT_ID_MAX",
+    "DEAD_LETTERS_MAX",
     "HEAD_BYTES_MAX",
     "KEYS_LIVE_MAX",
     "KEY_NAMES_MAX",
     "PREVIEW_COMMANDS_MAX",
+    "WEBHOOKS_MAX",
+    "WEBHOOK_BYTES_MAX",
+    "WEBHOOK_EVENTS_MAX",
+    "WEBHOOK_URL_MAX",
 }  # that the API promises, so no setting moves them
 
 
@@ -84,7 +89,7 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
     ("text", "told"),
     [
         ("[server]\nprot = 1", "server.prot: expected one of host, port, log_format, log_level, metrics_open, found 'prot'"),
-        ("[sever]\nport = 1", "sever: expected one of the sections server, data, journal, books, limits, stream, found 'sever'"),
+        ("[sever]\nport = 1", "sever: expected one of the sections server, data, journal, books, limits, stream, audit, webhooks, found 'sever'"),
         ("server = 1", "server: expected a section with fields, found 1"),
         ('[server]\nport = "1"', "server.port: expected int, found '1'"),
         ("[server]\nport = 65536", "server.port: expected int <= 65535, found 65536"),

@@ -23,7 +23,7 @@ LOCKS = ROOT / "requirements"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
-DEVELOPED_WITH = ("sim", "test")
+DEVELOPED_WITH = ("check", "sim", "test")
 PYTHONS = ("3.11", "3.12", "3.13")
 NAMES = ("run", "develop", "tools")
 
@@ -39,7 +39,12 @@ class Pin:
         self.version = Version(exactly.version)
 
     def is_for(self, python: str) -> bool:
-        environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux", "platform_python_implementation": "CPython"}
+        environment = {
+            "python_version": python,
+            "python_full_version": f"{python}.0",
+            "sys_platform": "linux",
+            "platform_python_implementation": "CPython",
+        }
         return self.requirement.marker is None or self.requirement.marker.evaluate(environment)
 
 

@@ -60,6 +60,22 @@ def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(tmp_path: Path, m
     with_live(tmp_path / "data", tale)
 
 
+def test_a_hold_that_is_over_is_told_before_a_tenant_that_came_later(tmp_path: Path) -> None:
+    """The market hears nothing of new tenants, but events are told in the order of time."""
+
+    async def story(world: World) -> None:
+        await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
+        await world.place("ann", "a100", "1")
+        await world.place("bob", "a100", "2")
+        world.passing.pass_us(MINUTE_US + 1)
+        await world.ask("operator", "POST", "/v1/tenants", {"name": "eve"})
+        events = [one["event"] for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"]]
+        assert ["lease.ended", "lease.started", "tenant.created"] == [event["type"] for event in events[-3:]]
+        assert sorted(event["at"] for event in events) == [event["at"] for event in events]
+
+    with_service(tmp_path, story)
+
+
 # -- books
 
 

@@ -17,7 +17,6 @@ from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.course import Course
 from laissez.service.webhooks.keeping import Cursor, Keeping
 from laissez.service.webhooks.registry import WebhookRecord
-from laissez.service.webhooks.urls import read_url
 from laissez.wire.limits import DEAD_LETTERS_MAX, WEBHOOK_EVENTS_MAX
 from laissez.wire.webhooks import DeadLetter
 from service_world import GENEROUS
@@ -97,7 +96,7 @@ def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
 
 def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
     record = WebhookRecord("whk_x1", "ann", "https://hooks.example.com", None, 0, 0, 0, 1, 0)
-    course = Course(record, Cursor(1, 0), read_url(record.url, False))
+    course = Course(record, Cursor(1, 0))
     pauses = []
     for _ in range(13):
         course.failed("x", 0, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import ssl
 import subprocess
@@ -139,23 +138,19 @@ def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_ali
         assert 1 == len({answers[name].content for name in ("mixed", "inside", "unknown")})
         assert "10.0.0.7" not in answers["inside"].text
 
-    with_hooks(tmp_path / "data", tale, Webhooks())
+    with_hooks(tmp_path / "data", tale, Webhooks(), runs=False)
 
 
-def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("later", ["127.0.0.1", "::ffff:127.0.0.1", "93.184.215.14 127.0.0.1"])
+def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: str) -> None:
     async def tale(hooks: Hooks) -> None:
-        resolve_to(hooks_example=PUBLIC)
-        asked_before = hooks.world.desk.latest("ann")
-        refuse = asyncio.create_task(hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/"))
-        made = await refuse
-        asked = resolve_to(hooks_example=["127.0.0.1"])
+        asked = resolve_to(hooks_example=[*PUBLIC, "/", later])
+        made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         shown = await hooks.until(made["id"], failures=1)
-        while shown["last_error"] != "the host has no address, or one that is not allowed":  # a first attempt may have gone to the public address
-            hooks.pass_s(900)
-            shown = await hooks.until(made["id"], failures=shown["failures"] + 1)
-        assert asked and 0 == asked_before and [] == hooks.receiver.got and 0 == hooks.receiver.closed
+        assert "the host has no address, or one that is not allowed" == shown["last_error"]
+        assert ["hooks.example"] * 2 == asked and [] == hooks.receiver.got and 0 == hooks.receiver.closed
 
-    with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True, timeout_s=0.05))
+    with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
 def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_asked_once(tmp_path: Path) -> None:
@@ -197,7 +192,7 @@ def test_http_that_is_no_longer_allowed_is_not_sent(tmp_path: Path) -> None:
         ids.append((await hooks.create())["id"])
 
     async def after(hooks: Hooks) -> None:
-        assert "http is not allowed" == (await hooks.until(ids[0], failures=1))["last_error"]
+        assert "the url is not allowed" == (await hooks.until(ids[0], failures=1))["last_error"]
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
     with_hooks(tmp_path / "data", after, msgspec.structs.replace(OPEN, allow_http=False), secrets=secrets)

@@ -1,6 +1,6 @@
 """Webhooks at work: a service whose webhooks run, and a receiver on this machine that answers as it is told.
 
-with_hooks(tmp_path, story)      runs the story, an async function that gets a Hooks, in an event loop of its own
+with_hooks(tmp_path, tale)      runs the tale, an async function that gets a Hooks, in an event loop of its own; unless it `runs`, nothing is sent
 """
 
 from __future__ import annotations
@@ -65,11 +65,10 @@ class Receiver:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
-            headers = dict(line.lower().split(": ", 1) if ": " in line else (line, "") for line in lines)
-            exact = dict(line.split(": ", 1) for line in lines)
-            body = await reader.readexactly(int(headers["content-length"]))
+            headers = {name: value for name, _, value in (line.partition(": ") for line in lines)}
+            body = await reader.readexactly(int(headers["Content-Length"]))
             async with self._news:
-                self.got.append(Got(head, exact, body))
+                self.got.append(Got(head, headers, body))
                 self._news.notify_all()
             answer = self.answers.pop(0) if self.answers else 204
             if isinstance(answer, int):
@@ -139,12 +138,14 @@ class Hooks:
 Tale = Callable[[Hooks], Awaitable[None]]
 
 
-def with_hooks(folder: Path, tale: Tale, settings: Webhooks = OPEN, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None) -> None:
+def with_hooks(
+    folder: Path, tale: Tale, settings: Webhooks = OPEN, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None, runs: bool = True
+) -> None:
     async def story(world: World) -> None:
         running = Running(world.desk, settings, folder, chance=lambda: 1.0, gather_s=0)
         world.app.site.webhooks = running
         async with receiving() as receiver:
-            task = asyncio.create_task(running.run())
+            task = asyncio.create_task(running.run() if runs else asyncio.sleep(0))
             try:
                 await tale(Hooks(world, running, receiver))
                 if task.done():
@@ -157,14 +158,19 @@ def with_hooks(folder: Path, tale: Tale, settings: Webhooks = OPEN, limits: Limi
 
 
 def resolve_to(**hosts: list[str]) -> list[str]:
-    """From now on these names, written with '_' for '.', have these addresses in the running loop, and no other name has any. Names asked for are noted."""
+    """From now on these names, written with '_' for '.', have these addresses in the running loop, and no other name has any.
+
+    Returns the names that are asked for. Where a name's addresses have '/' between them, it has one after the other, and the last for good.
+    """
     asked: list[str] = []
+    turns = {name: " ".join(addresses).split(" / ") for name, addresses in hosts.items()}
 
     async def getaddrinfo(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
         asked.append(host)
-        addresses = hosts.get(host.replace(".", "_"))
-        if not addresses:
+        turn = turns.get(host.replace(".", "_"))
+        if turn is None:
             raise socket.gaierror("no such host")
+        addresses = (turn.pop(0) if len(turn) > 1 else turn[0]).split()
         return [(socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in addresses]
 
     asyncio.get_running_loop().getaddrinfo = getaddrinfo  # type: ignore[method-assign, assignment]

@@ -38,16 +38,17 @@ class Held(msgspec.Struct):
     orders: list[str]
 
 
-def found(folder: Path, leaves: int, tenants: int, seed: int = 1) -> list[Held]:
-    return asyncio.run(_found(folder, leaves, tenants, random.Random(seed)))
+def found(folder: Path, leaves: int, tenants: int, seed: int = 1, capped: int = 0) -> list[Held]:
+    """The last `capped` tenants have no caps of their own, and so those that everybody has."""
+    return asyncio.run(_found(folder, leaves, tenants, random.Random(seed), capped))
 
 
-async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random) -> list[Held]:
+async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, capped: int) -> list[Held]:
     opening.create(folder, tree(leaves), 1_000)
     opened = opening.open_folder(folder, Limits())
     desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
     names = [f"tenant{i:04}" for i in range(tenants)]
-    keys = [_new_tenant(desk, name) for name in names]
+    keys = [_new_tenant(desk, name, Caps() if index >= tenants - capped else UNCAPPED) for index, name in enumerate(names)]
     _enter(desk, OPERATOR, SetFloor("h100", FLOOR))
     for i in range(leaves):
         limit = draw.randint(*HOLD_LIMITS)
@@ -70,9 +71,9 @@ def _held(key: str, account: Account) -> Held:
     return Held(key, list(account.leases), [order for order in account.orders if order not in filled])
 
 
-def _new_tenant(desk: Desk, name: str) -> str:
+def _new_tenant(desk: Desk, name: str, caps: Caps) -> str:
     key = new_key()
-    _enter(desk, OPERATOR, CreateTenant(name, UNCAPPED))
+    _enter(desk, OPERATOR, CreateTenant(name, caps))
     _enter(desk, OPERATOR, IssueKey(name, key.id, key.digest, TENANT_SCOPES, "bench"))
     return key.secret
 

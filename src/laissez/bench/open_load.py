@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import sys
 import time
+from asyncio.subprocess import PIPE
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from laissez.bench.cluster import Held
 from laissez.bench.load import READY_WITHIN_S, Connection, Plan, RestConnection, SessionConnection, Tally
 from laissez.bench.mix import Tenant
+from laissez.bench.noise import NoisePlan
 
 COMMANDS_PER_FRAME = 10  # of a session: so that the load costs the machine much less than the service does
 DRAIN_S = 5.0  # for answers to what was asked; what has none by then counts with the time it has waited
@@ -28,15 +34,19 @@ SHED = frozenset({"overloaded", "rate_limited"})
 
 
 class OpenPlan(Plan, kw_only=True):
-    """The capacity is measured first; then every level of it, on the same connections. `capacity` says it beforehand instead."""
+    """Every level of the capacity, for so many seconds in each of so many rounds."""
 
     levels: list[float]
-    capacity: float | None = None
+    rounds: int
+    noises: list[str | None] = msgspec.field(default_factory=list)  # one beside each level, if any
+    loud: Held | None = None  # who makes them
+    server: int = 0  # its process
 
 
 class OpenReport(msgspec.Struct):
     """Times in milliseconds, from when a request was due."""
 
+    capacity: float
     offered: int
     admitted: int
     shed: int
@@ -49,6 +59,7 @@ class OpenReport(msgspec.Struct):
     refused_p99_ms: float
     late_p99_ms: float  # how far the load itself was behind
     load_cpu: float  # of a core, used by the load itself
+    server_cpu: float  # of a core, used by the server
     problems: dict[str, int]
 
 
@@ -60,8 +71,8 @@ class OpenTally(Tally):
         self.refused: list[float] = []
         self.late: list[float] = []
         self.unanswered: list[float] = []
-        self.cpu_before = time.process_time()
-        self.began = time.perf_counter()
+        self.capacities: list[float] = []
+        self.cpu = self.server_cpu = self.wall = 0.0
 
     def ask(self, due: float, now: float) -> None:
         if self.start <= due < self.stop:
@@ -76,7 +87,7 @@ class OpenTally(Tally):
 
     @property
     def waiting(self) -> int:
-        return self.offered - len(self.admitted) - len(self.refused)
+        return self.offered - len(self.admitted) - len(self.refused) - len(self.unanswered)
 
 
 class Heard(msgspec.Struct):
@@ -174,33 +185,61 @@ KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, 
 
 
 async def run(plan: OpenPlan) -> list[OpenReport]:
-    """A report on the closed loop, unless the capacity is given, and one on each level."""
-    tally = OpenTally(plan)
-    opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tally))
+    """A report on each level. They take turns, each time after the capacity was measured anew: what a machine can do changes while one looks."""
+    tallies = [OpenTally(plan) for _ in plan.levels]
+    opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0]))
     gc.collect()
     gc.freeze()
     gc.disable()
-    reports = [] if plan.capacity is not None else [await _phase(plan, opened, None)]
-    capacity = plan.capacity or reports[0].admitted / reports[0].seconds
-    reports += [await _phase(plan, opened, level * capacity) for level in plan.levels]
+    for _ in range(plan.rounds):
+        closed = OpenTally(plan)
+        await _phase(plan, opened, closed, None)
+        capacity = len(closed.admitted) / plan.seconds
+        for level, tally, noise in zip(plan.levels, tallies, plan.noises or [None] * len(plan.levels), strict=True):
+            tally.capacities.append(capacity)
+            async with _noise(plan, noise):
+                await _phase(plan, opened, tally, level * capacity)
     for connection in opened:
         connection.tally.over = True
         connection.transport.close()
-    return reports
+    return [_report(plan, tally) for tally in tallies]
 
 
-async def _phase(plan: Plan, opened: list[Any], per_second: float | None) -> OpenReport:
-    tally = OpenTally(plan)
-    started = time.perf_counter()
+@asynccontextmanager
+async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
+    """Somebody makes noise, in a process of its own, until the block ends."""
+    if kind is None or plan.loud is None:
+        yield
+        return
+    asked = msgspec.json.encode(NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns()))
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "laissez.bench.noise", stdin=PIPE, stdout=PIPE)
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(asked)
+        process.stdin.close()
+        if await process.stdout.readline() != b"ready\n":
+            raise ConnectionError(f"the noise {kind} could not begin")
+        yield
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None) -> None:
+    started, cpu, server_cpu = time.perf_counter(), time.process_time(), cpu_seconds(plan.server)
     OpenRest.queue, OpenRest.idle = deque(), deque()
     plan.per_second = per_second
+    tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds
     for connection in opened:
         connection.tally = tally
         connection.begin()
     await _drive(plan, opened, started, tally)
+    tally.cpu += time.process_time() - cpu
+    tally.server_cpu += cpu_seconds(plan.server) - server_cpu
+    tally.wall += time.perf_counter() - started
     await _drained(tally)
-    tally.unanswered = _waiting(opened, tally)
-    return _report(plan, tally)
+    tally.unanswered += _waiting(opened, tally)
 
 
 async def open_all(plan: Plan, make: Callable[[int, Tenant, str], Any]) -> list[Any]:
@@ -248,6 +287,15 @@ def _waiting(opened: list[Any], tally: OpenTally) -> list[float]:
     return [now - due for due in dues if tally.start <= due < tally.stop]
 
 
+def cpu_seconds(pid: int) -> float:
+    """That a process has used; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def quantile(times: list[float], share: float) -> float:
     """In milliseconds, of sorted times."""
     return round(times[min(len(times) - 1, int(len(times) * share))] * 1000, 2) if times else 0.0
@@ -256,18 +304,20 @@ def quantile(times: list[float], share: float) -> float:
 def _report(plan: Plan, tally: OpenTally) -> OpenReport:
     admitted, refused, late = sorted(tally.admitted + tally.unanswered), sorted(tally.refused), sorted(tally.late)
     return OpenReport(
+        round(sum(tally.capacities) / plan.rounds, 1),
         tally.offered,
         len(tally.admitted),
         len(refused),
         len(tally.unanswered),
-        plan.seconds,
+        plan.seconds * plan.rounds,
         quantile(admitted, 0.5),
         quantile(admitted, 0.99),
         quantile(admitted, 0.999),
         quantile(refused, 0.5),
         quantile(refused, 0.99),
         quantile(late, 0.99),
-        round((time.process_time() - tally.cpu_before) / (time.perf_counter() - tally.began), 2),
+        round(tally.cpu / tally.wall, 2),
+        round(tally.server_cpu / tally.wall, 3),
         tally.problems,
     )
 

@@ -16,8 +16,10 @@ from laissez.bench import cluster
 from laissez.bench.crowd import tree
 from laissez.bench.load import Plan
 from laissez.bench.open_load import OpenPlan, OpenReport
-from laissez.bench.service import LEAVES, TENANTS, WARM_UP_S, running
+from laissez.bench.service import LEAVES, TENANTS, running
 
+PHASE_S = 2.0
+WARM_UP_S = 0.5
 LEVELS = (0.5, 0.8, 1.0, 1.5)
 LOADS = {"session": (64, 2), "rest": (256, 1)}  # connections, requests under way on each while the capacity is found
 
@@ -37,7 +39,9 @@ class Level(msgspec.Struct):
     p999_ms: float
     refused_p50_ms: float
     refused_p99_ms: float
-    late_p99_ms: float
+    late_p99_ms: float  # how far the load itself was behind
+    load_cpu: float  # of a core, used by the load itself
+    server_cpu: float
     problems: dict[str, int]
 
 
@@ -65,17 +69,17 @@ def _levels(
     connections = connections if most is None else min(connections, most)
 
     step(f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace("%", " %"))
-    with running(folder) as (host, port, _):
-        common = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
-        closed, *opened = put_open(OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS)))
-    capacity = closed.admitted / closed.seconds
-    return [_row(load, level, capacity, report) for level, report in zip(LEVELS, opened, strict=True)]
+    rounds = max(1, round(seconds / PHASE_S))
+    with running(folder) as (host, port, pid):
+        common = Plan(load, host, port, connections, in_flight, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
+        reports = put_open(OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
+    return [_row(load, level, report) for level, report in zip(LEVELS, reports, strict=True)]
 
 
-def _row(load: str, level: float, capacity: float, report: OpenReport) -> Level:
+def _row(load: str, level: float, report: OpenReport) -> Level:
     per_second = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
     figures = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith("_ms")}
-    return Level(load, level, round(capacity, 1), *per_second, report.unanswered, problems=report.problems, **figures)
+    return Level(load, level, report.capacity, *per_second, report.unanswered, load_cpu=report.load_cpu, server_cpu=report.server_cpu, problems=report.problems, **figures)
 
 
 def put_open(plan: OpenPlan) -> list[OpenReport]:

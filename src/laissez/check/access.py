@@ -75,7 +75,8 @@ async def _run(folder: Path, entry: Entry, only: frozenset[str]) -> Outcome:
         world = World(line, (server.data / "keys" / "operator.key").read_text().strip())
         await world.found()
         await _try_all(world, tried, only)
-        log = (folder / "server.log").read_text(errors="replace")
+        written = [folder / "server.log", *server.data.glob("audit/*")]
+        log = "\n".join(path.read_text(errors="replace") for path in written)
         tried.findings += [f"the log holds a secret: {found[:LINE_SHOWN]}" for found in secrets_in(log, world.secrets)]
     except Finding as finding:
         tried.findings.append(str(finding))

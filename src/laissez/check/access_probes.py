@@ -79,7 +79,9 @@ async def _ids_of_others(world: World, tried: Tried) -> None:
     first = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[MINE]), **sent}, PLACED)
     second = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[OTHER]), **sent}, PLACED)
     tried.note("placeOrder under somebody else's Idempotency-Key", OTHER, second.status, 201)
-    tried.holds("an Idempotency-Key of another tenant brought its answer", first.json()["id"] != second.json()["id"] and b"replayed" not in second.head)
+    tried.holds(
+        "an Idempotency-Key of another tenant brought its answer", first.json()["id"] != second.json()["id"] and b"replayed" not in second.head
+    )
     reader = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[READER]), **sent}, PLACED)
     tried.note("placeOrder under its own tenant's Idempotency-Key", READER, reader.status, 403)
 

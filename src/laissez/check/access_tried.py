@@ -46,7 +46,7 @@ def filled(text: Any, thing: dict[str, str]) -> Any:
         return None
     written = text if isinstance(text, str) else json.dumps(text)
     for name, value in thing.items():
-        written = written.replace("{%s}" % name, value)
+        written = written.replace(f"{{{name}}}", value)
     return written if isinstance(text, str) else json.loads(written)
 
 

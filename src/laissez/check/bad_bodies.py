@@ -1,4 +1,4 @@
-"""Bodies that must not be taken: texts that are no JSON, values that are none of what a field takes. Sent as a request and as a message of a session."""
+"""Bodies that must not be taken: texts that are no JSON, values that are none of what a field takes. Sent as requests and as messages."""
 
 from __future__ import annotations
 
@@ -182,7 +182,13 @@ OPERATORS: tuple[tuple[str, str, str, bytes, str], ...] = (
     ("a preview of an order", "POST", "/v1/preview", b'{"commands":[{"type":"cancel_order","order":"x"}]}', "cancel_order"),
     ("a report without maps", "PUT", "/v1/inframaps/r", b'{"at":"2026-11-15T08:30:00Z"}', "missing required field"),
     ("a report at no time", "PUT", "/v1/inframaps/r", b'{"at":"now","pace_s":10,"maps":[],"floors":[],"alarms":[]}', "at"),
-    ("a report of 1e400", "PUT", "/v1/inframaps/r", b'{"at":"2026-11-15T08:30:00Z","pace_s":1e400,"maps":[],"floors":[],"alarms":[]}', "out of range"),
+    (
+        "a report of 1e400",
+        "PUT",
+        "/v1/inframaps/r",
+        b'{"at":"2026-11-15T08:30:00Z","pace_s":1e400,"maps":[],"floors":[],"alarms":[]}',
+        "out of range",
+    ),
 )
 
 
@@ -210,5 +216,6 @@ def _refused_by_the_market() -> list[Request]:
         ("an order whose limit is below its bid", {"alternatives": [{"scope": "gpu", "limit": "1", "bid": "2"}]}, 422, "limit_below_bid"),
     )
     return [
-        bad(name, request("POST", "/v1/orders", JSON_TYPE, msgspec.json.encode(body), AS_TENANT), "", status, code) for name, body, status, code in rows
+        bad(name, request("POST", "/v1/orders", JSON_TYPE, msgspec.json.encode(body), AS_TENANT), "", status, code)
+        for name, body, status, code in rows
     ]

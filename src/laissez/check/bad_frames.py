@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from laissez.check.bad_bodies import MARK, ORDERS, TWICE
@@ -58,7 +60,11 @@ def broken() -> list[Frames]:
         ("pieces that are too long together", (frame(0x01, b" " * 200_000), frame(CONTINUES, b" " * 200_000)), TOO_BIG),
         ("empty pieces without end", (frame(0x01, b""), frame(0x00, b"") * 2_000), TOO_BIG),
     ]
-    told = [Frames(f"{name}, {when}", sent, Closed(code), greets=greets) for greets, when in ((True, "greeted"), (False, "first")) for name, sent, code in rows]
+    told = [
+        Frames(f"{name}, {when}", sent, Closed(code), greets=greets)
+        for greets, when in ((True, "greeted"), (False, "first"))
+        for name, sent, code in rows
+    ]
     told.append(Frames("text that is no UTF-8, first", (frame(TEXT, b"\xff\xfe"),), Closed(NOT_TEXT), greets=False))
     return told
 
@@ -114,7 +120,8 @@ def messages() -> list[Frames]:
     ]  # fmt: skip
     found = [Frames(f"a message with {name}", (frame(TEXT, said),), Refused("bad_request", word)) for name, said, word in rows]
     found += [
-        Frames(f"a message: an order: {name}", (frame(TEXT, text.replace(MARK, SAID, 1)),), Refused("bad_request", word)) for name, (text, word) in ORDERS.items()
+        Frames(f"a message: an order: {name}", (frame(TEXT, text.replace(MARK, SAID, 1)),), Refused("bad_request", word))
+        for name, (text, word) in ORDERS.items()
     ]
     refused = (
         ("an order that is none", b'{"type":"cancel_order","id":"i1","order":"ord_x"}', "not_your_order", "no open order"),
@@ -132,7 +139,8 @@ def packed() -> list[Frames]:
     good = pack(order)
     rows: list[tuple[str, bytes, str]] = [
         *[(f"cut off after {size} bytes", good[:size], "truncated") for size in (0, 1, 2, 5, 6, 18, 21, 23, 36, 37, 40, 47, len(good) - 1)],
-        ("a byte after it", good + b"\xc0", "trailing"), ("a byte that is no beginning", b"\xc1", ""), ("a number", b"\x07", "Expected"), ("nil", b"\xc0", "Expected"),
+        ("a byte after it", good + b"\xc0", "trailing"), ("a byte that is no beginning", b"\xc1", ""), ("a number", b"\x07", "Expected"),
+        ("nil", b"\xc0", "Expected"),
         ("a text", pack("hello"), "Expected"), ("bytes", pack(b"hello"), "Expected"), ("a map of numbers", b"\x81\x01\x02", "Expected"),
         ("a map that says 2^32 - 1", b"\xdf\xff\xff\xff\xff", ""), ("a list that says 2^32 - 1", b"\xdd\xff\xff\xff\xff", "truncated"),
         ("a text that says 2^32 - 1", b"\x81\xa4type\xdb\xff\xff\xff\xff", "truncated"), ("lists in lists", b"\x91" * 5_000, ""),
@@ -142,13 +150,37 @@ def packed() -> list[Frames]:
         ("a limit as infinity", pack({**order, "alternatives": [{"scope": "gpu", "limit": float("inf")}]}), "limit"),
         ("a limit as a number", pack({**order, "alternatives": [{"scope": "gpu", "limit": 1}]}), "limit"),
         ("a limit as an extension", b"\x83\xa4type\xa9set_limit\xa5lease\xa1x\xa5limit\xd4\x01\x00", ""),
-        ("an unknown field", pack({**order, "colour": "red"}), "colour"), ("an unknown type", pack({"type": "buy", "id": "i"}), "buy"), ("no type", pack({"id": "i"}), "type"),
-        ("an id given twice", b"\x83\xa4type\xa4ping\xa2id\xa1i\xa2id\xa1j", TWICE), ("a type given twice", b"\x82\xa4type\xa4ping\xa4type\xa4ping", TWICE),
-        ("a name given twice, once the long way", b"\x83\xa4type\xa4ping\xa2id\xa1i\xd9\x02id\xa1j", TWICE), ("501 messages", pack([{"type": "ping", "id": "i"}] * 501), "at most 500"),
-        ("JSON", b'{"type":"ping","id":"i"}', ""), ("no price", pack({**order, "alternatives": [{"scope": "gpu", "limit": "x"}]}), "expected dollars"),
+        ("an unknown field", pack({**order, "colour": "red"}), "colour"), ("an unknown type", pack({"type": "buy", "id": "i"}), "buy"),
+        ("no type", pack({"id": "i"}), "type"),
+        ("an id given twice", b"\x83\xa4type\xa4ping\xa2id\xa1i\xa2id\xa1j", TWICE),
+        ("a type given twice", b"\x82\xa4type\xa4ping\xa4type\xa4ping", TWICE),
+        ("a name given twice, once the long way", b"\x83\xa4type\xa4ping\xa2id\xa1i\xd9\x02id\xa1j", TWICE),
+        ("501 messages", pack([{"type": "ping", "id": "i"}] * 501), "at most 500"),
+        ("JSON", b'{"type":"ping","id":"i"}', ""),
+        ("no price", pack({**order, "alternatives": [{"scope": "gpu", "limit": "x"}]}), "expected dollars"),
         ("no id", pack({"type": "cancel_order", "order": "x"}), "id: expected"),
     ]  # fmt: skip
     return [Frames(f"packed: {name}", (frame(BINARY, said),), Refused("bad_request", word), packed=True) for name, said, word in rows]
+
+
+def operators() -> list[Frames]:
+    """What the operator may not say, above all numbers: MessagePack has some that JSON has not."""
+    controls = {"type": "set_controls", "id": "i", "node": "gpu"}
+    numbers = {"NaN": math.nan, "infinity": math.inf, "less than infinity": -math.inf, "1e300": 1e300, "less than nothing": -1.0, "nothing": 0.0}
+    found = [(f"a hold of {name}", pack({**controls, "hold_s": number}), "hold_s: expected") for name, number in numbers.items()]
+    found += [
+        (f"a band of {name}", pack({**controls, "rise": {"fraction": "0.1", "seconds": number}}), "rise.seconds") for name, number in numbers.items()
+    ]
+    found += [
+        ("a floor that is a number", pack({"type": "set_floor", "id": "i", "node": "gpu", "price": 1}), "price"),
+        ("a floor that is no price", pack({"type": "set_floor", "id": "i", "node": "gpu", "price": "-1"}), "expected dollars"),
+        ("a floor without a price", pack({"type": "set_floor", "id": "i", "node": "gpu"}), "missing required field `price`"),
+        ("a leaf that is a list", pack({"type": "take_offline", "id": "i", "leaf": ["gpu"]}), "leaf"),
+        ("a list of all orders", pack({"type": "orders", "id": "i"}), "GET requests"),
+    ]
+    return [
+        Frames(f"operator: {name}", (frame(BINARY, said),), Refused("bad_request", word), packed=True, of_operator=True) for name, said, word in found
+    ]
 
 
 def slow() -> list[Frames]:
@@ -156,7 +188,13 @@ def slow() -> list[Frames]:
     return [
         Frames("slow: no hello", (), Closed(BAD_MESSAGE, "expected a hello within"), greets=False),
         Frames("slow: half a hello", (frame(TEXT, HELLO)[:10],), Closed(BAD_MESSAGE, "expected a hello within"), greets=False),
-        Frames("slow: a hello byte by byte", tuple(bytes([byte]) for byte in frame(TEXT, HELLO)), Closed(BAD_MESSAGE, "hello within"), greets=False, pause_s=0.05),
+        Frames(
+            "slow: a hello byte by byte",
+            tuple(bytes([byte]) for byte in frame(TEXT, HELLO)),
+            Closed(BAD_MESSAGE, "hello within"),
+            greets=False,
+            pause_s=0.05,
+        ),
         Frames("slow: half a frame", (whole[:10],), Closed(1011, "ping")),
         Frames("slow: the head of a frame", (whole[:3],), Closed(1011, "ping")),
         Frames("slow: a message in pieces without the last", (frame(0x01, b"{"),), Closed(1011, "ping")),
@@ -164,4 +202,4 @@ def slow() -> list[Frames]:
 
 
 def sessions() -> list[Frames]:
-    return [*broken(), *firsts(), *messages(), *packed()]
+    return [*broken(), *firsts(), *messages(), *packed(), *operators()]

@@ -61,6 +61,7 @@ class Frames(msgspec.Struct, frozen=True):
     wanted: Refused | Closed
     packed: bool = False  # the form of the session is MessagePack
     greets: bool = True
+    of_operator: bool = False
     pause_s: float = 0.0
 
 

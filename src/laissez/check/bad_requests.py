@@ -1,4 +1,4 @@
-"""Requests that are wrong around their body: first lines, headers, sizes, chunks, addresses, queries, cookies; and those that never come to an end."""
+"""Requests that are wrong around their body: first lines, headers, sizes, chunks, addresses, queries, cookies; and those without end."""
 
 from __future__ import annotations
 
@@ -93,8 +93,10 @@ def headers() -> list[Request]:
 
 def meanings() -> list[Request]:
     """Headers that can be read and mean nothing here."""
-    media = ("", "text/plain", "text/json", "application/json; charset=latin-1", "application/json; charset=utf-16", "application/x-www-form-urlencoded",
-             "multipart/form-data; boundary=x", "application/jsonx", "application/msgpack", "application/json, text/plain", "application/problem+json",
+    media = ("", "text/plain", "text/json", "application/json; charset=latin-1", "application/json; charset=utf-16",
+             "application/x-www-form-urlencoded",
+             "multipart/form-data; boundary=x", "application/jsonx", "application/msgpack", "application/json, text/plain",
+             "application/problem+json",
              "application/json; boundary=x", "\\")  # fmt: skip
     rows = [
         bad(f"a body that says {kind!r}", request("POST", "/v1/orders", b"Content-Type: " + kind.encode() + b"\r\n", ORDER), "Content-Type: expected",
@@ -118,14 +120,25 @@ def meanings() -> list[Request]:
     ]
     rows.append(bad("two keys", request("GET", "/v1/orders", AS_TENANT), once))
     rows += [
-        bad(f"an Idempotency-Key that is {name}", request("POST", "/v1/orders", JSON_TYPE + b"Idempotency-Key: " + key + b"\r\n", ORDER), "visible ASCII")
+        bad(
+            f"an Idempotency-Key that is {name}",
+            request("POST", "/v1/orders", JSON_TYPE + b"Idempotency-Key: " + key + b"\r\n", ORDER),
+            "visible ASCII",
+        )
         for name, key in (("empty", b""), ("too long", b"k" * 65), ("two words", b"a b"), ("no ASCII", b"\xe9"), ("a tab", b"a\tb"))
     ]
     for accept in ("text/html", "application/xml", "application/jsonx", ";;;"):
         wanted = f"Accept: {accept}\r\n".encode()
         rows.append(bad(f"nothing accepted but {accept}", request("GET", "/v1/orders", wanted), "Accept: expected", 406, "not_acceptable"))
-    rows.append(bad("a stream that goes on after no number", request("GET", "/v1/events", b"Accept: text/event-stream\r\nLast-Event-ID: x\r\n"), "Last-Event-ID"))
-    nobody = (b"", b"Authorization: Bearer\r\n", b"Authorization: Basic YW5uOmFubg==\r\n", b"Authorization: Bearer lz_0_x\r\n", b"Authorization: Bearer \xff\xfe\r\n",
+    rows.append(
+        bad(
+            "a stream that goes on after no number",
+            request("GET", "/v1/events", b"Accept: text/event-stream\r\nLast-Event-ID: x\r\n"),
+            "Last-Event-ID",
+        )
+    )
+    nobody = (b"", b"Authorization: Bearer\r\n", b"Authorization: Basic YW5uOmFubg==\r\n", b"Authorization: Bearer lz_0_x\r\n",
+              b"Authorization: Bearer \xff\xfe\r\n",
               b"Authorization: Bearer " + b"k" * 10_000 + b"\r\n", b"Authorization: @tenant-key@\r\n", b"Authorization: Bearer @tenant-key@x\r\n",
               b"Cookie: laissez_signin=x\r\n", b"Cookie: ;;;=;\r\n", b'Cookie: laissez_signin="\r\n', b"Cookie: " + b"a=b; " * 2_000 + b"\r\n",
               b"Cookie: laissez_signin=\xff\r\n")  # fmt: skip
@@ -147,7 +160,11 @@ def framings() -> list[Request]:
         bad("chunks of nothing", _posted(CHUNKED, b"0\r\n\r\n"), "expected a JSON body"),
         bad("a body where none belongs", request("GET", "/v1/orders", b"", b"{}"), "expected no body"),
         bad("a body with a DELETE", request("DELETE", "/v1/orders/ord_x", b"", b"{}"), "expected no body"),
-        bad("chunks with a GET", b"GET /v1/orders HTTP/1.1\r\nHost: x\r\n" + AS_TENANT + CHUNKED + b"\r\n" + _chunk(b"x") + b"0\r\n\r\n", "expected no body"),
+        bad(
+            "chunks with a GET",
+            b"GET /v1/orders HTTP/1.1\r\nHost: x\r\n" + AS_TENANT + CHUNKED + b"\r\n" + _chunk(b"x") + b"0\r\n\r\n",
+            "expected no body",
+        ),
     ]
     chunks = {
         "a size that is no number": b"xyz\r\n",
@@ -179,14 +196,12 @@ def framings() -> list[Request]:
 
 def addresses() -> list[Request]:
     absent = (
-        "/", "/v1", "/v1/", "/v2/orders", "/v1/order", "/v1/orders/", "/v1/orders/a/b", "/V1/orders", "//v1/orders", "/v1//orders", "/v1/session",
+        "/v1", "/v1/", "/v2/orders", "/v1/order", "/v1/orders/", "/v1/orders/a/b", "/V1/orders", "//v1/orders", "/v1//orders", "/v1/session",
         "/console", "/console/", "/console/../../../etc/passwd", "/console/..%2f..%2fetc/passwd", "/console/%2e%2e/index.html", "/../etc/passwd",
         "/console/....//etc/passwd", "/console/index.html%00.js", "/console//main.js", "/console/C:\\windows", "/static/", "/.git/config", "/.env",
         "*", "/docs/", "/openapi.yaml", "/admin", "/v1/orders;x=1", "/v1/%6frders/x/y", "/healthz/", "/" + LONG,
     )  # fmt: skip
-    rows = [
-        bad(f"nothing at {path[:40]}", request("GET", path), "there is nothing at", 404, "not_found") for path in absent if path not in ("/",)
-    ]
+    rows = [bad(f"nothing at {path[:40]}", request("GET", path), "there is nothing at", 404, "not_found") for path in absent]
     rows += [
         bad(f"an address with {name}", request("GET", f"/v1/orders/{path}"), "percent-encoded UTF-8")
         for name, path in (("half an escape", "%4"), ("a percent sign", "100%"), ("no hexadecimal", "%zz"), ("bytes that are no UTF-8", "%ff%fe"),
@@ -194,8 +209,8 @@ def addresses() -> list[Request]:
     ]  # fmt: skip
     rows += [
         bad(f"an id that is {name}", request("GET", f"/v1/orders/{id}"), "you have no open order", 404, "not_your_order")
-        for name, id in (("a NUL", "%00"), ("a line break", "%0d%0aSet-Cookie:%20a=b"), ("nobody's", "ord_x"), ("a lease's", "lse_x1"), ("long", "x" * 500),
-                         ("an emoji", "%f0%9f%8d%95"), ("a quote", "'%20OR%201=1--"), ("a template", "{{7*7}}"))
+        for name, id in (("a NUL", "%00"), ("a line break", "%0d%0aSet-Cookie:%20a=b"), ("nobody's", "ord_x"), ("a lease's", "lse_x1"),
+                         ("long", "x" * 500), ("an emoji", "%f0%9f%8d%95"), ("a quote", "'%20OR%201=1--"), ("a template", "{{7*7}}"))
     ]  # fmt: skip
     rows += [
         bad(f"{method} at {path}", request(method, path), "expected", 405, "method_not_allowed")
@@ -209,18 +224,21 @@ def queries() -> list[Request]:
     rows: list[tuple[str, str]] = [
         ("colour=red", "unknown query parameter"), ("limit=0", "limit: expected"), ("limit=-1", "limit: expected"), ("limit=1001", "limit: expected"),
         ("limit=1e3", "limit: expected"), ("limit=1.0", "limit: expected"), ("limit=ten", "limit: expected"), ("limit=", "limit: expected"),
-        ("limit=%D9%A1", "limit: expected"), ("limit=99999999999999999999", "limit: expected"), ("limit=1&limit=2", "once"), ("limit", "cannot be read"),
+        ("limit=%D9%A1", "limit: expected"), ("limit=99999999999999999999", "limit: expected"), ("limit=1&limit=2", "once"),
+        ("limit", "cannot be read"),
         ("&&", "cannot be read"), ("=1", "unknown query parameter"), ("limit=%00", "limit: expected"), ("cursor=", "cursor: expected"),
         ("cursor=AAAA", "cursor: expected"), ("cursor=@cursor@", "cursor: expected"), ("cursor=" + "A" * 3_000, "cursor: expected"),
         ("cursor=%F0%9F%8D%95", "cursor: expected"), ("cursor=k6ZvcmRlcnOgCg%3D%3D%3D%3D%3D", "cursor: expected"), ("limit=%ff", "percent-encoded"),
-        ("limit=%4", "percent-encoded"), ("a=1&" * 30, "cannot be read"), ("LIMIT=1", "unknown query parameter"), ("limit[]=1", "unknown query parameter"),
+        ("limit=%4", "percent-encoded"), ("a=1&" * 30, "cannot be read"), ("LIMIT=1", "unknown query parameter"),
+        ("limit[]=1", "unknown query parameter"),
     ]  # fmt: skip
     found = [bad(f"a list with ?{query[:40]}", request("GET", f"/v1/orders?{query}"), word) for query, word in rows]
     others = (
         ("/v1/events?after=-1", "after"), ("/v1/events?after=1e400", "after"), ("/v1/events?after=9999999999999999999999", "after"),
         ("/v1/events?after=NaN", "after"), ("/v1/bills?since=now", "since"), ("/v1/bills?since=2026-13-01T00:00:00Z", "since"),
         ("/v1/bills?since=2026-01-01", "since"), ("/v1/bills?since=1e400", "since"), ("/v1/bills?until=0000-00-00T00:00:00Z", "until"),
-        ("/v1/bills?format=xml", "format"), ("/v1/bills?format=", "format"), ("/v1/bills?format=json&format=csv", "once"), ("/v1/prices?scope=gpu&limit=1", "scope"),
+        ("/v1/bills?format=xml", "format"), ("/v1/bills?format=", "format"), ("/v1/bills?format=json&format=csv", "once"),
+        ("/v1/prices?scope=gpu&limit=1", "scope"),
     )  # fmt: skip
     found += [bad(f"{path}", request("GET", path), word) for path, word in others]
     found += [
@@ -233,8 +251,8 @@ def queries() -> list[Request]:
         bad("an operation of the operator", request("PUT", "/v1/floors/gpu", JSON_TYPE, b'{"price":"1"}'), "expected a key", 403, "forbidden"),
         bad("an order of the operator", request("POST", "/v1/orders", JSON_TYPE, ORDER, AS_OPERATOR), "expected a key", 403, "forbidden"),
         bad("signing in from elsewhere", request("POST", "/v1/signin", JSON_TYPE, b'{"key":"lz_x"}', b""), "X-Laissez-Console", 403, "forbidden"),
-        bad("signing in with no key", request("POST", "/v1/signin", JSON_TYPE + b"X-Laissez-Console: 1\r\n", b'{"key":"lz_x"}', b""), "expected a key", 401,
-            "unauthenticated"),
+        bad("signing in with no key", request("POST", "/v1/signin", JSON_TYPE + b"X-Laissez-Console: 1\r\n", b'{"key":"lz_x"}', b""),
+            "expected a key", 401, "unauthenticated"),
         bad("signing in with a number", request("POST", "/v1/signin", JSON_TYPE + b"X-Laissez-Console: 1\r\n", b'{"key":7}', b""), "`$.key`"),
     ]  # fmt: skip
     return found

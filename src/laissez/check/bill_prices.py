@@ -2,8 +2,9 @@
 
 A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. What rests on the way from a root down to a node makes two prices
 there: one for everybody, and a lower one for the tenant whose bid is highest, whom its own bid does not press. A node adds up the first, and for each
-tenant what it saved by the second; a lease is charged what was added up between its start and its end at the nearest node above it where anything
-rests. Only leases under a hold, which are charged at most their cap, are visited whenever their price changes.
+tenant what it saved by the second; a lease is charged what was added up between its start and its end at the nearest node above it that adds up. A
+node need not, and sleeps, as long as what rests there is no more than what presses from above on everybody. Only leases under a hold whose price is
+above what they are charged at most are visited whenever it changes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from bisect import bisect_left, insort
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-FEW_LEASES = 64  # so many are moved at once to the node above, when nothing rests at theirs any more
+FEW_LEASES = 64  # so many are moved at once to the node above, when theirs falls asleep
 
 
 class Pressure(NamedTuple):
@@ -28,6 +29,14 @@ class Pressure(NamedTuple):
 
     def rate(self, tenant: str) -> int:
         return max(self.floor, self.without(tenant))
+
+    @property
+    def on_most(self) -> int:
+        return max(self.floor, self.first)
+
+    @property
+    def on_everybody(self) -> int:
+        return max(self.floor, self.second)
 
 
 NONE = Pressure(0, "", 0, 0)
@@ -53,13 +62,34 @@ class Lease:
         self.node: Node
         self.base = 0  # what its node had added up for its tenant when the rest began
 
+    @property
+    def cap(self) -> int | None:
+        """M17: the most that it is charged while held."""
+        return None if self.limit is None else max(self.limit, self.limit_first)
+
     def most(self, rate: int) -> int:
-        """M17: what is charged of a rate under the hold."""
-        return rate if self.limit is None else min(rate, max(self.limit, self.limit_first))
+        cap = self.cap
+        return rate if cap is None else min(rate, cap)
 
 
 class Node:
-    __slots__ = ("above", "below", "bids", "capped", "floor", "here", "is_open", "leases", "path", "pressure", "saved", "since", "total")
+    __slots__ = (
+        "above",
+        "asleep",
+        "below",
+        "bids",
+        "capped",
+        "caps",
+        "floor",
+        "here",
+        "is_open",
+        "leases",
+        "path",
+        "pressure",
+        "saved",
+        "since",
+        "total",
+    )
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -73,8 +103,10 @@ class Node:
         self.since = 0  # until when it has added up
         self.total = 0
         self.saved: dict[str, int] = {}
-        self.leases: set[Lease] = set()
-        self.capped: set[Lease] = set()
+        self.leases: set[Lease] = set()  # that are charged what it adds up
+        self.caps: list[tuple[int, int, Lease]] = []  # a heap of those of them that are held, by what they are charged at most
+        self.capped: set[Lease] = set()  # that are held, and visited because they may be charged less
+        self.asleep: list[tuple[int, int, Node]] = []  # a heap of nodes below that need not add up, the highest bid or floor first
 
     def resting(self) -> Pressure:
         if not self.bids:
@@ -83,18 +115,17 @@ class Node:
         second = next((bid for bid, other in reversed(self.bids) if other != tenant), 0)
         return Pressure(self.floor, tenant, first, second)
 
-    @property
-    def is_idle(self) -> bool:
-        return not self.bids and not self.floor and not self.capped and len(self.leases) <= FEW_LEASES
+    def may_sleep(self, on_everybody: int) -> bool:
+        return self.here.on_most <= on_everybody and not self.capped and len(self.leases) <= FEW_LEASES
 
     def add_up(self, to: int) -> None:
         passed, pressure = to - self.since, self.pressure
         if not passed:
             return
-        everybody, its_own = max(pressure.floor, pressure.first), max(pressure.floor, pressure.second)
-        self.total += everybody * passed
-        if its_own < everybody:
-            self.saved[pressure.tenant] = self.saved.get(pressure.tenant, 0) + (everybody - its_own) * passed
+        on_most, on_its_own = pressure.on_most, pressure.on_everybody
+        self.total += on_most * passed
+        if on_its_own < on_most:
+            self.saved[pressure.tenant] = self.saved.get(pressure.tenant, 0) + (on_most - on_its_own) * passed
         for lease in self.capped:
             lease.charge += lease.most(pressure.rate(lease.tenant)) * passed
         self.since = to
@@ -121,7 +152,7 @@ class Prices:
         self._changed: dict[Node, None] = {}  # not taken into account until time passes: what comes and goes in an instant charges nobody
         self._leases_below: dict[str, set[Lease]] = {}
         self._holds: list[tuple[int, int, Lease]] = []
-        self._holds_begun = 0
+        self._put = 0  # into heaps, so that no two entries are alike
 
     # -- what rests
 
@@ -153,16 +184,7 @@ class Prices:
 
     def start(self, lease: Lease) -> None:
         path = path_of(lease.leaf)
-        if lease.held_until > self.now:
-            node_of = self._node(lease.leaf)
-            self._open(node_of)
-            node_of.add_up(self.now)
-            node_of.capped.add(lease)
-            lease.node, lease.is_capped = node_of, True
-            self._holds_begun += 1
-            heappush(self._holds, (lease.held_until, self._holds_begun, lease))
-        else:
-            self._attach(lease, self._nearest(path))
+        self._attach(lease, self._nearest(path))
         for one in path:
             self._leases_below.setdefault(one, set()).add(lease)
 
@@ -188,21 +210,20 @@ class Prices:
     def set_limit(self, lease: Lease, limit: int | None) -> None:
         self.settle(lease)
         lease.limit = limit
+        if not lease.is_capped:
+            self._watch_cap(lease)
 
     # -- time
 
     def pass_time(self, to: int) -> None:
+        if to <= self.now:
+            return
+        self._take_changes()  # first: by them a lease may be visited whose hold ends on the way
         while self._holds and self._holds[0][0] <= to:
-            until, _, lease = heappop(self._holds)
+            self.now, _, lease = heappop(self._holds)
             if lease.end is None:
-                self._pass_to(until)
                 self._end_hold(lease)
-        self._pass_to(to)
-
-    def _pass_to(self, to: int) -> None:
-        if to > self.now:
-            self._take_changes()
-            self.now = to
+        self.now = to
 
     def _end_hold(self, lease: Lease) -> None:
         node = lease.node
@@ -218,10 +239,21 @@ class Prices:
             if here == node.here and node.is_open:
                 continue
             node.here = here
-            if node.is_open or here != NONE:
-                self._open(node)
-                assert node.above is not None
-                self._press(node, node.above.pressure)
+            nearest = self._nearest(path_of(node.path))
+            if nearest is not node and here.on_most <= nearest.pressure.on_everybody:
+                self._put_asleep(node, nearest)
+            else:
+                self._wake(node)
+
+    def _wake(self, node: Node) -> None:
+        self._open(node)
+        assert node.above is not None
+        self._press(node, node.above.pressure)
+
+    def _put_asleep(self, node: Node, above: Node) -> None:
+        if node.here.on_most:
+            self._put += 1
+            heappush(above.asleep, (-node.here.on_most, self._put, node))
 
     def _press(self, node: Node, above: Pressure) -> None:
         pressure = together(above, node.here)
@@ -229,14 +261,47 @@ class Prices:
             return  # and so it is for all below
         node.add_up(self.now)
         node.pressure = pressure
+        while node.caps and node.caps[0][0] < pressure.on_most:
+            self._visit(*heappop(node.caps), node)
+        on_everybody = pressure.on_everybody
         waiting = list(node.below)
         while waiting:
             below = waiting.pop()
-            if below.is_idle:
+            if below.may_sleep(on_everybody):
                 waiting += below.below
                 self._close(below)
             else:
                 self._press(below, pressure)
+        while node.asleep and -node.asleep[0][0] > on_everybody:
+            price, _, asleep = heappop(node.asleep)
+            if not asleep.is_open and asleep.here.on_most == -price:
+                self._wake(asleep)
+
+    # -- holds
+
+    def _watch_cap(self, lease: Lease) -> None:
+        """A held lease is charged like any other until its price is above its cap."""
+        cap = lease.cap
+        if lease.held_until > self.now and cap is not None:
+            self._put += 1
+            if cap < lease.node.pressure.on_most:
+                self._visit(cap, 0, lease, lease.node)
+            else:
+                heappush(lease.node.caps, (cap, self._put, lease))
+
+    def _visit(self, cap: int, _: int, lease: Lease, node: Node) -> None:
+        """From now on it is visited whenever its price changes, until its hold ends. What the heap says of it may be over."""
+        if lease.node is not node or lease.is_capped or lease.end is not None or lease.held_until <= self.now or lease.cap != cap:
+            return
+        self.settle(lease)
+        node.leases.discard(lease)
+        leaf = self._node(lease.leaf)
+        self._wake(leaf)
+        leaf.add_up(self.now)
+        leaf.capped.add(lease)
+        lease.node, lease.is_capped = leaf, True
+        self._put += 1
+        heappush(self._holds, (lease.held_until, self._put, lease))
 
     # -- which nodes add up
 
@@ -271,12 +336,16 @@ class Prices:
     def _close(self, node: Node) -> None:
         above = node.above
         assert above is not None
+        node.is_open = False
+        above.below.discard(node)
         for child in list(node.below):
             self._hang(child, above)
         for lease in list(node.leases):
             self._move(lease, above)
-        above.below.discard(node)
-        node.is_open = False
+        for entry in node.asleep:
+            heappush(above.asleep, entry)
+        node.asleep, node.caps = [], []
+        self._put_asleep(node, above)
 
     def _hang(self, child: Node, above: Node) -> None:
         assert child.above is not None
@@ -293,3 +362,4 @@ class Prices:
         node.leases.add(lease)
         lease.node = node
         lease.base = node.added_up(lease.tenant, self.now)
+        self._watch_cap(lease)

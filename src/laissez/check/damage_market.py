@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,11 @@ class Truth:
         self.states = {0: digest(Exchange.begin(genesis()))}  # where a group ends
         self._told: list[tuple[int, str]] = []  # entry, whose event
         self._ids: list[tuple[int, str, str]] = []  # entry, holder, id
+
+    def copy(self) -> Truth:
+        copied = copy(self)
+        copied.groups, copied._told, copied._ids, copied.states = list(self.groups), list(self._told), list(self._ids), dict(self.states)
+        return copied
 
     def forget_after(self, seq: int) -> None:
         """What was tried and is not there will be something else."""

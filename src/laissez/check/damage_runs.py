@@ -9,38 +9,47 @@ from pathlib import Path
 
 from laissez.check.crash_finding import Finding
 from laissez.check.damage_market import AtWork, Truth, compare, found, opened
-from laissez.check.damage_samples import checkpoints_after
+from laissez.check.damage_samples import SAMPLES, checkpoints_after, sample, write_files
 from laissez.check.faulty_disk import FaultyDisk
 from laissez.journal import Entry, JournalError, JournalFailed
 from laissez.service.founding import is_founded
 
-FAULTS = ("killed", "power failure", "error once", "error for ever", "disk full", "nothing can be written")
-LIVES = 3
-GROUPS_MAX = 5
-SOON, LATER = 12, 70  # operations: about those of an opening, and of a life
+KILLS = ("killed", "power failure", "killed, then power failure")
+FAULTS = (*KILLS, "error once", "error for ever", "disk full", "nothing can be written")
+LIVES = 4
+GROUPS_MAX = 4
+SOON, LATER, FOUNDED = 10, 40, 60  # operations: about those of an opening, of a life, of founding and a life
 
 
 class Run:
     def __init__(self, root: Path, draw: random.Random) -> None:
-        self.folder = root / "new" / "data"  # neither is there yet
-        self.fault = draw.choice(FAULTS)
-        self.truth = Truth(draw.randbytes(16))
         self._draw = draw
+        self.folder = root / "new" / "data"  # to be made, or as a sample has it
+        self.fault = draw.choice(FAULTS)
+        self._is_known = draw.random() < 0.6  # somebody was told that this market is there
+        self.truth = self._sample() if self._is_known else Truth(draw.randbytes(16))
         self._disk = FaultyDisk(root, draw)
-        self._is_known = False  # somebody was told that this market is there
+        self._left: list[AtWork] = []  # what a dead process had open is not closed, but gone
+
+    def _sample(self) -> Truth:
+        whole = sample(self._draw.randrange(SAMPLES))
+        write_files(self.folder, {**whole.files})
+        return whole.truth.copy()
 
     def play(self) -> None:
         """Leaves the folder as the last fault left it."""
         with self._disk, checkpoints_after(self._draw.choice((2, 4, 8, 1_000))):
-            for _ in range(LIVES):
-                self._place_fault()
-                self._live()
-                self._die()
+            for life in range(LIVES):
+                only_looks = self.fault == "killed, then power failure" and life % 2 == 1
+                if not only_looks:
+                    self._place_fault()
+                self._live(only_looks)
+                self._die(life)
             self._found_if_new()
 
     def _place_fault(self) -> None:
-        disk, at = self._disk, self._disk.operations + self._draw.randrange(1, self._draw.choice((SOON, LATER)))
-        if self.fault in ("killed", "power failure"):
+        disk, at = self._disk, self._disk.operations + self._draw.randrange(1, self._draw.choice((SOON, LATER if self._is_known else FOUNDED)))
+        if self.fault in KILLS:
             disk.crash_at = at
         elif self.fault == "disk full":
             disk.room = self._draw.choice((0, self._draw.randrange(60_000)))
@@ -48,14 +57,15 @@ class Run:
             disk.fail_at = disk.operations + 1 if self.fault == "nothing can be written" else at
             disk.fail_forever = self.fault != "error once"
 
-    def _live(self) -> None:
-        """Work until the fault, or until it is stopped."""
+    def _live(self, only_looks: bool) -> None:
+        """Work until the fault, or until it is stopped; or do nothing but tell what is there."""
         try:
             market = self._opened()
         except JournalError:
             return
+        self._left.append(market)
         try:
-            self._work(market)
+            self._work(market, 0 if only_looks else self._draw.randrange(GROUPS_MAX + 1))
         except JournalFailed:
             self._try_once_more(market)
         if self._disk.crashed or self._draw.random() < 0.3:
@@ -82,8 +92,8 @@ class Run:
             raise Finding("the whole journal is gone")
         found(self.folder, self.truth)
 
-    def _work(self, market: AtWork) -> None:
-        for _ in range(self._draw.randrange(GROUPS_MAX + 1)):
+    def _work(self, market: AtWork, groups: int) -> None:
+        for _ in range(groups):
             market.group(self._draw.choice((1, 2, 5)))
             if self._draw.random() < 0.3:
                 with suppress(OSError):  # nobody needs it
@@ -96,12 +106,15 @@ class Run:
             market.journal.append([Entry(market.journal.last_at, b"", b"")])
             raise Finding("the journal took an entry after a failed write")
 
-    def _die(self) -> None:
+    def _die(self, life: int) -> None:
+        """The power may also fail after a kill, when what the dead process wrote has been found and told, and the disk may not have it yet."""
         self._mend()
-        if self.fault == "power failure" or (self.fault != "killed" and self._draw.random() < 0.5):
+        fails = {"killed": False, "power failure": True, "killed, then power failure": life % 2 == 1}
+        if fails.get(self.fault, self._draw.random() < 0.5):
             self._disk.power_off()
         else:
             self._disk.kill()
+        self._left.clear()
 
     def _mend(self) -> None:
         self._disk.fail_at = self._disk.room = None

@@ -58,6 +58,7 @@ def sample(number: int) -> Sample:
     with scratch() as root, FaultyDisk(root, random.Random(number)) as disk, checkpoints_after(6 if number % 4 == 2 else 1_000):
         life = _Life(root / "data", number)
         life.work(GROUPS[0], ends=number % 4 == 3)
+        disk.kill()
         life.work(GROUPS[1], ends=number % 4 == 1)
         disk.kill()
         return Sample(read_files(root / "data"), life.older, life.truth)
@@ -75,7 +76,7 @@ class _Life:
         write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
 
     def work(self, groups: int, ends: bool) -> None:
-        """Then end as a server does; or go on, or be killed."""
+        """Then end as a server does; or not."""
         market = AtWork(opened(self._folder), self.truth, self._draw)
         for number in range(groups):
             market.group(self._draw.choice((1, 2, 5, 9)))

@@ -63,12 +63,13 @@ class FaultyDisk(disk.System):
 
     def kill(self) -> None:
         """The process died: everything written stays, also what was not synced, and may still be lost when the power fails later."""
+        self._begin_again()
         for path in self._files():
             _place(path, path.read_bytes())
-        self._begin_again()
 
     def power_off(self) -> None:
         """The power failed: of what was not synced each write is kept, lost, torn or garbled, each creation, renaming and deletion kept or undone."""
+        self._begin_again()
         kept = self._names.after_power_failure(self._draw)
         for path in self._files():
             if (str(path) in self._names and str(path) not in kept) or path.name.endswith("-shm"):
@@ -81,7 +82,6 @@ class FaultyDisk(disk.System):
         for lost in self._names.lost_folders(kept):
             shutil.rmtree(lost, ignore_errors=True)
         self._names = Names()
-        self._begin_again()
 
     def _files(self) -> list[Path]:
         return [Path(folder, name) for folder, _, names in os.walk(self.root) for name in names]
@@ -173,6 +173,9 @@ class FaultyDisk(disk.System):
         self._sync(file.path)
         if file.path.endswith(("-wal", "-journal")):
             self._names.keep(os.path.dirname(file.path))
+
+    def may_lock(self, file: _File) -> bool:
+        return not self.crashed and file.life == self._life
 
     def delete(self, path: str, with_folder: bool) -> None:
         self.remove(Path(path))
@@ -310,7 +313,7 @@ class _FaultyMap:
         self._real.close()
 
     def _is_alive(self) -> bool:
-        return not self._disk.crashed and self._file.life == self._disk._life
+        return self._disk.may_lock(self._file)
 
 
 def _place(path: Path, content: bytes) -> None:

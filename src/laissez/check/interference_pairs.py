@@ -16,8 +16,20 @@ import msgspec
 from laissez.check.histories import Draft
 from laissez.check.oracle import Oracle
 from laissez.check.worlds import World, draw_world
-from laissez.market.commands import AdvanceTime, AmendOrder, BringOnline, CancelOrder, CloseBooks, Command, PlaceOrder, Relinquish, SetControls
-from laissez.market.commands import SetFloor, SetLimit, TakeOffline
+from laissez.market.commands import (
+    AdvanceTime,
+    AmendOrder,
+    BringOnline,
+    CancelOrder,
+    CloseBooks,
+    Command,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    TakeOffline,
+)
 from laissez.market.events import Event
 
 ME = "ann"
@@ -87,7 +99,13 @@ class Side:
         leases = [(one.leaf, one.start, one.limit, one.hold_until, one.rate, one.charged) for one in oracle.leases(ME)]
         orders = [(self.placed.index(one.order), one.alternatives) for one in oracle.orders(ME)]
         told, self.told = self.told, []
-        return told, quotes, leases, orders, oracle.bill(ME).total
+        return told, quotes, leases, orders, self._at_stake(), oracle.bill(ME).total
+
+    def _at_stake(self) -> list[tuple[str, int, int]]:
+        """What withdrawing its bids would cost it (M18): its own, though others' bids decide it, and a budget counts it."""
+        mine = [order for order in self.oracle.open_orders.values() if order.tenant == ME]
+        owing = [(scope, one.rate, one.end) for order in mine for scope, one in order.liabilities.items()]
+        return sorted(one for one in owing if one[2] > self.oracle.now)
 
 
 class Drawing(Draft):

@@ -40,7 +40,7 @@ class Service:
         places = Places()
         self.sessions = Sessions(self.desk, places)
         self.app: App = make_app(self.desk, Settings(limits=LIMITS), places, self.sessions)
-        self._suffix = suffix
+        self.suffix = suffix
         self._enter(OPERATOR, commands.CreateTenant(ME, Caps()))
         self._enter(OPERATOR, commands.IssueKey(ME, key.id, key.digest, ("read", "trade"), "default"))
         for tenant in pair.world.tenants[1:]:
@@ -50,7 +50,7 @@ class Service:
         return Clock(FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000)
 
     def called(self, tenant: str) -> str:
-        return tenant if tenant == ME else tenant + self._suffix
+        return tenant if tenant == ME else tenant + self.suffix
 
     def new_tenant(self, name: str) -> str:
         """With a key of its own, whose secret is returned."""
@@ -60,7 +60,9 @@ class Service:
         return made.secret
 
     def pass_until(self, at: int) -> None:
+        """What is due by then happens, as it does twenty times a second: who notices it first is a matter of timing."""
         self._passed_us = at
+        self.desk.end_holds()
 
     def enter(self, command: to_market.Command) -> None:
         """What others do, given in the market's words."""
@@ -96,7 +98,6 @@ class Service:
 
     async def settle(self) -> None:
         """Until all that was done is stored, and all that it set off has been sent; then what leases are charged is told, as once a second."""
-        self.desk.end_holds()  # as twenty times a second
         await self.desk.all_durable()
         sample(self.desk, ME)
         for _ in range(TURNS):

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, Protocol
 
 # Of sqlite3.h.
-OK, IOERR, FULL, CANTOPEN = 0, 10, 13, 14
+OK, BUSY, IOERR, FULL, CANTOPEN = 0, 5, 10, 13, 14
 IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = IOERR | 3 << 8, IOERR | 4 << 8, IOERR | 6 << 8, IOERR | 10 << 8
 IOERR_DELETE_NOENT = IOERR | 23 << 8
 OPEN_CREATE = 0x4
@@ -52,6 +52,9 @@ class Watcher(Protocol):
     def sync(self, file: Any) -> None:
         """The real file is not synced: what a disk would have kept is for the watcher to know."""
 
+    def may_lock(self, file: Any) -> bool:
+        """Whoever may not changes nothing when it is closed."""
+
     def delete(self, path: str, with_folder: bool) -> None:
         """Deletes it, too."""
 
@@ -67,7 +70,9 @@ class _Methods(ctypes.Structure):
         ("write", c_void_p),
         ("truncate", c_void_p),
         ("sync", c_void_p),
-        *((f"other{n}", c_void_p) for n in range(13)),
+        ("size", c_void_p),
+        ("lock", c_void_p),
+        *((f"other{n}", c_void_p) for n in range(11)),
     ]
 
 
@@ -143,14 +148,15 @@ class _Shim:
         if address not in self._tables:
             table = _Methods()
             ctypes.memmove(addressof(table), address, ctypes.sizeof(_Methods))
-            close, write, truncate = _Close(table.close), _Write(table.write), _Truncate(table.truncate)
+            close, write, truncate, lock = _Close(table.close), _Write(table.write), _Truncate(table.truncate), _Sync(table.lock)
             ours = [
                 _Close(_guarded(lambda file: self._close(close, file))),
                 _Write(_guarded(lambda file, data, count, offset: self._write(write, file, data, count, offset))),
                 _Truncate(_guarded(lambda file, size: self._truncate(truncate, file, size))),
                 _Sync(_guarded(self._sync)),
+                _Sync(_guarded(lambda file, level: self._lock(lock, file, level))),
             ]
-            table.close, table.write, table.truncate, table.sync = (ctypes.cast(function, c_void_p).value for function in ours)
+            table.close, table.write, table.truncate, table.sync, table.lock = (ctypes.cast(function, c_void_p).value for function in ours)
             self._functions += ours
             self._tables[address] = table
         return self._tables[address]
@@ -174,6 +180,10 @@ class _Shim:
         except OSError:
             return IOERR_TRUNCATE
         return original(file, size)
+
+    def _lock(self, original: Callable[[int, int], int], file: int, level: int) -> int:
+        watcher, opened = self._open_files[file]
+        return original(file, level) if watcher.may_lock(opened) else BUSY
 
     def _sync(self, file: int, flags: int) -> int:
         watcher, opened = self._open_files[file]

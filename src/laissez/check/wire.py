@@ -24,17 +24,34 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def run(cases: int, seed: int, only: str = "", tell: Callable[[int], None] = lambda done: None) -> Outcome:
     """All bad inputs whose name has `only` in it; then, unless `cases` is 0, at least so many of schemathesis."""
-    return asyncio.run(_run(cases, seed, only, tell))
-
-
-async def _run(cases: int, seed: int, only: str, tell: Callable[[int], None]) -> Outcome:
-    async with running() as market:
-        inputs, found = await send_all(market, only)
-        made, more = await asyncio.to_thread(wire_schema.run, market, cases, seed, tell) if cases else (0, [])
-        found += more
-        found += await _harmed(market)
+    inputs, found = bad_inputs(only)
+    made, more = schema_cases(cases, seed, tell=tell) if cases else (0, [])
+    found += more
     again = f"laissez check wire --cases {cases} --seed {seed}" + (f" --only {only!r}" if only else "")
     return Outcome({"bad inputs": inputs, "cases": made}, _report(found, again) if found else None)
+
+
+def bad_inputs(only: str = "") -> tuple[int, list[str]]:
+    """How many were sent, and what was found."""
+
+    async def send() -> tuple[int, list[str]]:
+        async with running() as market:
+            return await send_all(market, only)
+
+    return asyncio.run(send())
+
+
+def schema_cases(
+    cases: int, seed: int, asking: tuple[str, ...] = wire_schema.ASKING, tell: Callable[[int], None] = lambda done: None
+) -> tuple[int, list[str]]:
+    """How many requests schemathesis made, and what was found."""
+
+    async def make() -> tuple[int, list[str]]:
+        async with running() as market:
+            made, found = await asyncio.to_thread(wire_schema.run, market, cases, seed, tell, asking)
+            return made, found + await _harmed(market)
+
+    return asyncio.run(make())
 
 
 async def _harmed(market: Market) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from laissez.check import bad_bodies, bad_frames, bad_requests
-from laissez.check.bad_inputs import TENANT_KEY, Closed, Frames, Refused, Request
+from laissez.check.bad_inputs import OPERATOR_KEY, TENANT_KEY, Closed, Frames, Refused, Request
 from laissez.check.crash_finding import Finding
 from laissez.check.wire_market import Market
 from laissez.check.wire_peers import Answer, answers_to, heard_after, session
@@ -88,7 +88,7 @@ def _check_headers(answer: Answer) -> None:
 
 
 async def _check_frames(market: Market, one: Frames) -> None:
-    async with session(market.port, market.words[TENANT_KEY], one.packed, one.greets) as made:
+    async with session(market.port, market.words[OPERATOR_KEY if one.of_operator else TENANT_KEY], one.packed, one.greets) as made:
         heard = await heard_after(made, tuple(map(market.fill, one.sent)), one)
         said = heard.messages[0] if heard.messages else {}
         shown = f"found {said or 'no refusal'}, closed with {heard.code} {heard.reason!r}"

@@ -16,6 +16,7 @@ OF_ALL_TENANTS = {"getBill": ("limit",)}  # a tenant has no such list
 OF_ONE_TENANT = ("getBudget", "getOwnCaps")  # the operator says whose
 PRINTABLE = ("name", "runner")  # by what Unicode calls so
 ONCE = {"maps": "name", "floors": "node"}  # in a list of objects, each of its own name
+EVENTS = 40  # so many there are, of whom it may be
 IDEMPOTENCY = "Idempotency-Key"
 USABLE = re.compile("[!-~]{1,64}")
 NOWHERE = "https://127.0.0.1/"  # so that the service does not knock at the doors of others; it refuses to
@@ -39,14 +40,15 @@ class Possible:
         for fields in (case.path_parameters, case.body):
             if isinstance(fields, dict):
                 fields.update({name: _printable(fields[name]) for name in PRINTABLE if name in fields})
-        if isinstance(case.body, dict):
-            case.body = {name: _value(name, value) for name, value in case.body.items()}
+        case.body = _value("", case.body)
 
     def _put_right(self, operation: str, query: dict[str, Any]) -> None:
         first, second = ALONE.get(operation, ("", ""))
         gone = [*GUESSED, *([] if self._is_operator else OF_ALL_TENANTS.get(operation, ())), *([second] if first in query else [])]
         for name in gone:
             query.pop(name, None)
+        if str(query.get("after", "")).isdecimal():
+            query["after"] = min(int(query["after"]), EVENTS)
         if operation in OF_ONE_TENANT and self._is_operator:
             query.setdefault("tenant", TENANT)
 
@@ -63,10 +65,15 @@ class Possible:
 
 
 def _value(name: str, value: Any) -> Any:
+    """What is said under a name in a body, and all that is in it."""
+    if isinstance(value, dict):
+        return {field: _value(field, inner) for field, inner in value.items()}
+    if isinstance(value, list):
+        value = [_value("", inner) for inner in value]
     if name == "url" and isinstance(value, str) and value.lower().startswith("http"):
         return NOWHERE
-    if name == "after" and type(value) is int and value > 0:
-        return 0  # an event that there is
+    if name == "after" and type(value) is int and value > EVENTS:
+        return EVENTS
     if name in ONCE and isinstance(value, list):
         return list({_key(index, one, ONCE[name]): one for index, one in enumerate(value)}.values())
     if isinstance(value, float) and value.is_integer():

@@ -69,7 +69,7 @@ def show_webhook(client: Client, webhook: IdArgument, output: FormatOption = For
 @connected
 def create(
     client: Client,
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where to send events to: https://host/path.")],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to send events to: https://host/path.")],
     types: Annotated[list[str] | None, typer.Option("--type", help="Only events of this type; give it again for more. Default: all.")] = None,
     after: Annotated[int | None, typer.Option("--after", min=0, metavar="N", help="From event N on, without it; else from now on.")] = None,
     save: SaveOption = None,
@@ -77,7 +77,7 @@ def create(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Create a webhook. Its secret is shown now and never again."""
-    make = partial(client.create_webhook, url, types=types, after=after, idempotency_key=idempotency_key)
+    make = partial(client.create_webhook, address, types=types, after=after, idempotency_key=idempotency_key)
     show_one(make() if save is None else saved(make, save), WEBHOOKS, output)
 
 

@@ -43,8 +43,8 @@ class Journal:
         self._lock = lock
         self._failure: BaseException | None = None
         self._closed = False
-        self._mark = MarkFile(folder, self.last, self.head)
-        self._connection = _writing(folder / DATABASE)
+        self._mark: MarkFile | None = None
+        self._connection: sqlite3.Connection | None = None
 
     @classmethod
     def create(cls, folder: Path, genesis: bytes, *, identity: bytes | None = None, created_us: int | None = None) -> Self:
@@ -64,8 +64,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The journal in the folder, if it is whole at both ends; `recover` checks everything between."""
-        # Read-only until all is well: SQLite, writing, would first drop from its log what it takes for an unfinished end.
+        """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing in the folder is changed."""
         with Reader(folder) as reader:
             lock = Lock(folder)
             try:
@@ -76,11 +75,27 @@ class Journal:
                     raise JournalError(f"{folder / DATABASE} cannot be opened for writing: {error}. Its folder must be writable.") from error
                 raise
 
+    def begin(self) -> None:
+        """Open it for writing, once all is well; from here on what was found is durable. Earlier, SQLite would change what may turn out to be damaged."""
+        if self._connection:
+            return
+        try:
+            connection = _writing(self.folder / DATABASE)
+            try:
+                self._mark = MarkFile(self.folder, self.last, self.head)
+            except BaseException:
+                connection.close()
+                raise
+        except (sqlite3.Error, OSError) as error:
+            raise JournalError(f"{self.folder / DATABASE} cannot be opened for writing: {error}. Its folder must be writable.") from error
+        self._connection = connection
+
     def append(self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
         """Store the entries as one group, and each document with the entry at its index. All of it is durable on return, or JournalFailed is raised
         and nothing more is taken: after a failed write nobody knows what the disk holds until the journal is opened anew."""
         if self._failure or self._closed:
             raise JournalFailed(self._refusal()) from self._failure
+        self.begin()
         self._check_times(entries)
         first = self.last + 1
         filed = _filed(first, len(entries), documents)
@@ -96,6 +111,7 @@ class Journal:
         self.head = link
         self.last_at = entries[-1].at
         self.last = first + len(entries) - 1
+        assert self._mark is not None
         self._mark.write(self.last, link)
 
     def reader(self) -> Reader:
@@ -108,8 +124,9 @@ class Journal:
         self._closed = True
         with ExitStack() as last_first:
             last_first.callback(self._lock.release)
-            last_first.callback(self._connection.close)
-            last_first.callback(self._mark.close)
+            if self._connection and self._mark:
+                last_first.callback(self._connection.close)
+                last_first.callback(self._mark.close)
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +136,7 @@ class Journal:
 
     def _store(self, group: tuple[int, int, bytes, bytes], filed: list[Filed]) -> None:
         insert = "INSERT INTO groups(first, count, chain, entries) VALUES (?, ?, ?, ?)"
+        assert self._connection is not None
         if not filed:
             # A statement by itself is a transaction: one step, and so one wait for the interpreter lock, instead of three.
             self._connection.execute(insert, group)
@@ -167,10 +185,23 @@ def _writing(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         # A write that changes nothing, so that a file which can only be read is found out now and not by the first append.
         connection.execute("DELETE FROM groups WHERE first < 0 AND count < 0")
+        _make_durable(connection, path)
+        # Where the disk once failed to keep the log, what was read may be in the system's memory alone, and asking again to keep it would change nothing.
+        # So all of it is written anew, into the file, and the log begins anew.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
+    """What a writer that died left in the log may not be on the disk, and even if a sync of it failed, the next one says that all is well.
+
+    So it is written again, into the file. A reader at work may keep SQLite from moving all of it; then the log is at least synced."""
+    _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if moved < pages:
+        keep(path.with_name(f"{path.name}-wal"))
 
 
 def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:

@@ -10,6 +10,7 @@ Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,8 @@ class MarkFile:
         self._turn = 1 - self._turn
 
     def close(self) -> None:
-        self._map.flush()
+        with suppress(OSError):  # it is then older, and still true
+            self._map.flush()
         self._map.close()
 
     @staticmethod

@@ -52,6 +52,8 @@ class Reader:
         self._path = folder / DATABASE
         if not self._path.is_file():
             raise JournalMissing(f"there is no journal in {folder}: {DATABASE} was expected there. Name another folder, or make a new journal.")
+        if self._path.stat().st_size == 0:  # beside such a file SQLite would take the log for a stranger's, and delete it
+            raise JournalForeign(f"{self._path} is not a journal: it is empty. Put back a backup, keeping this folder.")
         self._connection = self._connected()
         try:
             self._recognise()

@@ -1,6 +1,6 @@
 """Recovery: the state machine as it was after the last durable entry, from the newest usable snapshot and the entries after it.
 
-It reads and checks; it changes nothing on disk, so it may be cut short and repeated at will. The whole chain is checked from the beginning to the
+It reads and checks, and changes nothing on disk before all is well, so it may be cut short and repeated at will. The whole chain is checked from the beginning to the
 head; entries after the snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is refused; only a snapshot,
 which is never needed, is passed over with a warning.
 """
@@ -50,6 +50,7 @@ def recover(journal: Journal, *, begin: Callable[[bytes], M], restore: Callable[
                 replay(machine, group, after=seq)
             if on_progress:
                 on_progress(group.last, journal.last)
+    journal.begin()
     return Recovered(machine, seq, journal.last - seq, warnings)
 
 

@@ -4,9 +4,10 @@ Before a request is applied, every threshold that is crossed by its time takes e
 happens is told as of then. So it makes no difference how late anybody looks, or whether the server ran meanwhile.
 
 Bills are not added up for every command. A tenant is never charged more than the sum of its limits, so no threshold can be crossed before a
-time that is known (`look_at`). Where the limits are far above the rates that time is too early, and then it is looked at again; with commands
-coming in all the time not sooner than `LOOK_EVERY_US`, which is how much may be overspent. Without commands rates do not rise, and the instant
-is worked out exactly.
+time that is known, and until then nobody looks. Close to it, time is cut into cells of `CELL_US`, counted from when the budget was set, and
+each is looked at where it begins: the instant of crossing is worked out from the rate of that moment. If the rate rises within the cell, it
+acts later than it should, by less than the cell. When it acts depends on nothing but what the tenant is charged: what others do that does not
+change its rates makes no difference that it could see.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from laissez.wire.times import format_time
 if TYPE_CHECKING:
     from laissez.service.exchange import Exchange
 
-LOOK_EVERY_US = 100_000
+CELL_US = 100_000
 STALE_MAX = 1_000  # entries of the heap that were replaced, before it is made anew
 
 
@@ -44,7 +45,6 @@ class Acting:
         self.watched: dict[str, Account] = {}
         self._looks: list[tuple[int, str]] = []  # by time; an entry counts if the account says the same
         self._no_look_before = 0
-        self._exact: dict[str, Meter] = {}  # those that were measured while time is brought forward
         self._quiet_until = 0  # nothing is crossed before, unless a command comes
 
     def watch_all(self) -> None:
@@ -53,7 +53,6 @@ class Acting:
 
     def watch(self, account: Account) -> None:
         """From now on, or no longer: as its budget says."""
-        self._exact.pop(account.name, None)
         if budgets.is_watched(account.budget):
             self.watched[account.name] = account
             self._look_at(account, _watched(account).look_at)
@@ -109,58 +108,29 @@ class Acting:
     def bring_to(self, at: int) -> list[Told]:
         """Everything that is crossed by then, in the order of time. Holds end on the way: what they let a tenant win costs from then on."""
         told: list[Told] = []
-        while (first := self._first(at)) is not None:
-            when, account = first
-            if account is None:
-                told += self._advance(when)
-            elif account.name in self._exact:
-                told += self._reach(account, when)
+        while True:
+            look, deadline = self._next_look(), self._exchange.market.next_deadline()
+            if deadline is not None and deadline <= min(look, at):
+                told += self._advance(deadline)
+            elif look <= at:
+                told += self._look(self.watched[self._looks[0][1]], look, at if deadline is None else min(at, deadline))
             else:
-                self._measure(account)
-        for name, meter in self._exact.items():
-            self._rest(self.watched[name], meter, at)
-        self._exact.clear()
-        return told
-
-    def _first(self, at: int) -> tuple[int, Account | None] | None:
-        """What is next, until then: an account to look at, or (None) a hold that ends."""
-        look = self._next_look()
-        deadline = self._exchange.market.next_deadline()
-        if look <= at and (deadline is None or look < deadline or self._looks[0][1] not in self._exact):
-            return look, self.watched[self._looks[0][1]]
-        return (deadline, None) if deadline is not None and deadline <= at else None
-
-    def _measure(self, account: Account) -> None:
-        """From here on `look_at` is the exact instant, as long as no command comes."""
-        meter = self._exact[account.name] = measure(self._exchange.market, account)
-        crossed = meter.reaches(budgets.threshold(_watched(account)))
-        self._look_at(account, NEVER_LOOKED_AT if crossed is None else crossed)
-
-    def _rest(self, account: Account, meter: Meter, at: int) -> None:
-        """Commands follow, and rates may rise up to the limits."""
-        budget = _watched(account)
-        left = max(0, budgets.threshold(budget) - meter.moved_to(at).spent)
-        budget.pace = meter.worst
-        wait = max(left // meter.worst, LOOK_EVERY_US) if meter.worst else NEVER_LOOKED_AT
-        self._look_at(account, min(at + wait, NEVER_LOOKED_AT))
+                return told
 
     def _advance(self, to: int) -> list[Told]:
         exchange = self._exchange
         return self._again(exchange.tell(exchange.market.apply(to_market.AdvanceTime(), to)))
 
     def _again(self, told: Sequence[Told]) -> list[Told]:
-        """Whoever won a lease or has another limit is measured anew."""
+        """Whoever won a lease or has another limit is looked at anew."""
         for one in told:
             account = self.watched.get(one.tenant or "")
             if account is not None and type(one.event) in (LeaseStarted, LimitSet):
-                self._exact.pop(account.name, None)
                 self._look_at(account, self._exchange.market.now)
         return list(told)
 
-    # -- a threshold
-
-    def _reach(self, account: Account, when: int) -> list[Told]:
-        """If rates have fallen meanwhile it is not reached yet, and its time is worked out anew."""
+    def _look(self, account: Account, when: int, until: int) -> list[Told]:
+        """Measure one tenant at that instant. No command comes before `until`, and so its rate does not rise."""
         market = self._exchange.market
         told = self._advance(when) if when > market.now else []
         budget = _watched(account)
@@ -169,11 +139,22 @@ class Acting:
             told.append(self._tell(account, budget, meter))
             budget.reached += 1
         if budgets.is_watched(budget):
-            self._measure(account)
+            self._look_again(account, meter, until)
             return told
         budget.look_at, budget.pace = NEVER_LOOKED_AT, 0
         self.watch(account)
         return told + self._again(self._act(account, budget.action))
+
+    def _look_again(self, account: Account, meter: Meter, until: int) -> None:
+        budget = _watched(account)
+        budget.pace = meter.worst
+        crossed = meter.reaches(budgets.threshold(budget))
+        if crossed is not None and crossed <= until:
+            self._look_at(account, crossed)
+        else:  # cells that begin before any command comes would tell nothing new
+            self._look_at(account, _next_look(budget, meter.moved_to(max(meter.at, _cell(budget, until)))))
+
+    # -- a threshold
 
     def _tell(self, account: Account, budget: BudgetRecord, meter: Meter) -> Told:
         percent = THRESHOLDS[budget.reached]
@@ -216,7 +197,8 @@ class Acting:
         budget, now = _watched(account), self._exchange.market.now
         left = max(0, budget.look_at - now) * budget.pace
         budget.pace += more
-        self._look_at(account, now + left // budget.pace if budget.pace else NEVER_LOOKED_AT)
+        earliest = now + left // budget.pace if budget.pace else NEVER_LOOKED_AT
+        self._look_at(account, now if earliest < _cell(budget, now) + CELL_US else min(budget.look_at, _cell(budget, earliest)))
 
     def check_order(self, account: Account, alternatives: tuple[Alternative, ...], at: int) -> None:
         """May it be placed, or an order become it? Withdrawing it too soon must not cost more than is left."""
@@ -242,6 +224,23 @@ class Acting:
         assert lease is not None
         if lease.limit is not None and (limit is None or limit > lease.limit):
             raise _spent(budget, "no limit is raised")
+
+
+def _cell(budget: BudgetRecord, at: int) -> int:
+    """Where the cell of that time begins."""
+    return at - (at - budget.since) % CELL_US
+
+
+def _next_look(budget: BudgetRecord, meter: Meter) -> int:
+    """Nothing is crossed before, whatever becomes of the rate; or, where that cannot be said of a whole cell, as the rate is now."""
+    if meter.worst == 0:
+        return NEVER_LOOKED_AT
+    earliest = meter.at + max(0, budgets.threshold(budget) - meter.spent) // meter.worst
+    end = _cell(budget, meter.at) + CELL_US
+    if earliest >= end:
+        return min(_cell(budget, earliest), NEVER_LOOKED_AT)
+    crossed = meter.reaches(budgets.threshold(budget))
+    return end if crossed is None else min(crossed, end)
 
 
 def _watched(account: Account) -> BudgetRecord:

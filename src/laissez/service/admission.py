@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
 
+BYTES_PER_REFUSAL = 2_048  # so many more to read cost about as much as another refusal
+
 
 class Admission:
     """Every question is answered by a `ProblemError`, or by nothing."""
@@ -46,6 +48,12 @@ class Admission:
         if principal.holder != OPERATOR:
             self.allowance(principal.holder).take(commands, desk.clock.now())
 
+    def check_command(self, principal: Principal) -> None:
+        """May this holder send any command at all? Asked before the body is read, which may be long; nothing is used up."""
+        self.check_open()
+        if principal.holder != OPERATOR:
+            self.allowance(principal.holder).check(self._desk.clock.now())
+
     def admit_question(self, principal: Principal, lists: bool) -> None:
         """May this holder ask something now? A list of what it has costs more the more it has."""
         self.check_journal()
@@ -56,9 +64,9 @@ class Admission:
             allowance = self.questions(principal.holder)
             allowance.take(min(cost, max(allowance.burst, 1)), self._desk.clock.now())
 
-    def delay_s(self, who: str, answers: int = 1) -> float:
-        """How long a holder, or an address, must wait for answers that no allowance pays for."""
-        return self._paces.delay_s(who, self._desk.clock.now(), answers)
+    def delay_s(self, who: str, answers: int = 1, bytes_read: int = 0) -> float:
+        """How long a holder, or an address, must wait for answers that no allowance pays for. To read what was refused costs, too."""
+        return self._paces.delay_s(who, self._desk.clock.now(), answers + bytes_read // BYTES_PER_REFUSAL)
 
     @property
     def delayed(self) -> int:

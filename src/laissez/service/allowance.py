@@ -28,6 +28,11 @@ class Allowance:
             raise ProblemError(Code.RATE_LIMITED, self._words(count), self._wait_s(count, missing))
         self._left = left - count * SECOND_US
 
+    def check(self, now: int) -> None:
+        """As `take`, for one, and nothing is used up."""
+        if self._left + (now - self._at) * self.per_second < SECOND_US or self.burst == 0:
+            self.take(1, now)
+
     @property
     def remaining(self) -> int:
         return self._left // SECOND_US

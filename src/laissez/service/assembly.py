@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import random
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,13 @@ class Service:
     """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last request ends, `end` after it, and `close`."""
 
     def __init__(
-        self, settings: Settings, opened: Opened, commit: Commit = GroupCommit, make_copy: MakeCopy = by_fork, files: Path = FOLDER
+        self,
+        settings: Settings,
+        opened: Opened,
+        commit: Commit = GroupCommit,
+        make_copy: MakeCopy = by_fork,
+        files: Path = FOLDER,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         folder = Path(settings.data.folder)
         self._settings = settings
@@ -49,7 +56,7 @@ class Service:
         self.places = Places()
         self.sessions = Sessions(self.desk, self.places)
         self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
-        self.webhooks = Webhooks(self.desk, settings.webhooks, folder)
+        self.webhooks = Webhooks(self.desk, settings.webhooks, folder, chance)
         signins = SignIns(self.desk, folder / FILE)
         self.app = make_app(self.desk, settings, self.places, self.sessions, signins=signins, files=files, webhooks=self.webhooks)
         self.audit = AuditKeeper(self.desk, opened.journal, folder, settings.audit)

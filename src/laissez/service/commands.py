@@ -112,6 +112,12 @@ MarketCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | 
 Command: TypeAlias = TenantCommand | AccountCommand | WebhookCommand | MarketCommand
 
 
+# The market hears nothing of these, and its time stands still.
+BESIDE_THE_MARKET: frozenset[type] = frozenset(
+    (SetOwnCaps, CreateWebhook, DeleteWebhook, RotateWebhookSecret, RestartWebhook, CreateTenant, SetCaps, IssueKey, RevokeKey)
+)
+
+
 class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`who` holds the key `by`; `id` is the client's own for this request, and `body` a digest of all it asked for under that id."""
 

@@ -158,6 +158,11 @@ class Connection(WebSocketsSansIOProtocol):
         if not self.close_sent:
             self._session.receive(frame)
 
+    def shutdown(self) -> None:
+        """At the end of the server. One whose peer has said goodbye, and does not read the answer to it, is closing already: nothing more is said to it."""
+        if not self.transport.is_closing():
+            super().shutdown()
+
     def resume_writing(self) -> None:
         super().resume_writing()
         if self._session is not None:

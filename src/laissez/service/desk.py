@@ -22,7 +22,7 @@ from laissez.service.accounts import Account
 from laissez.service.admission import Admission, failed
 from laissez.service.audit.collecting import Refusals
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, SERVICE, Command, Request, RevokeKey
+from laissez.service.commands import BESIDE_THE_MARKET, OPERATOR, SERVICE, Command, Request, RevokeKey
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
@@ -134,6 +134,8 @@ class Desk:
             seq = self.remembered.find(who, id)
             if seq is not None:
                 return Result(self._first_time(seq, request), True)
+        if at is None and type(command) in BESIDE_THE_MARKET:
+            self.end_holds()  # what is over by now is told before it: events are told in the order of time
         return Result(self._apply(request, origin, self.clock.now() if at is None else at), False)
 
     def _apply(self, request: Request, origin: Follower | None, at: int) -> Applied:

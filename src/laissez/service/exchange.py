@@ -71,16 +71,18 @@ class Exchange:
         }
 
     def apply(self, at: int, request: Request) -> Applied:
-        """Carry out one request. A request that is turned away changes nothing, and its outcome says why."""
-        return self._carry_out(at, request) if not self.acting.watched else self._act_and_carry_out(at, request)
+        """Carry out one request. A request that is turned away changes nothing, and its outcome says why.
 
-    def _act_and_carry_out(self, at: int, request: Request) -> Applied:
-        """Budgets that are used up by then act first, each at its own time."""
+        Budgets that are used up by then act first, each at its own time.
+        """
+        acting = self.acting
+        if not acting.watched:
+            return self._carry_out(at, request)
         first = self.events + 1
-        told = self.acting.bring_to(at) if self.acting.must_act(at) else []
+        told = acting.bring_to(at) if acting.must_act(at) else []
         applied = self._carry_out(at, request)
         outcome = applied.outcome
-        self.acting.note(outcome.told)
+        acting.note(outcome.told)
         return Applied(Outcome(first, (*told, *outcome.told), outcome.refused), applied.documents) if told else applied
 
     def is_due(self, now: int) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from laissez.market import Alternative, Topology
 from laissez.market.commands import SetFloor
+from laissez.service.budgets import WARN
 from laissez.service.commands import OPERATOR, SERVICE, Command, CreateTenant, PlaceOrder, SetBudget
 from laissez.service.desk import Desk
 from laissez.service.founding import issue_first_key
@@ -49,7 +50,7 @@ async def set_up(desk: Desk, folder: Path) -> None:
                 for _ in range(count):
                     _enter(desk, tenant, PlaceOrder((Alternative(scope, bid, limit),)))
             if tenant in BUDGETS:
-                _enter(desk, tenant, SetBudget(BUDGETS[tenant]))
+                _enter(desk, tenant, SetBudget(BUDGETS[tenant], WARN))
         await issue_first_key(desk, folder, tenant)
 
 

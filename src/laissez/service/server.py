@@ -142,7 +142,7 @@ async def _run(settings: Settings, listening: socket.socket, service: Service, o
 def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
     limits = settings.limits
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         http=partial(QueuedRequests, limits=limits, site=app.site),  # type: ignore[arg-type]
         ws=Connection,
         ws_max_size=limits.batch_bytes_max,

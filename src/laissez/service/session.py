@@ -93,7 +93,7 @@ class Session:
         except ProblemError as problem:
             self._unpaid += 1
             self._desk.when_durable(self._deliver_all, [self._refused("", problem)])
-            self._rest()
+            self._rest(len(frame))
             return []
 
     def hear(self, messages: list[asked.SessionMessage], may_go_on: Callable[[], bool]) -> list[asked.SessionMessage]:
@@ -112,14 +112,15 @@ class Session:
 
     def turn_away(self, messages: list[asked.SessionMessage]) -> int:
         """They have waited for too long; nothing was done, and so there is nothing to wait for."""
-        self._deliver_all([self._refused(message.id, overloaded()) for message in messages])
+        problem = overloaded()
+        self._deliver_all([self._refused(message.id, problem) for message in messages])
         return len(messages)
 
-    def _rest(self) -> None:
+    def _rest(self, bytes_read: int = 0) -> None:
         """Who is refused too often is not read from for a while."""
         unpaid, self._unpaid = self._unpaid, 0
         if not self._principal.is_operator:
-            delay_s = self._desk.admission.delay_s(self._principal.holder, unpaid)
+            delay_s = self._desk.admission.delay_s(self._principal.holder, unpaid, bytes_read)
             if delay_s:
                 self._connection.rest(delay_s)
 

@@ -44,7 +44,7 @@ class SignIns:
     def __init__(self, desk: Desk, path: Path | None = None) -> None:
         self._desk = desk
         self._path = path
-        self._by_digest = {one.digest: one for one in ([] if path is None else _read(path))}  # the oldest first
+        self._by_digest = {one.digest: one for one in ([] if path is None else read(path))}  # the oldest first
         self._changes = 0
         self._written = 0  # the change that the file is up to
         self._turn = asyncio.Lock()  # those who wait for the disk are written together, and take one thread, however many they are
@@ -127,7 +127,7 @@ def _remove(path: Path) -> None:
         remove(path)
 
 
-def _read(path: Path) -> tuple[SignIn, ...]:
+def read(path: Path) -> tuple[SignIn, ...]:
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:

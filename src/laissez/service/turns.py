@@ -3,9 +3,9 @@
 While the service keeps up nobody waits, and all this costs is a look at the clock. When more has come than can be done in one turn of the event loop,
 the rest stands in line, and between two turns answers go out and new requests are read. So one holder that sends much waits for itself alone.
 
-A line whose first has waited too long, and that for a while, is not going to get shorter by itself: then whoever has waited too long is turned away,
-which costs little, and those behind are served in time. (The rule is that of CoDel, RFC 8289: a burst is a good queue, one that stays is a bad one.)
-The same goes for all lines together. The operator is served first and never turned away.
+A burst is waited out. A line that has not been empty for a while is not going to be: in it, whoever has waited too long is turned away, which costs
+little, and those behind are served in time. So is everybody who has waited too long once all have for a while, until nobody waits any more. (The
+thought is that of CoDel, RFC 8289: a queue that empties is good, one that stands is bad.) The operator is served first and never turned away.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Work(Protocol):
 class Line:
     """What one holder waits for."""
 
-    __slots__ = ("late_since", "name", "works")
+    __slots__ = ("name", "since", "works")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, since: int) -> None:
         self.name = name
         self.works: deque[tuple[int, Work]] = deque()
-        self.late_since: int | None = None
+        self.since = since  # it was empty before that
 
 
 class Turns:
@@ -60,7 +60,8 @@ class Turns:
         self._in_turn = False
         self._began = 0
         self._until = 0
-        self._late_since: int | None = None
+        self._late_since: int | None = None  # from when on everybody was late
+        self._is_behind = False
 
     def __len__(self) -> int:
         """How many wait."""
@@ -92,7 +93,7 @@ class Turns:
         now = self._clock.now()
         line = self._lines.get(name)
         if line is None:
-            line = self._lines[name] = Line(name)
+            line = self._lines[name] = Line(name, now)
             self._stand(line)
         line.works.append((now, work))
         if not self._in_turn:
@@ -131,6 +132,7 @@ class Turns:
                 del self._lines[line.name]
         if not self._ring:
             self._late_since = None
+            self._is_behind = False
 
     def _serve_one(self, line: Line, now: int) -> None:
         arrived, work = line.works.popleft()
@@ -148,14 +150,13 @@ class Turns:
             self.shed += line.works.popleft()[1].turn_away()
 
     def _is_bad(self, line: Line, arrived: int, now: int) -> bool:
-        """Has it waited for too long, and has everybody in its line, or in all lines, for a while?"""
+        """Has it waited for too long, in a line that has not been empty for a while, or while everybody has in all lines?"""
         if line.name == OPERATOR:
             return False
         if now - arrived <= self._wait_us_max:
-            line.late_since = self._late_since = None
+            self._late_since = None
             return False
-        if line.late_since is None:
-            line.late_since = now
         if self._late_since is None:
             self._late_since = now
-        return now - min(line.late_since, self._late_since) >= BAD_FOR_US
+        self._is_behind = self._is_behind or now - self._late_since >= BAD_FOR_US
+        return self._is_behind or now - line.since >= BAD_FOR_US

@@ -24,11 +24,13 @@ from laissez.market import Topology
 from laissez.service import opening
 from laissez.service.assembly import Service
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR
+from laissez.service.commands import OPERATOR, SERVICE, CreateTenant
+from laissez.service.desk import Desk
 from laissez.service.founding import KEYS, is_founded, issue_first_key
 from laissez.service.opening import open_folder
 from laissez.service.server import Server, uvicorn_config
 from laissez.wire.problems import ProblemError
+from laissez.wire.requests import Caps
 
 PORT = 8340
 NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
@@ -124,8 +126,16 @@ class Machine:
         commit = commit_of(self._draw, self._mix.slow_disk)
         life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
         life.service.begin()
-        await issue_first_key(life.service.desk, self.folder, OPERATOR)
+        await self._found_accounts(life.service.desk)
         life.server = self._listen(life.service)
+
+    async def _found_accounts(self, desk: Desk) -> None:
+        """The operator's key, and tenants with theirs, each in a file: what is there already stays."""
+        await issue_first_key(desk, self.folder, OPERATOR)
+        for tenant in self._mix.forest.tenants:
+            if tenant not in desk.exchange.accounts:
+                desk.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
+            await issue_first_key(desk, self.folder, tenant)
 
     def _listen(self, service: Service) -> Server:
         config = uvicorn_config(self._mix.settings, service.app)
@@ -140,8 +150,12 @@ class Machine:
         return server
 
     @property
-    def operator_key(self) -> str:
-        return (self.folder / KEYS / f"{OPERATOR}.key").read_text().strip()
+    def is_well(self) -> bool:
+        life = self.life
+        return life is not None and not life.is_dead and life.server is not None and life.service is not None and life.service.desk.failure is None
+
+    def key_of(self, holder: str) -> str:
+        return (self.folder / KEYS / f"{holder}.key").read_text().strip()
 
     # -- down
 
@@ -170,7 +184,8 @@ class Machine:
         """As it is asked to: with a last word, and a snapshot."""
         life = self.life
         assert life is not None and life.server is not None and life.service is not None
-        stopping = self._loop.begin(life, self._loop.create_task, self._stop(life.server, life.service))
+        server, service, life.server = life.server, life.service, None
+        stopping = self._loop.begin(life, self._loop.create_task, self._stop(server, service))
         await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)
         if life.is_dead:
             return
@@ -239,7 +254,7 @@ class Machine:
 
     def _set_clock(self) -> None:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
-            self._wall.wrong_us = self._draw.choice((-86_400, -60, 0, 60, 18_000)) * 1_000_000  # within the day that ids are remembered
+            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000  # within the day that ids are remembered
             self._count("clock jump")
 
     def calm_down(self) -> None:

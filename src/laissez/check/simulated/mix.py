@@ -32,6 +32,7 @@ class Mix(msgspec.Struct, frozen=True):
     restarts: float  # of clients, per request
     forgetful: float  # how likely a client that starts again has not kept its ids
     doubles: float  # requests that are sent twice at once
+    streams: bool  # somebody reads server-sent events
 
 
 def draw_mix(draw: Random, folder: str) -> Mix:
@@ -46,10 +47,10 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         forest,
         _settings(draw, folder, forest.orders_per_tenant_max),
         Weather(
-            refuse=rate(0.02, 0.2), reset=rate(0.05, 0.3), silent=rate(0.03, 0.1), pieces=rate(0.1, 0.5), late=rate(0.02, 0.2), deaf=rate(0.05, 0.2)
+            refuse=rate(0.02, 0.2), reset=rate(0.03, 0.15), silent=rate(0.03, 0.1), pieces=rate(0.1, 0.5), late=rate(0.02, 0.2), deaf=rate(0.05, 0.2)
         ),
         draw.choice((PRICES, PRICES[1:4], PRICES)),
-        draw.choice((4, 8, 12, 16)),
+        draw.choice((2, 5, 8, 11)),
         draw.choice((0.0, 0.02, 0.1, 0.3)),
         draw.choice((0, 1, 1, 2, 3, 4)),
         draw.choice(((40,), (250,), (10, 60, 250))),
@@ -62,6 +63,7 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         rate(0.03, 0.1),
         draw.choice((0.0, 0.5)),
         rate(0.05, 0.2),
+        draw.random() < 0.4,
     )
 
 
@@ -79,7 +81,7 @@ def _settings(draw: Random, folder: str, orders_max: int) -> Settings:
         batch_commands_max=8,
         instances_per_request_max=4,
         pending_commands_max=draw.choice((20_000, 20_000, 8)),
-        page_max=draw.choice((1000, 1000, 7)),
+        page_max=draw.choice((1000, 1000, 50)),
         page_default=5,
     )
     return Settings(

@@ -22,6 +22,7 @@ from laissez.check.crash_journal import OPERATOR, Truth, compare
 from laissez.check.crash_ledger import Asked, Json, Ledger
 from laissez.check.crash_requests import OF_REST, Drawer, another, another_of_operator
 from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.simulated.bugs import planted
 from laissez.check.simulated.clients import Holder
 from laissez.check.simulated.edges import Wall, patched
 from laissez.check.simulated.loop import SimulatedLoop, Stuck
@@ -36,6 +37,7 @@ from laissez.service.opening import Replaying
 SHARED_MEMORY = Path("/dev/shm")
 SETTLES_WITHIN_S = 300.0
 STORY_LINES = 30
+BY_SESSION = 0.7  # the rest over REST, which costs more
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -47,12 +49,13 @@ class Verdict(msgspec.Struct, frozen=True):
     digest: str  # of all that happened
 
 
-def play(seed: int) -> Verdict:
+def play(seed: int, bug: str | None = None) -> Verdict:
     root = Path(tempfile.mkdtemp(prefix="laissez-world-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
     collects = gc.isenabled()
     gc.disable()  # a world is small and ends soon
     try:
-        return World(seed, root).play()
+        with planted(bug):
+            return World(seed, root).play()
     finally:
         if collects:
             gc.enable()
@@ -129,7 +132,8 @@ class World:
     async def _live(self) -> None:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
-        await self._unless_found(self._found_market(), supervising)
+        self._holders = {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
+        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
         self._network.calm_down()
@@ -177,45 +181,16 @@ class World:
                 await machine.ended()
                 await machine.start()
 
-    async def _found_market(self) -> None:
-        """Tenants and their keys, asked for until they are there."""
-        operator = self._holders[OPERATOR] = Holder(self, OPERATOR, self._machine.operator_key, self._draw)
-        for tenant in self.mix.forest.tenants:
-            while not await self._is_made(operator, tenant):
-                pass
-            secret = None
-            while secret is None:
-                secret = await self._key(operator, tenant)
-            self._holders[tenant] = Holder(self, tenant, secret, self._draw)
-        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
-
-    async def _is_made(self, operator: Holder, tenant: str) -> bool:
-        try:
-            await operator.rest.create_tenant(tenant, idempotency_key=f"make-{tenant}")
-        except LaissezError:
-            return False
-        return True
-
-    async def _key(self, operator: Holder, tenant: str) -> str | None:
-        """Under a name of its own: the answer to a lost one is given again without its secret."""
-        try:
-            self._keys = getattr(self, "_keys", 0) + 1
-            issued = await operator.rest.issue_key(tenant, name=f"k{self._keys}")
-        except LaissezError as error:
-            if isinstance(error, ApiError) and error.code == "too_many_keys":
-                raise Finding(f"L1: no key for {tenant}: {error}") from error
-            return None
-        return issued.secret
-
     # -- everything may go wrong
 
     async def _unsafe_phase(self) -> None:
         lives = [asyncio.create_task(self._life_of(holder)) for holder in self._holders.values()]
-        streams = [asyncio.create_task(self._read_stream(self._holders[self.mix.forest.tenants[0]]))]
+        first = self._holders[self.mix.forest.tenants[0]]
+        streams = [asyncio.create_task(self._read_stream(first))] if self.mix.streams else []
         done, _ = await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
             task.cancel()
-        await asyncio.wait(streams)
+        await asyncio.gather(*streams, return_exceptions=True)
         for task in done:
             task.result()
 
@@ -250,12 +225,13 @@ class World:
     def _new(self, holder: Holder) -> Asked:
         has = self.ledger.holdings[holder.name]
         command = self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
-        by_session = holder.session is not None and command["type"] not in OF_REST and self._draw.random() < 0.6
-        return self.ledger.ask(self._drawer.asked(holder.name, command, holder.goes_with_orders and by_session))
+        of_session = holder.goes_with_orders and holder.session is not None and self._draw.random() < 0.7
+        return self.ledger.ask(self._drawer.asked(holder.name, command, of_session))
 
     async def _send(self, holder: Holder, asked: Asked) -> None:
-        crosses = asked.of_session or (holder.session is not None and not (holder.goes_with_orders and asked.kind == "place_order"))
-        if asked.of_session or (asked.kind not in OF_REST and crosses and self._draw.random() < 0.5):
+        """By any way that can ask for the same: an order that goes with its session is another one than an order that does not."""
+        crosses = holder.session is not None and not (holder.goes_with_orders and asked.kind == "place_order")
+        if asked.of_session or (asked.kind not in OF_REST and crosses and self._draw.random() < BY_SESSION):
             await holder.by_session(asked)
         else:
             await holder.by_rest(asked)
@@ -306,6 +282,8 @@ class World:
 
     async def _settle(self) -> None:
         assert self._inspector is not None
+        while not self._machine.is_well:
+            await asyncio.sleep(0.5)
         for holder in self._holders.values():
             if holder.session is None or holder.session._error is not None:
                 await holder.close_session(forgets=False)

@@ -103,7 +103,6 @@ class _Ready:
         except Exception:
             logger.exception("bug in %s", self._operation.name)
             self._site.count(self._operation.name, INTERNAL.status)
-            self._desk.refusals.note(INTERNAL, self._operation.name, call.known, scope, call.key)
             await send_problem(send, INTERNAL, [], head_only)
             return
         self._site.count(self._operation.name, status)
@@ -131,6 +130,8 @@ class _Ready:
         if self._asks and call.principal is not NOBODY:
             self._desk.admission.admit_question(call.principal, lists=self._lists and "scope" not in call.query)
             call.is_paid = not self._limited
+        elif self._limited and call.principal is not NOBODY:
+            self._desk.admission.check_command(call.principal)
         if self._decoder is not None:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
@@ -172,7 +173,7 @@ class _Ready:
         if principal.is_operator or self._operation.path in NEVER_WAIT:
             return
         who = principal.holder if principal is not NOBODY else line_of_address(scope)
-        delay_s = self._desk.admission.delay_s(who)
+        delay_s = self._desk.admission.delay_s(who, 1, incoming.body_size(scope))
         if delay_s:
             await asyncio.sleep(delay_s)
 

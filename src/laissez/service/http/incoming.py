@@ -10,7 +10,7 @@ import msgspec
 from laissez.service.http.call import Receive, Scope
 from laissez.service.twice import GivenTwice
 from laissez.service.twice import check_json as check_once
-from laissez.wire.limits import CLIENT_ID_MAX
+from laissez.wire.limits import BATCH_BYTES_MAX, CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 
 JSON = b"application/json"
@@ -74,6 +74,12 @@ def line_of_address(scope: Scope) -> str:
     """The line of those who show no good key. No tenant's name has a '/'."""
     client = scope.get("client")
     return f"/{client[0] if client else ''}"
+
+
+def body_size(scope: Scope) -> int:
+    """As far as it was said, and not more than is read."""
+    declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return min(int(declared), BATCH_BYTES_MAX) if declared.isdigit() and len(declared) < 20 else 0
 
 
 def read_query(raw: bytes, expected: tuple[str, ...]) -> dict[str, str]:

@@ -106,7 +106,13 @@ def _content(kind: Any, schemas: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
     words = {"node": "The path of a node, slashes included.", "leaf": "The path of a leaf, slashes included."}
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **PATHS.get(name, {})}, **({"description": words[name]} if name in words else {})}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", **PATHS.get(name, {})},
+            **({"description": words[name]} if name in words else {}),
+        }
         for name in operation.path_names
     ]
 

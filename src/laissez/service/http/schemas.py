@@ -54,7 +54,10 @@ NARROWED: dict[str, dict[str, Schema]] = {
         "worst_rate": PER_HOUR,
     },
     "IssueKey": {"scopes": {"minItems": 1, "items": {"enum": list(TENANT_SCOPES)}}, "name": {"minLength": 1, "maxLength": KEY_NAME_MAX}},
-    "WebhookBody": {"url": {"minLength": 1, "maxLength": WEBHOOK_URL_MAX}, "types": {"minItems": 1, "uniqueItems": True, "items": {"enum": list(EVENT_TYPES)}}},
+    "WebhookBody": {
+        "url": {"minLength": 1, "maxLength": WEBHOOK_URL_MAX},
+        "types": {"minItems": 1, "uniqueItems": True, "items": {"enum": list(EVENT_TYPES)}},
+    },
     "InfraMapsReport": {"at": TIME},
     "SignalRead": {"at": TIME},
     "MapReport": {"start": TIME, "end": TIME},
@@ -108,4 +111,7 @@ def _narrow_fields(schema: Schema, fields: dict[str, Schema]) -> None:
 def _given(*names: str) -> Schema:
     """These are given, and of the others that say where, none is."""
     others = [name for name in ("type", "scope", "near", "level") if name not in names]
-    return {"required": list(names), "properties": {**{name: {"not": {"type": "null"}} for name in names}, **{name: {"type": "null"} for name in others}}}
+    return {
+        "required": list(names),
+        "properties": {**{name: {"not": {"type": "null"}} for name in names}, **{name: {"type": "null"} for name in others}},
+    }

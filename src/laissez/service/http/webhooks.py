@@ -32,7 +32,7 @@ async def create(call: Call) -> Answer:
         await call.site.webhooks.check(call.principal.holder, asked.url)
         _check_in_force(call)
     call.site.webhooks.load_key()
-    event = call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[0].event
+    event = call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[-1].event
     assert type(event) is told.WebhookCreated
     secret = call.site.webhooks.secret(event.webhook, event.at)
     return Answer(Webhook(event.webhook, event.url, event.types, event.at, "active", event.after, 0, None, None, 0, 0, secret))
@@ -55,7 +55,7 @@ def delete(call: Call) -> Answer:
 
 def rotate(call: Call) -> Answer:
     call.site.webhooks.load_key()
-    event = call.enter(RotateWebhookSecret(_id(call))).outcome.told[0].event
+    event = call.enter(RotateWebhookSecret(_id(call))).outcome.told[-1].event
     assert type(event) is told.WebhookSecretRotated
     until = format_time(parse_time(event.at) + BOTH_SIGN_US)
     return Answer(WebhookSecret(event.webhook, call.site.webhooks.secret(event.webhook, event.at), until))

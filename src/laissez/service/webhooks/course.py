@@ -7,7 +7,6 @@ import msgspec
 from laissez.service.telling import optional_time
 from laissez.service.webhooks.keeping import Cursor
 from laissez.service.webhooks.registry import WebhookRecord
-from laissez.service.webhooks.urls import Target
 from laissez.wire.times import SECOND_US, format_time
 from laissez.wire.webhooks import Webhook
 
@@ -18,7 +17,6 @@ BACK_OFF_S_MAX = 900.0
 class Course(msgspec.Struct):
     record: WebhookRecord
     cursor: Cursor
-    target: Target
     failures: int = 0  # since the last delivery
     last_error: str | None = None
     next_at: int = 0  # not before

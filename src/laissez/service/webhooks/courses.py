@@ -10,7 +10,6 @@ from laissez.service.desk import Desk
 from laissez.service.webhooks.course import Course
 from laissez.service.webhooks.keeping import Cursor, Keeping
 from laissez.service.webhooks.registry import WebhookRecord
-from laissez.service.webhooks.urls import read_url
 
 KEEP_EVERY_S = 1.0  # how often the cursors are written, at most
 
@@ -72,8 +71,7 @@ class Courses:
         return record is not None and course.cursor.starts == record.starts
 
     def _new(self, record: WebhookRecord) -> Course:
-        # It was checked when it was registered; whether http is still allowed is seen to where it is sent.
-        return Course(record, self._cursor(record), read_url(record.url, allow_http=True))
+        return Course(record, self._cursor(record))
 
     def _cursor(self, record: WebhookRecord) -> Cursor:
         if self._found is None:

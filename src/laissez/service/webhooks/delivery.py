@@ -88,7 +88,7 @@ class Deliverer:
         except OSError as error:
             log.error("the key that signs webhooks can be neither read nor written", extra={"reason": error.strerror})
             raise NotDelivered("the service cannot sign now") from None
-        await self._sender.post(course.target, headers, body)
+        await self._sender.post(record.url, headers, body)
 
     def _delivered(self, course: Course, batch: Batch) -> None:
         course.cursor.delivered, course.cursor.through = batch.through, 0

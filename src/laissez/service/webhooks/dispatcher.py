@@ -102,6 +102,8 @@ class Webhooks:
     async def run(self) -> None:
         if not self._settings.enabled:
             return
+        if self._desk.exchange.webhooks.live and not self._key.is_there:
+            log.error("the key that signs webhooks is gone: receivers turn deliveries away until each secret is rotated")
         self._desk.on_news = self._news
         try:
             while True:

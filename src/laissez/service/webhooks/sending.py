@@ -15,7 +15,8 @@ from ipaddress import ip_address
 from laissez import __version__
 from laissez.service.settings import Webhooks
 from laissez.service.webhooks.addresses import Guard, NotAllowed
-from laissez.service.webhooks.urls import Target
+from laissez.service.webhooks.urls import Target, read_url
+from laissez.wire.problems import ProblemError
 
 ADDRESSES_TRIED = 4
 ANSWER_BYTES_MAX = 16 * 1024  # of the head of an answer; its body is not read
@@ -34,13 +35,14 @@ class Sender:
         self._timeout_s = settings.timeout_s
         self.tls: ssl.SSLContext | None = None  # made when it is first needed: reading all certificates takes a while
 
-    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> None:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Returns if the receiver took it: any status from 200 to 299."""
-        if not target.is_encrypted and not self._allow_http:
-            raise NotDelivered("http is not allowed")
         try:
+            target = read_url(url, self._allow_http)
             async with asyncio.timeout(self._timeout_s):
                 status = await self._ask(target, _head(target, headers, len(body)) + body)
+        except ProblemError:  # it was allowed when it was registered
+            raise NotDelivered("the url is not allowed") from None
         except TimeoutError:
             raise NotDelivered("timed out") from None
         except NotAllowed:

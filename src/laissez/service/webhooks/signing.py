@@ -46,6 +46,10 @@ class SigningKey:
         signatures = [_signature(self._bytes(record.id, format_time(at)), signed) for at in made]
         return {"webhook-id": delivery, "webhook-timestamp": timestamp, "webhook-signature": " ".join(signatures)}
 
+    @property
+    def is_there(self) -> bool:
+        return bool(self._key) or self._path is None or self._path.exists()
+
     def load(self) -> None:
         """Raises OSError where it can be neither read nor written."""
         if not self._key:

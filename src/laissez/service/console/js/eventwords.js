@@ -27,6 +27,10 @@ const WORDS = {
   "budget.warning": (e) => `${e.percent} % of the budget of ${dollars(micros(e.amount))} spent, at ${perHour(e.rate)} now`,
   "budget.spent": (e) => `The budget of ${dollars(micros(e.amount))} is spent${then(e.action)}`,
   "caps.set": (e) => `Own caps: ${cap("rate", e.rate)}, ${cap("worst case", e.worst_rate)}`,
+  "webhook.created": (e) => `Webhook ${e.webhook} to ${e.url} created`,
+  "webhook.deleted": (e) => `Webhook ${e.webhook} deleted`,
+  "webhook.secret_rotated": (e) => `Webhook ${e.webhook}: new secret`,
+  "webhook.restarted": (e) => `Webhook ${e.webhook}: everything after event ${e.after} is sent again`,
   "floor.set": (e) => `${e.node}: ${micros(e.price) ? `floor ${perHour(e.price)}` : "no floor"}${e.clipped ? ", held back by the fall band" : ""}`,
   "controls.set": (e) =>
     `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
@@ -62,6 +66,7 @@ const KINDS = {
   books: "",
   fee: "warn",
   budget: "warn",
+  webhook: "",
   caps: "",
 };
 

@@ -1,0 +1,105 @@
+"""Bugs to be put into the journal, to see that `laissez check damage` finds them. A check that never fails proves nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from laissez.journal import Document, Entry, Journal, chain, reader, recovery, snapshots
+from laissez.journal import file as journal_file
+from laissez.journal.snapshots import Snapshot, SnapshotFile
+
+Patch = tuple[Any, str, Any]  # where, what, by what
+
+
+def mark_not_checked() -> list[Patch]:
+    return [(Journal, "_check_mark", lambda self, reader: None)]
+
+
+def chain_not_checked() -> list[Patch]:
+    return [(reader, "_check", lambda group, first, before: None)]
+
+
+def documents_not_compared() -> list[Patch]:
+    """Neither with the chain nor with what a replay files."""
+    link = chain.link
+    return [
+        (chain, "link", lambda before, first, count, packed, documents=(): link(before, first, count, packed)),
+        (recovery, "_compare", lambda seq, at, stored, made: None),
+    ]
+
+
+def snapshot_not_checked() -> list[Patch]:
+    def trusting(file: SnapshotFile, data: bytes) -> Snapshot:
+        rest = data[snapshots._OPENING.size :]
+        return Snapshot(file.seq, rest[8:40], rest[40:])
+
+    return [(snapshots, "_decoded", trusting)]
+
+
+def snapshot_of_another_journal() -> list[Patch]:
+    return [(recovery, "_check_origin", lambda name, snapshot, reader: None)]
+
+
+def not_synced() -> list[Patch]:
+    """An entry is acknowledged when it is written, and the disk has not been asked to keep it."""
+    writing = journal_file._writing
+
+    def hasty(*values: Any) -> sqlite3.Connection:
+        connection = writing(*values)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    return [(journal_file, "_writing", hasty)]
+
+
+def goes_on_after_a_failure() -> list[Patch]:
+    append = Journal.append
+
+    def again(self: Journal, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
+        self._failure = None
+        append(self, entries, documents)
+
+    return [(Journal, "append", again)]
+
+
+def found_entries_not_synced() -> list[Patch]:
+    """What a start finds is told to all who ask, and may still be in the system's memory alone."""
+    return [(journal_file, "_make_durable", lambda connection, path: None)]
+
+
+def folder_not_kept() -> list[Patch]:
+    """A founding that was cut short leaves a folder that nobody has asked the disk to keep."""
+    return [(journal_file, "keep_above", lambda folder: None)]
+
+
+BUGS: dict[str, Callable[[], list[Patch]]] = {
+    bug.__name__: bug
+    for bug in (
+        mark_not_checked,
+        chain_not_checked,
+        documents_not_compared,
+        snapshot_not_checked,
+        snapshot_of_another_journal,
+        not_synced,
+        goes_on_after_a_failure,
+        found_entries_not_synced,
+        folder_not_kept,
+    )
+}
+
+
+@contextmanager
+def put_in(bug: str) -> Iterator[None]:
+    """Nothing if there is no name."""
+    patches = BUGS[bug]() if bug else []
+    usual = [(where, name, getattr(where, name)) for where, name, _ in patches]
+    for where, name, value in patches:
+        setattr(where, name, value)
+    try:
+        yield
+    finally:
+        for where, name, value in usual:
+            setattr(where, name, value)

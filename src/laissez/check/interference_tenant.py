@@ -1,0 +1,210 @@
+"""The tenant whose two transcripts are compared: it trades by REST and in a session, follows a stream, and looks at everything there is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from random import Random
+from typing import Any
+
+import msgspec
+
+from laissez.check.interference_pairs import ME, Ask, Pair
+from laissez.check.interference_service import Service, Wire
+from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
+from laissez.service.telling import price
+from laissez.wire.ids import order_id, tag_of
+
+READS_PER_MOMENT = 3
+ASIDE = 0.15  # how often it also sets a budget
+HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
+# The one thing in a transcript that is random: the token of a new sign-in.
+TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
+
+# Beside every address that the service itself says can be read.
+READS = (
+    "/v1/orders?limit=1", "/v1/leases?limit=1", "/v1/instances?limit=1", "/v1/bills?format=csv", "/v1/bills?format=focus", "/v1/events?after=9999",
+    "/v1/events?after=0&limit=2", "/v1/orders?tenant=bob", "/v1/bills?tenant=bob", "/v1/tenants/bob", "/v1/tenants/bob/keys", "/", "/v1/nothing",
+)  # fmt: skip
+
+
+class Tenant:
+    """The tenant in one of the worlds, and its transcript."""
+
+    def __init__(self, service: Service, pair: Pair, side: int, secret: str) -> None:
+        self._service = service
+        self._pair = pair
+        self._side = side
+        self._secret = secret
+        self._draw = Random(pair.seed)  # the same in both worlds
+        self._hidden = Random(pair.seed * 2 + side)  # another in each
+        self._said: list[bytes] = []
+        self._streamed: list[bytes] = []
+        self._wire = Wire(self._heard)
+        self._ids = 0
+        self._known: list[str] = []
+
+    async def live(self) -> list[bytes]:
+        hello = json.dumps({"type": "hello", "id": "h"})
+        tasks = [
+            asyncio.create_task(self._wire.converse(self._service.sessions, self._secret, hello)),
+            asyncio.create_task(self._follow()),
+        ]
+        await self._service.settle()
+        self._known = _read_paths(self._service.app.site.openapi)
+        for moment in self._pair.moments:
+            self._service.pass_until(moment.at)
+            await self._others(moment.others[self._side])
+            if moment.mine is not None:
+                await self._act(moment.mine)
+            if self._draw.random() < ASIDE:
+                await self._ask("PUT", "/v1/budget", {"amount": self._draw.choice(("0.01", "5", "1000")), "action": "warn"})
+            await self._service.settle()
+            for path in self._draw.sample(self._reads(), READS_PER_MOMENT):
+                await self._ask("GET", path)
+        await self._in_the_end()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [TOKEN.sub(b"laissez_signin=...", line) for line in (*self._said, *self._streamed)]
+
+    # -- what others do
+
+    async def _others(self, others: tuple[Any, ...]) -> None:
+        for command in others:
+            self._service.enter(command)
+        for _ in range(self._hidden.randint(0, HIDDEN_PER_WORLD)):
+            await self._beside_the_market()
+
+    async def _beside_the_market(self) -> None:
+        """Others come, look, sign in, set budgets and are refused things: more of them in one world than in the other."""
+        secret = self._service.new_tenant(f"extra{len(self._service.desk.exchange.accounts)}{self._service.suffix}")
+        headers = {"authorization": f"Bearer {secret}", "x-laissez-console": "1"}
+        asks: list[tuple[str, str, Any]] = [
+            ("GET", "/v1/prices", None),
+            ("PUT", "/v1/budget", {"amount": "77"}),
+            ("POST", "/v1/signin", {"key": secret}),
+            ("DELETE", "/v1/orders/ord_none", None),
+            ("POST", "/v1/orders", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
+            ("GET", "/v1/keys", None),
+        ]
+        method, path, body = self._hidden.choice(asks)
+        await exchange(self._service.app, method, path, headers, body)
+
+    # -- what the tenant does
+
+    async def _act(self, ask: Ask) -> None:
+        message = self._message(ask)
+        self._ids += 1
+        if ask.in_session and self._wire.session is not None:
+            self._wire.session.receive(json.dumps({**message, "id": f"s{self._ids}"}))
+            return
+        kind = message.pop("type")
+        named = str(message.pop("order", message.pop("lease", "")))
+        way = {
+            "place_order": ("POST", "/v1/orders"),
+            "amend_order": ("PUT", f"/v1/orders/{named}"),
+            "cancel_order": ("DELETE", f"/v1/orders/{named}"),
+            "set_limit": ("PATCH", f"/v1/leases/{named}"),
+            "relinquish": ("DELETE", f"/v1/leases/{named}"),
+        }[kind]
+        for _ in range(self._draw.choice((1, 1, 2))):  # now and then once more, under the same id
+            await self._ask(*way, message or None, {"idempotency-key": f"k{self._ids}"})
+
+    def _message(self, ask: Ask) -> dict[str, Any]:
+        """In the API's words, by the tenant's own ids."""
+        command: Any = ask.command
+        if isinstance(command, SetLimit):
+            return {"type": "set_limit", "lease": self._lease(command.leaf), "limit": None if command.limit is None else price(command.limit)}
+        if isinstance(command, Relinquish):
+            return {"type": "relinquish", "lease": self._lease(command.leaf)}
+        named = {"order": self._order(ask.order)} if isinstance(command, AmendOrder | CancelOrder) else {}
+        if isinstance(command, CancelOrder):
+            return {"type": "cancel_order", **named}
+        wanted = [{"scope": one.scope, "bid": price(one.bid), "limit": price(one.limit)} for one in command.alternatives]
+        return {"type": "amend_order" if named else "place_order", **named, "alternatives": wanted}
+
+    def _lease(self, leaf: str) -> str:
+        return self._service.lease_at(ME, leaf)
+
+    def _order(self, index: int | None) -> str:
+        return "ord_never" if index is None else order_id(tag_of(ME), index + 1)
+
+    def _reads(self) -> list[str]:
+        """Everything that can be looked at, with things of its own, of others and of nobody."""
+        account = self._service.desk.exchange.accounts[ME]
+        own = [f"/v1/orders/{name}" for name in account.orders] + [f"/v1/instances/ins_{name[4:]}" for name in account.orders]
+        own += [path for name in account.leases for path in (f"/v1/leases/{name}", f"/v1/leases/{name}/prices")]
+        theirs = [f"/v1/{kind}/{prefix}{tag_of('bob')}1" for kind, prefix in (("orders", "ord_"), ("leases", "lse_"), ("instances", "ins_"))]
+        nodes = [f"/v1/{ask}={node}" for node in self._pair.world.nodes() for ask in ("prices?scope", "topology?node", "resources?under")]
+        return [*self._known, *own, *theirs, *nodes]
+
+    async def _in_the_end(self) -> None:
+        """Everything once more, by key and by sign-in, in pages, heads alone, and again with what a browser remembers."""
+        for path in self._reads():
+            answer = await self._ask("GET", path)
+            cursor = re.search(rb'"cursor":"([^"]+)"', answer)
+            if cursor:
+                await self._ask("GET", f"{path}&cursor={cursor[1].decode()}".replace("after=0&", ""))
+        await self._ask("HEAD", "/v1/leases")
+        await self._ask("OPTIONS", "/v1/orders/ord_x")
+        signed = await self._ask("POST", "/v1/signin", {"key": self._secret}, {"x-laissez-console": "1"})
+        token = TOKEN.search(signed)
+        assert token is not None
+        for path in ("/v1/me", "/v1/signin", "/v1/bills"):
+            await self._ask("GET", path, None, {"cookie": token[0].decode()}, keyed=False)
+
+    async def _ask(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, keyed: bool = True) -> bytes:
+        headers = {**({"authorization": f"Bearer {self._secret}"} if keyed else {}), **(more or {})}
+        answer = await exchange(self._service.app, method, path, headers, body)
+        self._said.append(f"{method} {path} ".encode() + answer)
+        return answer
+
+    def _heard(self, payload: bytes) -> None:
+        """Message by message: which of them go in one frame is a matter of timing."""
+        if payload[:1] not in (b"[", b"{") or payload.startswith(b"{'"):
+            self._said.append(payload)
+            return
+        read = json.loads(payload)
+        self._said += [json.dumps(one).encode() for one in (read if isinstance(read, list) else [read])]
+
+    async def _follow(self) -> None:
+        async def receive() -> dict[str, Any]:
+            if not self._streamed:
+                self._streamed.append(b"stream")
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await asyncio.Event().wait()
+            raise AssertionError("never")
+
+        async def send(message: Any) -> None:
+            self._streamed += [line for line in message.get("body", b"").split(b"\n\n") if line]
+
+        headers = [(b"authorization", f"Bearer {self._secret}".encode()), (b"accept", b"text/event-stream")]
+        scope = {"type": "http", "method": "GET", "path": "/v1/events", "query_string": b"", "headers": headers}
+        await self._service.app(scope, receive, send)
+
+
+def _read_paths(document: bytes) -> list[str]:
+    """What the service itself says can be read, and what is asked beside that."""
+    paths = msgspec.json.decode(document)["paths"]
+    return list(dict.fromkeys([*READS, *(path for path, methods in paths.items() if "get" in methods and "{" not in path)]))
+
+
+async def exchange(app: Any, method: str, address: str, headers: dict[str, str], body: Any = None) -> bytes:
+    """One request to the application; all that is answered, as bytes."""
+    path, _, query = address.partition("?")
+    content = b"" if body is None else json.dumps(body).encode()
+    described = {"content-type": "application/json", "content-length": str(len(content))} if content else {}
+    answered: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message: Any) -> None:
+        said = message.get("body", b"") if "body" in message else repr((message["status"], message["headers"])).encode()
+        answered.append(said)
+
+    sent = [(name.encode(), value.encode()) for name, value in {**described, **headers}.items()]
+    await app({"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": sent}, receive, send)
+    return b" ".join(answered)

@@ -1,0 +1,128 @@
+"""Mistakes on purpose, to see that worlds find them: a check that never fails proves nothing. Each is one that somebody could really make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from laissez.check.simulated.storing import LoopCommit, LoopCopy
+from laissez.journal import Document, Entry, recovery
+from laissez.journal.reader import SEQ_MAX
+from laissez.service import opening
+from laissez.service.clock import Clock
+from laissez.service.desk import Desk
+from laissez.service.outcomes import Applied
+from laissez.service.remembered import Remembered
+
+Replaced = tuple[Any, str, Any]  # object, name, what stands there now
+
+
+def acknowledged_before_commit() -> list[Replaced]:
+    """A command counts as durable when it is handed over."""
+    put = LoopCommit.put
+
+    def put_and_report(self: LoopCommit, entry: Entry, documents: Sequence[Document] = ()) -> int:
+        seq = put(self, entry, documents)
+        self._on_durable(seq)
+        return seq
+
+    return [(LoopCommit, "put", put_and_report)]
+
+
+def event_before_commit() -> list[Replaced]:
+    """Followers are told at once."""
+
+    def tell(self: Desk, applied: Applied, origin: Any) -> None:
+        for index, told in enumerate(applied.outcome.told):
+            for follower in [*self.followers(told.tenant or ""), *self.followers("operator")]:
+                if follower is not origin:
+                    follower.deliver(follower.told(applied, index))
+
+    return [(Desk, "_tell_followers", tell)]
+
+
+def ids_forgotten_at_start() -> list[Replaced]:
+    return [(Remembered, "add_older", lambda self, at, holder, id, seq: True)]
+
+
+def body_not_compared() -> list[Replaced]:
+    """An id that was used before gets its first answer, whatever is asked."""
+    return [(Desk, "_first_time", lambda self, seq, request: self._entered(seq)[1])]
+
+
+def last_group_left_out() -> list[Replaced]:
+    """A start does not replay the end of the journal."""
+    recover, replay = recovery.recover, recovery.replay
+
+    def recover_less(journal: Any, **more: Any) -> Any:
+        def replay_less(machine: Any, group: Any, after: int = 0, until: int = SEQ_MAX) -> None:
+            if group.last < journal.last or journal.last < 20:
+                replay(machine, group, after, until)
+
+        recovery.replay = replay_less
+        try:
+            return recover(journal, **more)
+        finally:
+            recovery.replay = replay
+
+    return [(opening, "recover", recover_less)]
+
+
+def snapshot_of_later() -> list[Replaced]:
+    """A snapshot is made when it is written, and says that it was made when it was begun."""
+
+    def begin(self: Any, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Any) -> None:
+        self._store, self._draw, self._head = lambda body, head: store(hold(), head), draw, b""
+        self._body = b""
+
+    return [(LoopCopy, "__init__", begin)]
+
+
+def clock_may_fall() -> list[Replaced]:
+    """A start takes the wall clock as it is."""
+    begin = Clock.__init__
+
+    def begin_now(self: Any, not_before: int, *more: Any, **named: Any) -> None:
+        begin(self, 0, *more, **named)
+
+    return [(Clock, "__init__", begin_now)]
+
+
+def resumed_after_next() -> list[Replaced]:
+    """Who resumes misses one event."""
+    events_after = Desk.events_after
+
+    async def after_next(self: Desk, holder: str, n: int, most: int | None = None) -> Any:
+        return (await events_after(self, holder, n, most))[1 if n else 0 :]
+
+    return [(Desk, "events_after", after_next)]
+
+
+BUGS: dict[str, Callable[[], list[Replaced]]] = {
+    made.__name__.replace("_", "-"): made
+    for made in (
+        acknowledged_before_commit,
+        event_before_commit,
+        ids_forgotten_at_start,
+        body_not_compared,
+        last_group_left_out,
+        snapshot_of_later,
+        clock_may_fall,
+        resumed_after_next,
+    )
+}
+
+
+@contextmanager
+def planted(bug: str | None) -> Iterator[None]:
+    """The code with that mistake in it, for a while."""
+    replaced = [] if bug is None else BUGS[bug]()
+    usual = [(place, name, getattr(place, name)) for place, name, _ in replaced]
+    try:
+        for place, name, value in replaced:
+            setattr(place, name, value)
+        yield
+    finally:
+        for place, name, value in usual:
+            setattr(place, name, value)

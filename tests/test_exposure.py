@@ -1,0 +1,78 @@
+"""What a tenant has let itself in for: what it is charged, what that can become, and what its bids may yet cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from exchange_histories import draw
+from laissez.market import Alternative, Market, Topology
+from laissez.market import commands as to_market
+from laissez.market.exposure import at_risk, committed, exposure, leased, liabilities, most_of
+from laissez.service.exchange import Exchange
+
+MINUTE_US = 60_000_000
+
+
+def traded() -> Market:
+    """Ann holds a/1 at 3, pressed by bob; b/1 is held for a minute, and c/1 is kept at any price. Two of her orders wait."""
+    market = Market(Topology.of(("a/1", "b/1", "c/1")))
+    at = 1
+    for command in (
+        to_market.SetControls("b", hold_us=MINUTE_US),
+        to_market.PlaceOrder("ann", (Alternative("a", 5, 9),)),
+        to_market.PlaceOrder("bob", (Alternative("a", 3, 3),)),
+        to_market.PlaceOrder("ann", (Alternative("b", 7, 7),)),
+        to_market.SetLimit("ann", "b/1", 2),
+        to_market.PlaceOrder("ann", (Alternative("c", 1, 1),)),
+        to_market.SetLimit("ann", "c/1", None),
+        to_market.PlaceOrder("ann", (Alternative("a", 1, 2), Alternative("b", 2, 8))),
+        to_market.PlaceOrder("ann", (Alternative("b", 4, 4),)),
+    ):
+        assert not any(type(event).__name__ == "Refused" for event in market.apply(command, at))
+        at += 1
+    return market
+
+
+def test_what_is_charged_bid_and_possible_adds_up_and_a_held_lease_counts_with_the_limit_it_started_with() -> None:
+    found = exposure(traded(), "ann")
+    assert (3 + 0 + 0, 9 + 7 + to_market.PRICE_MAX, 2 + 4, 8 + 4) == (found.charged, found.worst, found.bids, found.limits)
+    assert (3, 9 + 7 + to_market.PRICE_MAX) == leased(traded(), "ann")
+    assert [9, 7, to_market.PRICE_MAX] == [most_of(traded(), leaf) for leaf in ("a/1", "b/1", "c/1")]
+
+
+def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
+    market = traded()
+    nobody = exposure(market, "eve")
+    assert (0, 0, 0, 0) == (nobody.charged, nobody.worst, nobody.bids, nobody.limits)
+    assert ((0, 0), 0, []) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve"))
+
+
+def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_that() -> None:
+    market = Market(Topology.of(("a/1",)))
+    wanted = (Alternative("a", 5, 5), Alternative("x", 9, 9))
+    assert 0 == at_risk(market, wanted)  # nobody has set a control
+    market.apply(to_market.SetControls("a", flash_us=MINUTE_US), 1)
+    market.apply(to_market.PlaceOrder("bob", (Alternative("a", 9, 9),)), 2)
+    assert 5 * MINUTE_US == at_risk(market, wanted)
+    market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 10)
+    assert [(5, 10 + MINUTE_US)] == liabilities(market, "ann") and 0 == committed(market, "ann")
+    copy = Market.restore(market.snapshot())
+    copy.apply(to_market.CancelOrder("ann", copy.orders("ann")[0].order), 20)
+    assert 5 * (MINUTE_US - 10) == committed(copy, "ann") and [] == liabilities(copy, "ann")
+    market.apply(to_market.AdvanceTime(), 10 + MINUTE_US)
+    assert [] == liabilities(market, "ann")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_committed_is_the_bill_and_what_of_fees_is_yet_to_come(seed: int) -> None:
+    drawn = draw(seed)
+    exchange = Exchange.begin(drawn.genesis)
+    for step in drawn.steps:
+        exchange.replay(step.at, step.request)
+        market = exchange.market
+        for tenant in drawn.tenants:
+            to_come = sum(fee.rate * (fee.end - max(fee.start, market.now)) for fee in market.fees(tenant) if fee.end > market.now)
+            assert market.bill(tenant).total + to_come == committed(market, tenant)
+            found = exposure(market, tenant)
+            assert (found.charged, found.worst) == leased(market, tenant)
+            assert sum(lease.charged for lease in market.leases(tenant)) == found.charged <= found.worst

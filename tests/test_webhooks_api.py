@@ -1,0 +1,316 @@
+"""The API of webhooks: who may have which, secrets that are shown once and stored nowhere, and the SDK that verifies what is received."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from laissez.client.errors import UsageError
+from laissez.client.webhooks import WebhookNotGenuine, delivery, verify
+from laissez.market import Market
+from laissez.service.commands import OPERATOR, CreateTenant, CreateWebhook, Request
+from laissez.service.exchange import Exchange
+from laissez.service.metrics import Metrics
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.service.webhooks.signing import SigningKey
+from laissez.wire.events import LeaseEnded, Numbered
+from laissez.wire.limits import WEBHOOKS_MAX
+from laissez.wire.requests import Caps
+from laissez.wire.times import format_time
+from laissez.wire.webhooks import Delivery
+from service_world import TOPOLOGY, World
+from webhook_world import Hooks, resolve_to, with_hooks
+
+pytestmark = pytest.mark.once
+
+NOW_S = 1_800_000_000
+AT = format_time(NOW_S * 1_000_000)
+URL = "https://hooks.example/x"
+
+
+def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
+    assert (status, code) == (answer.status_code, answer.json()["code"]), answer.text
+    return True
+
+
+# -- who may have which
+
+
+def test_a_holder_may_have_so_many_and_not_one_more(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = [await hooks.create() for _ in range(WEBHOOKS_MAX)]
+        assert is_problem(await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url}), 409, "too_many_webhooks")
+        await hooks.create("bob")
+        await hooks.create("operator")
+        first = (await hooks.world.ask("ann", "GET", "/v1/webhooks?limit=5")).json()
+        rest = (await hooks.world.ask("ann", "GET", f"/v1/webhooks?cursor={first['cursor']}")).json()
+        assert [one["id"] for one in made] == [one["id"] for one in first["data"] + rest["data"]] and not rest["has_more"]
+        assert all(one["secret"] is None for one in first["data"])
+        assert 200 == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{made[0]['id']}")).status_code
+        assert (await hooks.create())["id"] not in [one["id"] for one in made]
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
+def test_somebody_elses_webhook_answers_like_one_that_never_was(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        for method, path, body in (
+            ("GET", "", None),
+            ("DELETE", "", None),
+            ("POST", "/secret", None),
+            ("POST", "/redeliver", {"after": 0}),
+            ("GET", "/dead-letters", None),
+        ):
+            foreign = await hooks.world.ask("bob", method, f"/v1/webhooks/{made['id']}{path}", body)
+            unknown = await hooks.world.ask("bob", method, f"/v1/webhooks/whk_h5gv4yoo9{path}", body)
+            assert is_problem(foreign, 404, "not_found")
+            assert foreign.text.replace(made["id"], "X") == unknown.text.replace("whk_h5gv4yoo9", "X")
+        operators = await hooks.world.ask("operator", "GET", f"/v1/webhooks/{made['id']}")  # its own are its own
+        assert 404 == operators.status_code and [] == (await hooks.world.ask("bob", "GET", "/v1/webhooks")).json()["data"]
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
+def test_what_cannot_be_a_webhook_is_refused_and_not_stored(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        resolve_to(hooks_example=["127.0.0.1"])
+        position = hooks.world.desk.position
+        for wrong, told in (
+            ({}, "missing required field `url`"),
+            ({"url": 7}, "Expected `str`"),
+            ({"url": ""}, "url: expected 1 to 2048 characters, found 0"),
+            ({"url": URL, "types": []}, "types: expected one or more"),
+            ({"url": URL, "types": ["lease.lost"]}, "types: expected some of books.closed, "),
+            ({"url": URL, "types": ["lease.ended", "lease.ended"]}, "each once"),
+            ({"url": URL, "after": -1}, "Expected `int` >= 0"),
+            ({"url": URL, "after": 1}, "expected the number of an event from 0 to 0"),
+            ({"url": URL, "after": 10**19}, "Expected `int` <= "),
+            ({"url": URL, "secret": "mine"}, "unknown field `secret`"),
+        ):
+            refused = await hooks.world.ask("ann", "POST", "/v1/webhooks", wrong)
+            assert is_problem(refused, 400, "bad_request") and told in refused.json()["detail"], refused.text
+        assert position == hooks.world.desk.position
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
+def test_hosts_are_looked_up_one_at_a_time_and_a_key_that_is_revoked_meanwhile_does_nothing(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        secret, answers = hooks.world.new_secret("ann", "trade"), asyncio.Event()
+
+        async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
+            await answers.wait()
+            return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+        asyncio.get_running_loop().getaddrinfo = getaddrinfo  # type: ignore[method-assign, assignment]
+        position = hooks.world.desk.position
+        first = asyncio.create_task(hooks.world.ask(secret, "POST", "/v1/webhooks", {"url": URL}))
+        while not hooks.running._looking:
+            await asyncio.sleep(0)
+        assert is_problem(await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": URL}), 429, "rate_limited")
+        await hooks.world.ask("operator", "DELETE", f"/v1/keys/key_{secret.split('_')[1]}")
+        answers.set()
+        assert is_problem(await first, 401, "unauthenticated")
+        assert position + 1 == hooks.world.desk.position  # the key was revoked, and nothing else was done
+        assert 201 == (await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": URL})).status_code
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
+# -- secrets
+
+
+def test_changes_sent_again_get_the_same_bytes_with_the_same_secret_also_after_a_restart(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    first: list[httpx.Response] = []
+
+    async def ask(world: World) -> list[httpx.Response]:
+        made = await world.ask("ann", "POST", "/v1/webhooks", {"url": URL}, key="a")
+        path = f"/v1/webhooks/{made.json()['id']}"
+        rotated = await world.ask("ann", "POST", f"{path}/secret", key="b")
+        again = await world.ask("ann", "POST", f"{path}/redeliver", {"after": 0}, key="c")
+        return [made, rotated, again, await world.ask("ann", "DELETE", path, key="d")]
+
+    async def before(hooks: Hooks) -> None:
+        resolve_to(hooks_example=["127.0.0.1"])
+        first.extend(await ask(hooks.world))
+        assert [201, 200, 200, 200] == [answer.status_code for answer in first]
+        assert first[0].json()["secret"] != first[1].json()["secret"]
+        conflict = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": URL, "types": ["lease.ended"]}, key="a")
+        assert is_problem(conflict, 409, "idempotency_conflict")
+        await again(hooks)
+
+    async def again(hooks: Hooks) -> None:
+        resolve_to()  # the name leads nowhere any more: what was done stays done
+        answers = await ask(hooks.world)
+        assert [answer.content for answer in first] == [answer.content for answer in answers]
+        assert all("true" == answer.headers["idempotency-replayed"] for answer in answers)
+
+    with_hooks(tmp_path / "data", before, secrets=secrets, runs=False)
+    with_hooks(tmp_path / "data", again, secrets=secrets, runs=False)
+
+
+def test_a_secret_is_in_no_file_and_no_log_and_its_key_is_its_owners_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shown: list[str] = []
+
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [500]
+        made = await hooks.create()
+        shown.append(made["secret"])
+        await hooks.until(made["id"], failures=1)
+        shown.append((await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/secret")).json()["secret"])
+        assert "whsec_" not in (await hooks.world.ask("ann", "GET", "/v1/events")).text
+        hooks.pass_s(1)
+        await hooks.until(made["id"], delivered=2)
+
+    with caplog.at_level(logging.DEBUG):
+        with_hooks(tmp_path / "data", tale)
+    files = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
+    assert len(files) >= 4 and tmp_path / "data" / "webhooks" / "cursors.json" in files
+    for secret in shown:
+        assert not any(secret.removeprefix("whsec_").encode() in content for content in files.values())
+        assert secret.removeprefix("whsec_") not in caplog.text
+    key = tmp_path / "data" / "keys" / "webhooks.key"
+    assert (0o600, 32) == (key.stat().st_mode & 0o777, len(files[key]))
+    assert not any(files[key] in content for path, content in files.items() if path != key)
+
+
+def test_after_a_rotation_both_secrets_sign_for_a_day_and_a_second_one_ends_the_first(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        path = f"/v1/webhooks/{made['id']}/secret"
+        await hooks.until(made["id"], delivered=1)
+        second = (await hooks.world.ask("ann", "POST", path)).json()
+        await hooks.until(made["id"], delivered=2)
+        got = hooks.receiver.got[-1]
+        assert hooks.verified(made["secret"], got) == hooks.verified(second["secret"], got)
+        hooks.pass_s(86_400)
+        await hooks.world.place("ann", "a100", "1")
+        await hooks.until(made["id"], delivered=4)
+        assert hooks.verified(second["secret"], hooks.receiver.got[-1])
+        with pytest.raises(WebhookNotGenuine):
+            hooks.verified(made["secret"], hooks.receiver.got[-1])
+        for _ in range(2):
+            third = (await hooks.world.ask("ann", "POST", path)).json()
+        await hooks.until(made["id"], delivered=6)
+        assert hooks.verified(third["secret"], hooks.receiver.got[-1])
+        with pytest.raises(WebhookNotGenuine):
+            hooks.verified(second["secret"], hooks.receiver.got[-1])
+
+    with_hooks(tmp_path / "data", tale)
+
+
+def test_a_damaged_key_is_put_aside_and_a_lost_one_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "keys" / "webhooks.key"
+    first = SigningKey(path).secret("whk_x1", AT)
+    assert first == SigningKey(path).secret("whk_x1", AT) != SigningKey(path).secret("whk_x1", "2026-11-15T08:30:00.000001Z")
+    path.write_bytes(b"short")
+    second = SigningKey(path).secret("whk_x1", AT)
+    assert first != second and b"short" == path.with_name("webhooks.key.damaged").read_bytes()
+    assert "receivers turn deliveries away until each secret is rotated" in caplog.text
+    path.unlink()
+    assert SigningKey(path).secret("whk_x1", AT) not in (first, second)
+
+
+def test_a_key_that_cannot_be_had_is_told_and_nothing_is_done(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        (tmp_path / "data" / "keys" / "webhooks.key").mkdir(parents=True)
+        position = hooks.world.desk.position
+        assert is_problem(await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url}), 503, "overloaded")
+        assert position == hooks.world.desk.position
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
+# -- the journaled part
+
+
+def test_webhooks_are_in_snapshots_and_snapshots_without_any_are_as_they_were() -> None:
+    exchange = Exchange(Market(TOPOLOGY, 10))
+    exchange.apply(1, Request(OPERATOR, "", "", b"", CreateTenant("ann", Caps())))
+    assert 5 == len(msgspec.msgpack.decode(exchange.snapshot()))
+    for at, who in ((2, "ann"), (3, OPERATOR)):
+        assert exchange.apply(at, Request(who, "", "", b"", CreateWebhook(URL, None, None))).outcome.refused is None
+    restored = Exchange.restore(exchange.snapshot())
+    assert exchange.snapshot() == restored.snapshot() and exchange.webhooks.live == restored.webhooks.live
+    assert (1, 3) == (restored.accounts["ann"].events, restored.events)
+
+
+def test_the_metrics_count_deliveries_and_dead_letters(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [204, 500]
+        made = await hooks.create()
+        await hooks.until(made["id"], delivered=1)
+        await hooks.world.place("ann", "a100", "1")
+        await hooks.until(made["id"], failures=1)
+        while not hooks.running.tally.retrying:
+            await asyncio.sleep(0.001)
+        metrics = Metrics(hooks.world.desk, hooks.world.places)
+        metrics.webhooks = hooks.running.tally
+        text = metrics.render(0, 0).decode()
+        for line in ("laissez_webhooks 1.0", "laissez_webhooks_retrying 1.0", 'laissez_webhook_deliveries_total{outcome="delivered"} 1.0'):
+            assert line in text
+        assert 'laissez_webhook_deliveries_total{outcome="failed"} 1.0' in text and "laissez_webhook_dead_letters_total 0.0" in text
+
+    with_hooks(tmp_path / "data", tale)
+
+
+# -- the SDK
+
+
+KEY = SigningKey(None)
+RECORD = WebhookRecord("whk_x1", "ann", URL, None, 1, 0, 1, 1, NOW_S * 1_000_000)
+SECRET = KEY.secret(RECORD.id, AT)
+EVENT = Numbered(7, LeaseEnded(AT, "lse_a1", "h100/r1/g1", "outbid", "3", "2"))
+BODY = msgspec.json.encode(Delivery(RECORD.id, (EVENT,)))
+SIGNED = KEY.headers(RECORD, "whk_x1-7-7", BODY, NOW_S * 1_000_000)
+
+
+def test_the_sdk_reads_what_is_genuine_under_any_spelling_of_headers_and_any_of_several_secrets() -> None:
+    assert (EVENT,) == verify(SECRET, SIGNED, BODY, now=NOW_S + 300)
+    assert (EVENT,) == verify(["whsec_" + "A" * 44, SECRET], {name.title(): value for name, value in SIGNED.items()}, BODY, now=NOW_S - 300)
+    assert "whk_x1" == delivery(SECRET, SIGNED, BODY, now=NOW_S).webhook
+
+
+def test_the_sdk_agrees_with_the_published_example_of_the_convention() -> None:
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    with pytest.raises(WebhookNotGenuine, match="signed but cannot be read"):  # what is signed there is no delivery of ours
+        verify("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", headers, b'{"test": 2432232314}', now=1614265330)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "now", "why"),
+    [
+        (SIGNED, BODY + b" ", NOW_S, "webhook-signature: expected one made with this secret"),
+        ({**SIGNED, "webhook-id": "whk_x1-7-8"}, BODY, NOW_S, "webhook-signature"),
+        ({**SIGNED, "webhook-timestamp": str(NOW_S + 1)}, BODY, NOW_S, "webhook-signature"),
+        ({**SIGNED, "webhook-signature": SIGNED["webhook-signature"].replace("v1", "v2")}, BODY, NOW_S, "webhook-signature"),
+        ({**SIGNED, "webhook-signature": "v1,"}, BODY, NOW_S, "webhook-signature"),
+        ({**SIGNED, "webhook-signature": ""}, BODY, NOW_S, "webhook-signature"),
+        (SIGNED, BODY, NOW_S + 301, "webhook-timestamp: expected a time within 300 seconds of now"),
+        (SIGNED, BODY, NOW_S - 301, "webhook-timestamp: expected a time within 300 seconds of now"),
+        ({**SIGNED, "webhook-timestamp": "soon"}, BODY, NOW_S, "webhook-timestamp: expected whole seconds"),
+        ({"webhook-id": "x"}, BODY, NOW_S, "found no webhook-timestamp"),
+    ],
+)
+def test_the_sdk_refuses_what_is_not_genuine(headers: dict[str, str], body: bytes, now: float, why: str) -> None:
+    with pytest.raises(WebhookNotGenuine, match=why):
+        verify(SECRET, headers, body, now=now)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "lz_4f2a", "whsec_%%%"])
+def test_a_secret_that_is_none_is_said_to_be_none_and_not_shown(secret: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        verify(secret, SIGNED, BODY, now=NOW_S)
+    assert not secret or secret not in str(refused.value).replace("whsec_ and base64", "")

@@ -1,0 +1,76 @@
+"""The wire: what is wrong is answered clearly and does no harm, and what the OpenAPI document promises is so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from laissez.check import wire, wire_inputs
+from laissez.check.bad_inputs import Frames, Refused, Request, Wanted, bad, request
+from laissez.check.wire_market import Market, running
+
+pytestmark = pytest.mark.once
+
+CASES = 2_000  # in all; `laissez check wire` makes any number
+INPUTS_MIN = 300
+
+
+def test_bad_inputs_are_many_and_each_has_a_name_of_its_own() -> None:
+    quick, slow = wire_inputs.inputs()
+    names = [one.name for one in (*quick, *slow)]
+    assert len(names) == len(set(names)) >= INPUTS_MIN
+    assert {True, False} == {one.packed for one in quick if isinstance(one, Frames)}
+
+
+def test_bad_inputs_are_answered_clearly_and_do_no_harm() -> None:
+    sent, found = wire.bad_inputs()
+    assert [] == found and sent >= INPUTS_MIN
+
+
+@pytest.mark.parametrize(("who", "cases"), [("tenant", 1_100), ("operator", 1_000), ("nobody", 50)])
+def test_requests_made_from_the_document_are_answered_as_it_says(who: str, cases: int) -> None:
+    made, found = wire.schema_cases(CASES, 0, (who,))
+    assert [] == found and made >= cases
+
+
+def on_a_market(story: Callable[[Market], Awaitable[None]]) -> None:
+    async def tell() -> None:
+        async with running() as market:
+            await story(market)
+
+    asyncio.run(tell())
+
+
+def test_what_is_not_as_expected_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these would pass a check that does not look."""
+    good = request("GET", "/v1/orders")
+    cancelled = request("POST", "/v1/batch", b"Content-Type: application/json\r\n", b'{"commands":[{"type":"cancel_order","order":"ord_x"}]}')
+    wrong: list[Request | Frames] = [
+        bad("taken", good, "expected"),
+        bad("another word", request("GET", "/v1/nothing"), "no such word", 404, "not_found"),
+        bad("another code", request("GET", "/v1/nothing"), "there is nothing", 404, "not_your_order"),
+        bad("taken too", cancelled, ""),
+        Request("two answers", (good,), Wanted(400, "bad_request", ""), good_before=1),
+        Frames("not refused", (), Refused("bad_request", "expected")),
+    ]
+    monkeypatch.setattr(wire_inputs, "inputs", lambda only: (wrong, []))
+    monkeypatch.setattr("laissez.check.wire_peers.WITHIN_S", 1.0)
+
+    async def story(market: Market) -> None:
+        sent, found = await wire_inputs.send_all(market)
+        assert [one.name for one in wrong] == [words.partition(":")[0] for words in found] and sent == len(wrong)
+
+    on_a_market(story)
+
+
+def test_a_market_that_has_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = request("POST", "/v1/orders", b"Content-Type: application/json\r\n", b'{"alternatives":[{"scope":"gpu","limit":"0.2"}]}')
+    monkeypatch.setattr(wire_inputs, "inputs", lambda only: ([bad("an order", placed, "expected")], []))
+
+    async def story(market: Market) -> None:
+        _, found = await wire_inputs.send_all(market)
+        assert 2 == len(found) and "the market has changed: {'n'" in found[1]
+
+    on_a_market(story)
