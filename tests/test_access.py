@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from laissez.check import access, interference
+from laissez.check import access, cli, interference
 from laissez.check.access_table import MESSAGES, OPERATIONS, Row
 from laissez.check.access_tried import unknown, unlisted
+from laissez.check.crash_server import Entry
 from laissez.check.faulty_access import ENTRY
 from laissez.check.interference_pairs import draw_pair
 from laissez.service import accounts
@@ -50,8 +53,6 @@ def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest
 
 
 def test_a_server_that_does_not_start_is_a_finding() -> None:
-    from laissez.check.crash_server import Entry
-
     found = access.run(Entry(variables={"LAISSEZ_SERVER__PORT": "none"})).failure
     assert found is not None and "the server did not start" in found
 
@@ -64,6 +65,18 @@ def test_a_row_is_missed_both_ways() -> None:
 @pytest.mark.parametrize("name", ["ord_h5gv4yoo12", "key_0011223344556677", "gpu/b", "owner-of-it"])
 def test_a_name_that_never_was_is_as_long_as_the_one_that_is(name: str) -> None:
     assert unknown(name) != name and len(unknown(name)) == len(name)
+
+
+def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = access.Outcome({"requests": 3}, {"getMe": {"no key": 200, "mine": 200}}, ["getMe by no key: expected 401, found 200"])
+    monkeypatch.setattr(access, "run", lambda: tried)
+    monkeypatch.setattr(interference, "run", lambda pairs, seed, tell: interference.Outcome({"pairs": pairs}, None))
+    shown = CliRunner().invoke(cli.app, ["access", "--pairs", "7"])
+    assert 1 == shown.exit_code
+    assert ["getMe", "200", "200"] == shown.stdout.splitlines()[1].split()
+    assert "getMe by no key: expected 401, found 200" == shown.stdout.splitlines()[-1]
+    told = json.loads(CliRunner().invoke(cli.app, ["access", "--pairs", "7", "-o", "json"]).stdout)
+    assert (3, 7, tried.answers, tried.failure) == (told["requests"], told["pairs"], told["tried"], told["failure"])
 
 
 # -- what a tenant may not see

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from laissez.service.assembly import Service
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted, Refusals
 from laissez.service.audit.files import CUT, FOLDER, LOST, RefusalFiles, day_of, days, path_of
@@ -15,10 +18,11 @@ from laissez.service.audit.lines import Refusal, read, start
 from laissez.service.audit.view import Acted, Wanted, acted
 from laissez.service.clock import Clock
 from laissez.service.keyring import Principal
-from laissez.service.settings import Audit
+from laissez.service.opening import create, open_folder
+from laissez.service.settings import Audit, Data, Limits, Settings
 from laissez.wire.problems import Code, ProblemError
-from live_world import Live, place, with_live
-from service_world import World, with_service
+from live_world import Live, eventually, place, with_live
+from service_world import TOPOLOGY, World, with_service
 
 pytestmark = pytest.mark.once
 
@@ -269,6 +273,28 @@ def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
 
     folder = tmp_path / "data"
     with_service(folder, story)
+
+
+def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    create(folder, TOPOLOGY, 10)
+
+    async def story() -> None:
+        service = Service(Settings(data=Data(folder=str(folder))), open_folder(folder, Limits()))
+        service.begin()
+        try:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app=service.app), base_url="http://test") as client:
+                assert 401 == (await client.get("/v1/orders")).status_code
+                await eventually(lambda: bool(days(folder / FOLDER)))  # without being told to
+                assert 404 == (await client.get("/nothing")).status_code
+            await service.say_farewell()
+            await service.stop_tasks()
+            await service.end()
+        finally:
+            service.close()
+
+    asyncio.run(story())
+    assert ["unauthenticated", "not_found"] == [line.code for line in lines(folder)] and verify(folder).ok
 
 
 def test_the_chain_begins_with_the_journal_that_the_log_belongs_to() -> None:

@@ -173,7 +173,7 @@ def test_a_command_sends_what_it_says(server: Server, arguments: str, asked: str
         ("price-history lse_1", "/v1/leases/lse_1/prices", views.PriceHistory("lse_1", "h100/gpu0", (views.PriceSegment(AT, AT, None, "1.000000"),)),
          "2026-11-15T08:30:00Z 2026-11-15T08:30:00Z summed up 1.000000"),
         ("tenants", "/v1/tenants", [TENANT], "ann 2026-11-15T08:30:00Z 2 1 1"),
-        ("tenants spending", "/v1/spending", [SPENDING], "ann 31.500000 6.30 2 1 250.000000 218.500000 2026-11-15T08:30:00Z"),
+        ("tenants spending", "/v1/spending", [SPENDING], "ann 31.500000 6.30 2 1 250.000000 218.500000 2026-11-15T08:30:00Z open relinquish"),
         ("tenants keys ann", "/v1/tenants/ann/keys", [OLD_KEY], "key_1 ann default read,trade 2026-11-15T08:30:00Z"),
         ("webhooks", "/v1/webhooks", [HOOK],
          f"whk_aaaaaaaa1 {HOOK_URL} lease.ended retrying 41 2 status 503 2026-11-15T08:30:00Z 1"),

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from laissez.market.commands import AdvanceTime, Alternative
+from laissez.service.commands import OPERATOR, PlaceOrder, Relinquish
 from laissez.service.exports import FOCUS
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
@@ -196,3 +198,19 @@ def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
         assert ["", "west"] == [row["AvailabilityZone"] for row in rows]
 
     with_service(tmp_path / "data", story)
+
+
+def test_a_lease_that_ended_as_it_began_is_on_the_bill_whether_or_not_others_did_anything_since(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        at = world.desk.clock.now()
+        for scope in ("h100/east", "h100/west"):
+            world.desk.enter("ann", "", "", PlaceOrder((Alternative(scope, 1, 1),)), at=at)
+        first = next(iter(world.desk.exchange.accounts["ann"].leases))
+        world.desk.enter("ann", "", "", Relinquish(first), at=at)
+        lines, of_period = (await bill(world))["lines"], (await bill(world, since=format_time(at - 1)))["lines"]
+        world.desk.enter(OPERATOR, "", "", AdvanceTime())
+        for before, after in ((lines, (await bill(world))["lines"]), (of_period, (await bill(world, since=format_time(at - 1)))["lines"])):
+            assert [first, (before[0]["start"], "0.000000")] == [before[0]["id"], (before[0]["end"], before[0]["cost"])]
+            assert [line["id"] for line in before] == [line["id"] for line in after] and 2 == len(before)
+
+    with_service(tmp_path, story)

@@ -168,8 +168,8 @@ def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> N
     filled(tmp_path)
     for name, message in (("journal.db-wal", "could not be read"), ("journal.db-shm", "cannot be opened for writing")):
         (tmp_path / name).mkdir()
-        with pytest.raises(JournalError, match=message) as raised:
-            Journal.open(tmp_path)
+        with pytest.raises(JournalError, match=message) as raised, Journal.open(tmp_path) as journal:
+            journal.begin()
         assert JournalError is type(raised.value)
         (tmp_path / name).rmdir()
     Journal.open(tmp_path).close()

@@ -1,7 +1,7 @@
 """Every bound of `laissez.wire.limits` that the service enforces: what is just allowed, and what is one too much.
 
 Bounds on heads, on what is kept and on how fast one may send: `test_heads.py`, `test_history.py`, `test_desk.py`, `test_accounts_and_keys.py`;
-on webhooks: `test_webhooks.py` and those beside it.
+on webhooks: `test_webhooks.py`, `test_webhooks_api.py`, `test_webhooks_addresses.py`, `test_webhooks_kept.py`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
@@ -129,17 +130,68 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
         assert 0 == server.stop()
 
 
-def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(tmp_path: Path) -> None:
-    with running(tmp_path) as server:
-        secret = server.tenant("ann")
-        assert 0 == server.stop()
+class SmallFiles:
+    """No file may grow beyond a bound: as good as a full disk, and anybody can have it."""
 
-    def small_files() -> None:
+    @staticmethod
+    @contextlib.contextmanager
+    def at(folder: Path) -> Iterator[SmallFiles]:
+        yield SmallFiles()
+
+    def limit(self) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
+    def fill(self) -> None:
+        """In the process alone."""
+
+    def make_room(self) -> None:
+        """It went with the process."""
+
+
+class SmallFileSystem:
+    """A real one, in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(folder)], capture_output=True).returncode != 0:
+            pytest.skip("only root may mount a small file system")
+
+    @staticmethod
+    @contextlib.contextmanager
+    def at(folder: Path) -> Iterator[SmallFileSystem]:
+        small = SmallFileSystem(folder)
+        try:
+            yield small
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+    limit = None
+
+    def fill(self) -> None:
+        self._resize(shutil.disk_usage(self._folder).used + 120_000)
+
+    def make_room(self) -> None:
+        self._resize(32_000_000)
+
+    def _resize(self, size: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(self._folder)], check=True)
+
+
+@pytest.mark.parametrize("kind", [SmallFiles, SmallFileSystem])
+def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(tmp_path: Path, kind: type[SmallFiles | SmallFileSystem]) -> None:
+    with kind.at(tmp_path / "data") as disk:
+        _fill_the_disk(tmp_path, disk)
+
+
+def _fill_the_disk(tmp_path: Path, disk: SmallFiles | SmallFileSystem) -> None:
+    with running(tmp_path) as server:
+        secret = server.tenant("ann")
+        assert 0 == server.stop()
+    disk.fill()
     done: list[str] = []
-    with running(tmp_path, limit=small_files) as server:
+    with running(tmp_path, limit=disk.limit) as server:
         answer = server.ask("POST", "/v1/orders", ORDER, secret)
         while answer.status_code == 201 and len(done) < 1_000:
             done.append(answer.json()["id"])
@@ -152,6 +204,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(
         assert STOPPED_BY_FAILURE == server.stop()
         assert "critical" in server.log.read_text()
     assert len(done) > 5
+    disk.make_room()
     with running(tmp_path) as server:
         orders = {order["id"] for order in server.ask("GET", "/v1/orders?limit=1000", key=secret).json()["data"]}
         leased = {lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]}

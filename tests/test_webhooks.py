@@ -1,4 +1,4 @@
-"""Webhooks deliver a holder's events in order, again until they are taken, and tell what was given up; a restart goes on where it was."""
+"""Webhooks deliver a holder's events in order, again until they are taken, and tell what was given up."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import logging
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
-from laissez.service.settings import Limits, Webhooks
+from laissez.service.commands import RotateWebhookSecret
 from laissez.service.webhooks.course import Course
-from laissez.service.webhooks.keeping import Cursor, Keeping
+from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
+from laissez.service.webhooks.keeping import Cursor
 from laissez.service.webhooks.registry import WebhookRecord
-from laissez.wire.limits import DEAD_LETTERS_MAX, WEBHOOK_EVENTS_MAX
-from laissez.wire.webhooks import DeadLetter
+from laissez.wire.limits import WEBHOOK_EVENTS_MAX
 from service_world import GENEROUS
-from webhook_world import OPEN, Hooks, receiving, with_hooks
+from webhook_world import DAY_S, OPEN, Hooks, receiving, with_hooks
 
 pytestmark = pytest.mark.once
 
-DAY_S = 86_400
 GARBAGE = b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
 
 
@@ -82,6 +79,35 @@ def test_a_receiver_that_says_nothing_is_given_up_in_time_and_delays_nobody_else
             assert "timed out" == (await hooks.until(slow["id"], failures=1))["last_error"]
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, timeout_s=0.3))
+
+
+def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        async with receiving() as deaf:
+            deaf.answers = [None] * 9
+            for _ in range(PER_HOLDER_MAX + 1):
+                await hooks.create(url=deaf.url)
+            await deaf.count(PER_HOLDER_MAX)
+            made = await hooks.create("bob")
+            await hooks.until(made["id"], "bob", delivered=1)
+            assert (PER_HOLDER_MAX, 0) == (len(deaf.got), deaf.closed)
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=PER_HOLDER_MAX + 1))
+
+
+def test_what_is_not_durable_is_not_sent(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        await hooks.until(made["id"], delivered=1)
+        desk = hooks.world.desk
+        desk.enter("ann", "", "", RotateWebhookSecret(made["id"]))
+        desk.fail("the disk is full")
+        hooks.pass_s(1)
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert (2, [1]) == (desk.latest("ann"), [n for one in hooks.receiver.got for n in one.numbers])
+
+    with_hooks(tmp_path / "data", tale)
 
 
 def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
@@ -220,7 +246,8 @@ def test_only_the_types_that_are_wanted_are_sent_and_the_rest_is_passed_over(tmp
         made = await hooks.create(types=["lease.started"])
         for _ in range(2):
             await hooks.world.place("ann", "h100", "1")
-        await hooks.until(made["id"], delivered=5)
+        await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/secret")
+        await hooks.until(made["id"], delivered=6)
         types = [told.event.__struct_config__.tag for one in hooks.receiver.got for told in hooks.verified(made["secret"], one)]
         assert ["lease.started", "lease.started"] == types
 
@@ -264,147 +291,3 @@ def test_revoking_the_key_that_made_a_webhook_does_not_stop_it(tmp_path: Path) -
         await hooks.until(made["id"], delivered=3)
 
     with_hooks(tmp_path / "data", tale)
-
-
-# -- restarts
-
-
-def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_path: Path) -> None:
-    secrets: dict[str, str] = {}
-    kept: dict[str, Any] = {}
-
-    async def before(hooks: Hooks) -> None:
-        made = kept["made"] = await hooks.create()
-        await hooks.until(made["id"], delivered=1)
-        hooks.receiver.answers = [500]
-        await hooks.world.place("ann", "h100", "1")
-        await hooks.until(made["id"], failures=1)
-        kept["failed"] = hooks.receiver.got[-1]
-        await hooks.world.place("ann", "h100", "1")
-        kept["port"] = hooks.receiver.port
-
-    async def after(hooks: Hooks) -> None:
-        async def serve_there() -> None:
-            server = await asyncio.start_server(hooks.receiver.serve, "127.0.0.1", kept["port"])
-            async with server:
-                await hooks.until(kept["made"]["id"], delivered=5)
-
-        hooks.pass_s(1)
-        await serve_there()
-        first, *rest = hooks.receiver.got
-        assert (kept["failed"].headers["webhook-id"], kept["failed"].body) == (first.headers["webhook-id"], first.body)
-        assert [4, 5] == [n for one in rest for n in one.numbers]
-        assert {2, 3} == {told.n for told in hooks.verified(kept["made"]["secret"], first)}
-
-    with_hooks(tmp_path / "data", before, secrets=secrets)
-    with_hooks(tmp_path / "data", after, secrets=secrets)
-
-
-@pytest.mark.parametrize("content", [None, b"{", b'{"whk_x": {"starts": "many"}}'])
-def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
-    secrets: dict[str, str] = {}
-    ids: list[str] = []
-    file = tmp_path / "data" / "webhooks" / "cursors.json"
-
-    async def before(hooks: Hooks) -> None:
-        ids.append((await hooks.create())["id"])
-        await hooks.world.place("ann", "h100", "1")
-        await hooks.until(ids[0], delivered=3)
-
-    async def after(hooks: Hooks) -> None:
-        shown = await hooks.show(ids[0])
-        assert 0 == shown["delivered"]  # from its creation on
-
-    with_hooks(tmp_path / "data", before, secrets=secrets)
-    assert file.exists()
-    file.unlink() if content is None else file.write_bytes(content)
-    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
-        with_hooks(tmp_path / "data", after, secrets=secrets)
-    assert "they start again from their creation" in caplog.text
-
-
-def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> None:
-    secrets: dict[str, str] = {}
-    ids: list[str] = []
-
-    async def before(hooks: Hooks) -> None:
-        ids.append((await hooks.create())["id"])
-        await hooks.until(ids[0], delivered=1)
-
-    async def after(hooks: Hooks) -> None:
-        assert 0 == (await hooks.show(ids[0]))["delivered"]
-
-    with_hooks(tmp_path / "data", before, secrets=secrets)
-    ahead = {ids[0]: Cursor(starts=1, delivered=10**6)}  # as when an older journal was put back beside it
-    (tmp_path / "data" / "webhooks" / "cursors.json").write_bytes(msgspec.json.encode(ahead))
-    with_hooks(tmp_path / "data", after, secrets=secrets)
-
-
-def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(tmp_path: Path) -> None:
-    secrets: dict[str, str] = {}
-    ids: list[str] = []
-
-    async def before(hooks: Hooks) -> None:
-        hooks.receiver.answers = [500] * 9
-        ids.append((await hooks.create())["id"])
-
-    async def after(hooks: Hooks) -> None:
-        refused = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})
-        assert (422, "url_not_allowed") == (refused.status_code, refused.json()["code"]) and "switched off" in refused.json()["detail"]
-        assert 200 == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{ids[0]}")).status_code
-        assert [] == hooks.receiver.got
-
-    with_hooks(tmp_path / "data", before, secrets=secrets)
-    with_hooks(tmp_path / "data", after, Webhooks(enabled=False), secrets=secrets)
-
-
-# -- dead letters
-
-
-def letter(n: int) -> DeadLetter:
-    return DeadLetter(n, n, None, "x", "2026-11-15T08:30:00.000000Z")
-
-
-def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
-    async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks")
-        kept = await keeping.add_letters("whk_x", map(letter, range(1, DEAD_LETTERS_MAX + 1)))
-        assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
-        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
-        assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
-        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)])  # once more, after a crash
-        assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [one.n for one in kept.kept[-3:]]
-        assert Keeping(tmp_path / "webhooks").letters("whk_x") == kept
-
-    asyncio.run(story())
-
-
-def test_dead_letters_that_cannot_be_written_are_not_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def tale(hooks: Hooks) -> None:
-        hooks.receiver.answers = [503] * 2
-        made = await hooks.create()
-        await hooks.until(made["id"], failures=1)
-        file = tmp_path / "data" / "webhooks" / f"{made['id']}.json.new"
-        file.mkdir(parents=True)  # nothing can be written under that name
-        hooks.pass_s(DAY_S - 60)
-        shown = await hooks.until(made["id"], failures=3)  # the attempt, and the letter
-        assert (0, 0) == (shown["delivered"], shown["dead_letters"])
-        file.rmdir()
-        hooks.pass_s(30)
-        await hooks.until(made["id"], delivered=1)
-
-    with_hooks(tmp_path / "data", tale)
-    assert "dead letters could not be written" in caplog.text
-
-
-def test_the_defaults_are_those_that_are_promised() -> None:
-    settings = Webhooks()
-    assert (True, False, (), 10.0, 24.0, 16) == (
-        settings.enabled,
-        settings.allow_http,
-        settings.allow_addresses,
-        settings.timeout_s,
-        settings.dead_after_hours,
-        settings.deliveries_max,
-    )
-    assert settings.dead_after_hours <= Limits().history_hours

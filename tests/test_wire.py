@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from collections.abc import Awaitable, Callable
 
 import pytest
+from typer.testing import CliRunner
 
-from laissez.check import wire, wire_inputs
+from laissez.check import cli, wire, wire_inputs
 from laissez.check.bad_inputs import Frames, Refused, Request, Wanted, bad, request
 from laissez.check.wire_market import Market, running
 
@@ -74,3 +76,17 @@ def test_a_market_that_has_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> 
         assert 2 == len(found) and "the market has changed: {'n'" in found[1]
 
     on_a_market(story)
+
+
+def test_the_command_says_how_much_was_sent_and_without_schemathesis_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    missing = CliRunner().invoke(cli.app, ["wire"])
+    assert 2 == missing.exit_code and "pip install 'laissezcloud[check]'" in " ".join(missing.output.replace("│", " ").split())
+    alone = CliRunner().invoke(cli.app, ["wire", "--cases", "0", "--only", "a key in a trailer"])
+    assert 0 == alone.exit_code and alone.stdout.startswith("1 bad inputs, 0 cases, ")
+
+
+def test_a_failure_is_told_with_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_inputs, "inputs", lambda only: ([bad("taken", request("GET", "/v1/orders"), "expected")], []))
+    found = CliRunner().invoke(cli.app, ["wire", "--cases", "0", "--seed", "3"])
+    assert 1 == found.exit_code and "taken: expected" in found.stdout and "again: laissez check wire --cases 0 --seed 3\n" in found.stdout

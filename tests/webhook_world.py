@@ -21,7 +21,8 @@ from laissez.wire.events import Numbered
 from service_world import GENEROUS, World, with_service
 
 OPEN = Webhooks(allow_http=True, allow_addresses=("127.0.0.1/32",))
-PATIENCE_S = 5  # until a test that waits for what never comes fails
+DAY_S = 86_400
+PATIENCE_S = 30  # until a test that waits for what never comes fails
 
 
 class Got(msgspec.Struct):

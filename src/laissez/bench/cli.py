@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated
 
 import msgspec
@@ -13,7 +14,12 @@ from rich.table import Table
 from laissez.bench.console import FOLLOWERS, Looked
 from laissez.bench.console import measure as measure_console
 from laissez.bench.crowd import PLACES
+from laissez.bench.load_tables import show_noisy, show_overload, show_soak
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
+from laissez.bench.noise import KINDS as NOISES
+from laissez.bench.noisy import measure as measure_noisy
+from laissez.bench.overload import LOADS as OPEN_LOADS
+from laissez.bench.overload import measure as measure_overload
 from laissez.bench.recovery import measure as measure_recovery
 from laissez.bench.service import LOADS
 from laissez.bench.service import Row as ServiceRow
@@ -81,9 +87,7 @@ def service(
 ) -> None:
     """Time durable requests to a real server: 10,000 leaves, 1,000 tenants, the load in processes of its own on this machine."""
     loads = load or list(LOADS)
-    unknown = [name for name in loads if name not in LOADS]
-    if unknown:
-        raise typer.BadParameter(f"expected loads from {', '.join(LOADS)}, found {unknown[0]!r}")
+    _check_known("loads", loads, LOADS)
     with steps("bench service", len(loads) + 1) as step:
         rows = measure_service(loads, seconds, step)
     if as_json or output is Format.JSON:
@@ -146,15 +150,57 @@ def soak(
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """Watch the server's memory under a steady load."""
-    with steps("bench soak", 2) as step:
+    """Watch the server under a steady load: memory, files, threads, drift; and audit owners and bills. Exit status 1 if anything is wrong."""
+    with steps("bench soak", 3) as step:
         found = measure_soak(minutes, per_second, step)
     if as_json or output is Format.JSON:
         print(msgspec.json.encode(found).decode())
     else:
-        print(f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
-        print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
-        print(f"last quarter over the one before it: x{found.growth:.3f}")
+        show_soak(found)
+    if found.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def overload(
+    load: Annotated[list[str] | None, typer.Option(help=f"A load to measure ({', '.join(OPEN_LOADS)}); all unless given.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="How long each level is measured, in turns.")] = 10,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it has answered, and see what it sheds."""
+    loads = load or list(OPEN_LOADS)
+    _check_known("loads", loads, OPEN_LOADS)
+    with steps("bench overload", len(loads) + 1) as step:
+        rows = measure_overload(loads, seconds, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(rows).decode())
+    else:
+        show_overload(rows)
+
+
+@app.command()
+def noisy(
+    kind: Annotated[list[str] | None, typer.Option(help=f"A kind of noise ({', '.join(NOISES)}); all unless given.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="How long each kind is measured, by turns with silence.")] = 10,
+    output: FormatOption = Format.TABLE,
+    as_json: JsonFlag = False,
+) -> None:
+    """See how much one tenant that asks as fast as it can slows the others down."""
+    kinds = kind or list(NOISES)
+    _check_known("kinds of noise", kinds, NOISES)
+    with steps("bench noisy", 2) as step:
+        rows = measure_noisy(kinds, seconds, step)
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(rows).decode())
+    else:
+        show_noisy(rows)
+
+
+def _check_known(what: str, named: list[str], known: Collection[str]) -> None:
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"expected {what} from {', '.join(known)}, found {unknown[0]!r}")
 
 
 def _print_service_table(rows: list[ServiceRow]) -> None:

@@ -16,7 +16,7 @@ from laissez.service import opening
 from laissez.service.accounts import Account
 from laissez.service.commands import OPERATOR, Command, CreateTenant, IssueKey, PlaceOrder
 from laissez.service.desk import Desk
-from laissez.service.keyring import TENANT_SCOPES, new_key
+from laissez.service.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
 from laissez.service.settings import Journal as JournalSettings
 from laissez.service.settings import Limits
 from laissez.service.snapshotter import Snapshotter
@@ -26,6 +26,7 @@ FLOOR = 2_000_000
 HOLD_LIMITS = (4_000_000, 9_000_000)  # how far those who hold follow
 WAITING_BIDS = (1_500_000, 3_500_000)  # of those who wait: below the limits of those who hold
 WAITING_PER_TENANT = 5
+OPERATOR_KEY = "operator.key"  # in the folder
 # One tenant sends what in life many would: it must not be held up by its own cap.
 UNCAPPED = Caps(commands_per_second=1_000_000, commands_burst=1_000_000)
 
@@ -48,6 +49,9 @@ async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, c
     opened = opening.open_folder(folder, Limits())
     desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
     names = [f"tenant{i:04}" for i in range(tenants)]
+    operator = new_key()
+    _enter(desk, OPERATOR, IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench"))
+    (folder / OPERATOR_KEY).write_text(operator.secret)
     keys = [_new_tenant(desk, name, Caps() if index >= tenants - capped else UNCAPPED) for index, name in enumerate(names)]
     _enter(desk, OPERATOR, SetFloor("h100", FLOOR))
     for i in range(leaves):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import math
 import sys
 import time
 from collections import deque
@@ -43,6 +44,34 @@ class Report(msgspec.Struct):
     p50_ms: float
     p99_ms: float
     problems: dict[str, int]
+    quarters_ms: list[float]  # the tenth percentile in each quarter of the time
+
+
+class Times:
+    """How long things took, as a histogram in steps of 1 %: hours of load do not fill the memory."""
+
+    STEP = math.log(1.01)
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def add(self, seconds: float) -> None:
+        step = round(math.log(max(seconds, 1e-6)) / self.STEP)
+        self._counts[step] = self._counts.get(step, 0) + 1
+
+    def __iadd__(self, other: Times) -> Times:
+        for step, count in other._counts.items():
+            self._counts[step] = self._counts.get(step, 0) + count
+        return self
+
+    def quantile_ms(self, share: float) -> float:
+        """0 if there is nothing."""
+        left = sum(self._counts.values()) * share
+        for step in sorted(self._counts):
+            left -= self._counts[step]
+            if left < 0:
+                return math.exp(step * self.STEP) * 1000
+        return 0.0
 
 
 class Tally:
@@ -51,7 +80,7 @@ class Tally:
     def __init__(self, plan: Plan) -> None:
         self.start = time.perf_counter() + plan.warm_up_s
         self.stop = self.start + plan.seconds
-        self.latencies: list[float] = []
+        self.quarters = [Times(), Times(), Times(), Times()]
         self.answered = 0
         self.over = False
         self.problems: dict[str, int] = {}
@@ -60,7 +89,7 @@ class Tally:
         if self.start <= now < self.stop:
             self.answered += 1
             if sent >= self.start:
-                self.latencies.append(now - sent)
+                self.quarters[int(4 * (now - self.start) / (self.stop - self.start))].add(now - sent)
 
     def problem(self, code: str) -> None:
         self.problems[code] = self.problems.get(code, 0) + 1
@@ -317,9 +346,11 @@ async def run(plan: Plan) -> Report:
     tally.over = True
     for connection in opened:
         connection.transport.close()
-    latencies = sorted(tally.latencies) or [0.0]
-    p50, p99 = latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]
-    return Report(tally.answered, plan.seconds, p50 * 1000, p99 * 1000, tally.problems)
+    times = Times()
+    for quarter in tally.quarters:
+        times += quarter
+    quarters = [round(quarter.quantile_ms(0.1), 2) for quarter in tally.quarters]
+    return Report(tally.answered, plan.seconds, times.quantile_ms(0.5), times.quantile_ms(0.99), tally.problems, quarters)
 
 
 def main() -> None:

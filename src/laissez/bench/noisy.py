@@ -13,7 +13,6 @@ import msgspec
 from laissez.bench import cluster
 from laissez.bench.crowd import tree
 from laissez.bench.load import Plan
-from laissez.bench.noise import KINDS
 from laissez.bench.open_load import OpenPlan, OpenReport
 from laissez.bench.overload import WARM_UP_S, put_open
 from laissez.bench.service import LEAVES, TENANTS, running
@@ -48,7 +47,7 @@ def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leave
         scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
         step(f"{', '.join(kinds)}: with and without")
         rounds = max(1, round(seconds / PHASE_S))
-        with running(base / "market") as (host, port, pid):
+        with running(base / "market", sheds=True) as (host, port, pid):
             connections = min(CONNECTIONS, len(held))
             common = Plan("session", host, port, connections, IN_FLIGHT, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
             noises = [noise for kind in kinds for noise in (None, kind)]
@@ -74,6 +73,3 @@ def _row(kind: str, before: OpenReport, noisy: OpenReport) -> Noisy:
         noisy.server_cpu,
         before.server_cpu,
     )
-
-
-ALL_KINDS = tuple(KINDS)

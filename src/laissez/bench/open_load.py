@@ -104,7 +104,7 @@ class OpenSession(SessionConnection):
     """Each request is a frame of several commands."""
 
     tally: OpenTally
-    decode = msgspec.msgpack.Decoder(Heard | list[Heard]).decode  # type: ignore[assignment]
+    decode = msgspec.msgpack.Decoder(Heard | list[Heard]).decode
 
     def begin(self) -> None:
         self.left = 0  # answered commands that make no whole frame yet
@@ -301,7 +301,7 @@ def quantile(times: list[float], share: float) -> float:
     return round(times[min(len(times) - 1, int(len(times) * share))] * 1000, 2) if times else 0.0
 
 
-def _report(plan: Plan, tally: OpenTally) -> OpenReport:
+def _report(plan: OpenPlan, tally: OpenTally) -> OpenReport:
     admitted, refused, late = sorted(tally.admitted + tally.unanswered), sorted(tally.refused), sorted(tally.late)
     return OpenReport(
         round(sum(tally.capacities) / plan.rounds, 1),

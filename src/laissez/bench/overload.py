@@ -70,16 +70,26 @@ def _levels(
 
     step(f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace("%", " %"))
     rounds = max(1, round(seconds / PHASE_S))
-    with running(folder) as (host, port, pid):
+    with running(folder, sheds=True) as (host, port, pid):
         common = Plan(load, host, port, connections, in_flight, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
         reports = put_open(OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
     return [_row(load, level, report) for level, report in zip(LEVELS, reports, strict=True)]
 
 
 def _row(load: str, level: float, report: OpenReport) -> Level:
-    per_second = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
-    figures = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith("_ms")}
-    return Level(load, level, report.capacity, *per_second, report.unanswered, load_cpu=report.load_cpu, server_cpu=report.server_cpu, problems=report.problems, **figures)
+    offered, admitted, shed = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
+    same = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith(("_ms", "_cpu"))}
+    return Level(
+        load=load,
+        level=level,
+        capacity=report.capacity,
+        offered=offered,
+        admitted=admitted,
+        shed=shed,
+        unanswered=report.unanswered,
+        problems=report.problems,
+        **same,
+    )
 
 
 def put_open(plan: OpenPlan) -> list[OpenReport]:

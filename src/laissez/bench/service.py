@@ -47,10 +47,12 @@ class ServerDied(Exception):
 
 
 @contextmanager
-def running(folder: Path, port: int = 0) -> Iterator[tuple[str, int, int]]:
-    """A server process on the data folder: its host, port and process id."""
+def running(folder: Path, port: int = 0, sheds: bool = False) -> Iterator[tuple[str, int, int]]:
+    """A server process on the data folder: its host, port and process id. Unless it `sheds`, whoever asks for more than it can do waits."""
     command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(folder), "--port", str(port)]
     environment = {**os.environ, "LAISSEZ_LIMITS__SESSIONS_MAX": "100", "LAISSEZ_SERVER__LOG_LEVEL": "warning"}
+    if not sheds:
+        environment["LAISSEZ_LIMITS__WAIT_S_MAX"] = "60"
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:

@@ -80,6 +80,8 @@ async def _run(folder: Path, entry: Entry, only: frozenset[str]) -> Outcome:
         tried.findings += [f"the log holds a secret: {found[:LINE_SHOWN]}" for found in secrets_in(log, world.secrets)]
     except Finding as finding:
         tried.findings.append(str(finding))
+    except (OSError, EOFError, TimeoutError) as error:
+        tried.findings.append(f"the server did not answer: {error!r}\n{server.log_end()}")
     finally:
         line.close()
         await server.kill(with_children=True)

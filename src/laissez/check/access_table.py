@@ -95,7 +95,7 @@ OPERATIONS: dict[str, Row] = {
     "listControls": Row(LOOK),
     "setControls": Row(OPERATE, {"hold_s": 0.001}, about="node"),
     "removeControls": Row(OPERATE, about="node"),
-    "reportInfraMaps": Row(OPERATE, {"at": "2026-01-01T00:00:00Z", "pace_s": 60, "maps": [], "floors": [], "alarms": []}, about="runner"),
+    "reportInfraMaps": Row(OPERATE, {"at": "2026-01-01T00:00:00Z", "pace_s": 3600, "maps": [], "floors": [], "alarms": []}, about="runner"),
     "getInfraMaps": Row(LOOK),
     "getMe": Row(ANY),
     "listTenants": Row(LOOK),

@@ -193,7 +193,7 @@ def slow() -> list[Frames]:
             tuple(bytes([byte]) for byte in frame(TEXT, HELLO)),
             Closed(BAD_MESSAGE, "hello within"),
             greets=False,
-            pause_s=0.05,
+            pause_s=0.15,
         ),
         Frames("slow: half a frame", (whole[:10],), Closed(1011, "ping")),
         Frames("slow: the head of a frame", (whole[:3],), Closed(1011, "ping")),

@@ -110,6 +110,32 @@ def crashes(
 
 
 @app.command()
+def worlds(
+    seeds: Annotated[int, typer.Option(min=1, help="How many worlds.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; the others follow it.")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    bug: Annotated[str | None, typer.Option(help="Put this mistake into the service, to see it found.")] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Run the service and its clients on a disk, a network and a clock that fail as the seed says, and hold it to its promises."""
+    from laissez.check.simulated.bugs import BUGS  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.simulated.campaign import run as run_worlds
+
+    if bug is not None and bug not in BUGS:
+        raise typer.BadParameter(f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug")
+    started = time.monotonic()
+    with progress() as bar:
+        task = bar.add_task("worlds", total=seeds)
+        try:
+            processes = min(jobs or os.cpu_count() or 1, seeds)
+            outcome = run_worlds(range(seed, seed + seeds), processes, bug, lambda done: bar.update(task, completed=done))
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} worlds: nothing found so far")
+            raise typer.Exit(130) from None
+    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure, {"faults": outcome.faults})
+
+
+@app.command()
 def wire(
     cases: Annotated[int, typer.Option(min=0, help="How many requests schemathesis makes at least; 0 does without it.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
@@ -126,6 +152,35 @@ def wire(
         task = bar.add_task("cases", total=cases or None)
         outcome = run_wire(cases, seed, only, lambda done: bar.update(task, completed=done))
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
+
+
+@app.command()
+def damage(
+    cases: Annotated[int, typer.Option(min=1, help="How many data folders are damaged.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The first case's; the others follow it.")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Damage a data folder, or let the disk fail under it: it is recovered with all that was acknowledged, or refused, saying where."""
+    from laissez.check.damage import run as run_damage  # with all of the service, which the other checks do without
+    from laissez.check.sqlite_shim import CannotWatch
+
+    started = time.monotonic()
+    with progress() as bar:
+        task = bar.add_task("cases", total=cases)
+        try:
+            outcome = run_damage(range(seed, seed + cases), min(jobs or os.cpu_count() or 1, cases), tell=lambda done: bar.update(task, completed=done))
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} cases: nothing found so far")
+            raise typer.Exit(130) from None
+        except CannotWatch as error:
+            raise typer.BadParameter(str(error)) from None
+    kinds = {kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)} for kind in outcome.kinds()}
+    if output is Format.TABLE:
+        for kind, came in kinds.items():
+            typer.echo(f"{kind:<28}{came['recovered']:>8} recovered{came['refused']:>8} refused")
+    counted = {"cases": outcome.cases, "recovered": sum(outcome.recovered.values()), "refused": sum(outcome.refused.values())}
+    conclude(output, counted, time.monotonic() - started, outcome.failure, {"kinds": kinds} if output is Format.JSON else {})
 
 
 @app.command()

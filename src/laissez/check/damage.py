@@ -52,6 +52,9 @@ class Outcome(msgspec.Struct, frozen=True):
     refused: dict[str, int]
     failure: str | None
 
+    def kinds(self) -> list[str]:
+        return sorted(self.recovered.keys() | self.refused.keys())
+
 
 def run(seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] = lambda cases: None) -> Outcome:
     """Play the case of every seed; stop at the first that finds something. `bug` is one of `damage_bugs`, to see that it is found."""
@@ -69,7 +72,7 @@ def run(seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] 
 
 def play(seed: int, bug: str = "") -> Case:
     draw = random.Random(seed)
-    story = draw.choices((FileStory, RowStory, DiskStory), (50, 10, 40))[0](seed, draw)
+    story = draw.choices((FileStory, RowStory, DiskStory), (60, 10, 30))[0](seed, draw)
     with scratch() as root, put_in(bug), _watched():
         try:
             refused = story.tell(root)

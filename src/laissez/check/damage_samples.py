@@ -21,7 +21,7 @@ from laissez.service.signins import FILE as SIGNINS
 from laissez.service.signins import SignIn
 
 SAMPLES = 12
-GROUPS = (3, 5)  # before and after the middle of a sample's life
+GROUPS = (3, 4)  # before and after the middle of a sample's life
 MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
 
 Files = dict[str, bytes]

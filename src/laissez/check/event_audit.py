@@ -59,6 +59,16 @@ class Fee:
 
 
 @dataclass
+class Budget:
+    """What a tenant means to spend, beyond what was owed when it said so."""
+
+    charge: int
+    owed_before: int
+    action: str
+    spent_at: int | None = None
+
+
+@dataclass
 class Books:
     """What one tenant owes."""
 
@@ -78,6 +88,7 @@ class Auditor:
         self.orders: dict[str, tuple[str, dict[str, tuple[int, int]]]] = {}  # id: tenant, and bid and limit by scope
         self.leases: dict[str, Lease] = {}  # by leaf
         self.books: dict[str, Books] = {}
+        self.budgets: dict[str, Budget] = {}
         self.doubts: list[str] = []  # where an event contradicts those before it
 
     # -- the rules
@@ -121,6 +132,10 @@ class Auditor:
         lasting = sum(self._charge(leaf, lease, at) for leaf, lease in self.leases.items() if lease.tenant == tenant)
         return sum(books.ended.values()) + lasting + sum(fee.rate * (min(fee.until, at) - fee.start) for fee in books.fees)
 
+    def committed(self, tenant: str) -> int:
+        """Owed now, with fees until their end."""
+        return self.owed(tenant, self.now) + sum(fee.rate * max(0, fee.until - self.now) for fee in self.books.get(tenant, Books()).fees)
+
     def owed_by_all(self, at: int) -> int:
         return sum(self.owed(tenant, at) for tenant in self.books)
 
@@ -140,6 +155,7 @@ class Auditor:
         if at < self.now:
             self.doubts.append(f"event {self.n}: time runs backwards, {at} after {self.now}")
         self._pass_time(at)
+        self._watch_budgets()
         note = getattr(self, "_" + event["type"].replace(".", "_"), None)
         if note is not None:
             note(tenant, event)
@@ -150,7 +166,27 @@ class Auditor:
             lease.charge = charges[leaf]
         self.now = max(self.now, to)
 
+    def _watch_budgets(self) -> None:
+        """None is overspent by more than a second: then it is told, and acted on."""
+        for tenant, budget in self.budgets.items():
+            rates = sum(self.rate(leaf) for leaf, lease in self.leases.items() if lease.tenant == tenant)
+            if budget.spent_at is None and self.committed(tenant) - budget.owed_before > budget.charge + rates * MICRO:
+                self.doubts.append(f"event {self.n}: {tenant} has spent more than its budget and a second, and nothing was told")
+            if budget.spent_at is not None and budget.spent_at < self.now and budget.action == "relinquish" and rates:
+                self.doubts.append(f"event {self.n}: {tenant} has leases after its budget was spent, and it was to give them up")
+
+    def _budget_set(self, tenant: str, event: dict[str, Any]) -> None:
+        self.budgets.pop(tenant, None)
+        if event["amount"] is not None and event.get("action"):
+            self.budgets[tenant] = Budget(micro(event["amount"]) * HOUR_US, self.committed(tenant), event["action"])
+
+    def _budget_spent(self, tenant: str, event: dict[str, Any]) -> None:
+        self.budgets[tenant].spent_at = self.now
+
     def _order_placed(self, tenant: str, event: dict[str, Any]) -> None:
+        budget = self.budgets.get(tenant)
+        if budget is not None and budget.spent_at is not None and budget.action != "warn":
+            self.doubts.append(f"event {self.n}: {tenant} has a new order, and its budget is spent")
         self.orders[event["order"]] = tenant, {one["scope"]: (micro(one["bid"]), micro(one["limit"])) for one in event["alternatives"]}
         self.books.setdefault(tenant, Books())
 

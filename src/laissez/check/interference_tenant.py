@@ -25,6 +25,7 @@ TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
 # Beside every address that the service itself says can be read.
 READS = (
     "/v1/orders?limit=1", "/v1/leases?limit=1", "/v1/instances?limit=1", "/v1/bills?format=csv", "/v1/bills?format=focus", "/v1/events?after=9999",
+    "/v1/bills?since=2027-01-15T08:00:00Z", "/v1/bills?until=2027-01-15T09:00:00Z", "/v1/bills?format=csv&since=2027-01-15T08:00:00Z",
     "/v1/events?after=0&limit=2", "/v1/orders?tenant=bob", "/v1/bills?tenant=bob", "/v1/tenants/bob", "/v1/tenants/bob/keys", "/", "/v1/nothing",
 )  # fmt: skip
 
@@ -64,6 +65,11 @@ class Tenant:
             for path in self._draw.sample(self._reads(), READS_PER_MOMENT):
                 await self._ask("GET", path)
         await self._in_the_end()
+        self._ask_in_session()
+        await self._service.settle()
+        again = Wire(self._heard).converse(self._service.sessions, self._secret, json.dumps({"type": "hello", "id": "again", "resume_after": 0}))
+        tasks.append(asyncio.create_task(again))
+        await self._service.settle()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -154,6 +160,12 @@ class Tenant:
         assert token is not None
         for path in ("/v1/me", "/v1/signin", "/v1/bills"):
             await self._ask("GET", path, None, {"cookie": token[0].decode()}, keyed=False)
+
+    def _ask_in_session(self) -> None:
+        session = self._wire.session
+        assert session is not None
+        asked = [{"type": "quote", "scope": node} for node in (*self._pair.world.nodes(), "nowhere")] + [{"type": "orders"}, {"type": "leases"}]
+        session.receive(json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)]))
 
     async def _ask(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, keyed: bool = True) -> bytes:
         headers = {**({"authorization": f"Bearer {self._secret}"} if keyed else {}), **(more or {})}

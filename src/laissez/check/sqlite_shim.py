@@ -7,6 +7,7 @@ freed: a connection that is closed late, or never, still finds them.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import errno
 import os
@@ -99,6 +100,7 @@ class _Shim:
         self.library = _library()
         self.watcher: Watcher | None = None
         self._open_files: dict[int, tuple[Watcher, object]] = {}  # by address
+        self._methods: dict[int, int] = {}  # of an open file: the address of the original's table
         self._tables: dict[int, _Methods] = {}  # by the address of the original's
         self._original = _Vfs.from_address(self.library.sqlite3_vfs_find(None))
         self._original_open = _Open(self._original.open)
@@ -123,6 +125,7 @@ class _Shim:
         methods = c_void_p.from_address(file)  # the first field of a file
         if code == OK and methods.value:
             self._open_files[file] = watcher, opened
+            self._methods[file] = methods.value
             methods.value = addressof(self._table(methods.value))
         return code
 
@@ -138,6 +141,12 @@ class _Shim:
         except OSError:
             return IOERR_DELETE
         return OK
+
+    def let_go(self) -> None:
+        """Before Python ends: what is closed after that finds the original's functions again."""
+        for file, methods in self._methods.items():
+            c_void_p.from_address(file).value = methods
+        self.vfs.open, self.vfs.delete, self.vfs.randomness = self._original.open, self._original.delete, self._original.randomness
 
     def _random(self, vfs: int, count: int, out: int) -> int:
         ctypes.memmove(out, self.watcher.random_bytes(count) if self.watcher else os.urandom(count), count)
@@ -162,7 +171,7 @@ class _Shim:
         return self._tables[address]
 
     def _close(self, original: Callable[[int], int], file: int) -> int:
-        self._open_files.pop(file, None)
+        del self._open_files[file], self._methods[file]
         return original(file)
 
     def _write(self, original: Callable[[int, int, int, int], int], file: int, data: int, count: int, offset: int) -> int:
@@ -213,7 +222,10 @@ def remove() -> None:
 
 @cache
 def _shim() -> _Shim:
-    return _Shim()
+    shim = _Shim()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(shim.vfs))  # connections point to it until the very end
+    atexit.register(shim.let_go)
+    return shim
 
 
 def _library() -> ctypes.CDLL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable
 
 import msgspec
@@ -63,7 +64,8 @@ async def _wrong(market: Market, one: Input) -> str | None:
     except (Finding, TimeoutError, OSError) as error:
         sent = b"".join(one.pieces if isinstance(one, Request) else one.sent)
         words = str(error) if isinstance(error, Finding) else f"nothing came in time: {type(error).__name__}"
-        return f"{one.name}: expected {_shown(one.wanted)}, {words}\n  sent: {sent[:SHOWN]!r}"
+        again = f"laissez check wire --cases 0 --only {shlex.quote(one.name)}"
+        return f"{one.name}: expected {_shown(one.wanted)}, {words}\n  sent: {sent[:SHOWN]!r}\n  again: {again}"
     return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import re
 from typing import Any
+from urllib.parse import quote, unquote
 
 from laissez.check.bad_inputs import OTHER_TENANT, TENANT
 
@@ -37,9 +38,8 @@ class Possible:
         self._put_right(operation, case.query)
         self._spare(operation, case.path_parameters or {})
         self._use_once(case.headers)
-        for fields in (case.path_parameters, case.body):
-            if isinstance(fields, dict):
-                fields.update({name: _printable(fields[name]) for name in PRINTABLE if name in fields})
+        path = case.path_parameters or {}
+        path.update({name: quote(_printable(unquote(path[name])), safe="") for name in PRINTABLE if isinstance(path.get(name), str)})
         case.body = _value("", case.body)
 
     def _put_right(self, operation: str, query: dict[str, Any]) -> None:
@@ -70,14 +70,16 @@ def _value(name: str, value: Any) -> Any:
         return {field: _value(field, inner) for field, inner in value.items()}
     if isinstance(value, list):
         value = [_value("", inner) for inner in value]
+    if name in PRINTABLE and isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 12.0 is an integer to a schema; the service wants it written as one
     if name == "url" and isinstance(value, str) and value.lower().startswith("http"):
         return NOWHERE
     if name == "after" and type(value) is int and value > EVENTS:
         return EVENTS
     if name in ONCE and isinstance(value, list):
         return list({_key(index, one, ONCE[name]): one for index, one in enumerate(value)}.values())
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # 12.0 is an integer to a schema; the service wants it written as one
     return value
 
 
@@ -87,5 +89,5 @@ def _key(index: int, one: Any, field: str) -> object:
     return named if isinstance(named, str) else index
 
 
-def _printable(value: object) -> object:
-    return "".join(letter if letter.isprintable() else "x" for letter in value) if isinstance(value, str) else value
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "x" for letter in text)

@@ -77,6 +77,8 @@ SPENDING: list[Column[Spending]] = [
     Column("BUDGET $", lambda one: None if one.budget is None else one.budget.amount, right=True, optional=True),
     Column("LEFT $", lambda one: None if one.budget is None else one.budget.left, right=True, optional=True),
     Column("LASTS UNTIL", lambda one: None if one.budget is None else moment(one.budget.ends_at) or "further on", optional=True),
+    Column("STATE", lambda one: None if one.budget is None else one.budget.state, optional=True),
+    Column("THEN", lambda one: None if one.budget is None else one.budget.action, optional=True),
 ]
 KEYS: list[Column[Key]] = [
     Column("KEY", lambda key: key.id),

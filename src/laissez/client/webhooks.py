@@ -86,9 +86,7 @@ def _check_time(timestamp: str, now: float, tolerance_s: float) -> None:
     if not timestamp.isascii() or not timestamp.isdigit() or len(timestamp) > 12:
         raise WebhookNotGenuine(f"webhook-timestamp: expected whole seconds since 1970, found {timestamp[:40]!r}")
     if abs(now - int(timestamp)) > tolerance_s:
-        raise WebhookNotGenuine(
-            f"webhook-timestamp: expected a time within {tolerance_s:g} seconds of now, it is {now - int(timestamp):+.0f} s off"
-        )
+        raise WebhookNotGenuine(f"webhook-timestamp: expected a time within {tolerance_s:g} seconds of now, it is {now - int(timestamp):+.0f} s off")
 
 
 def _decoded(signature: str) -> bytes:

@@ -186,9 +186,6 @@ def _writing(path: Path) -> sqlite3.Connection:
         # A write that changes nothing, so that a file which can only be read is found out now and not by the first append.
         connection.execute("DELETE FROM groups WHERE first < 0 AND count < 0")
         _make_durable(connection, path)
-        # Where the disk once failed to keep the log, what was read may be in the system's memory alone, and asking again to keep it would change nothing.
-        # So all of it is written anew, into the file, and the log begins anew.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
         raise
@@ -196,12 +193,12 @@ def _writing(path: Path) -> sqlite3.Connection:
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
-    """What a writer that died left in the log may not be on the disk, and even if a sync of it failed, the next one says that all is well.
+    """What a writer that died left in the log may be in the system's memory alone; and if a sync of it failed, the next one says that all is well.
 
-    So it is written again, into the file. A reader at work may keep SQLite from moving all of it; then the log is at least synced."""
-    _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    if moved < pages:
-        keep(path.with_name(f"{path.name}-wal"))
+    So all of it is written anew, into the file, and the log is emptied, lest its old end on the disk hide what is newer in the file. A reader that is
+    at work for long keeps SQLite from it; then the log is synced, which is enough unless the disk has failed."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    keep(path.with_name(f"{path.name}-wal"))
 
 
 def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:

@@ -8,6 +8,7 @@ Charges are added as exact integers; only what is printed is rounded, down, so a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 import msgspec
 
@@ -128,12 +129,22 @@ def _open_lines(exchange: Exchange, account: Account, since: int, until: int, wh
         if begin < until or whole:
             line_of = lines.setdefault(number, Line("lease", account.lease_names[number], lease.leaf, max(lease.start, since), until, 0))
             line_of.charge += lease.charged * max(0, until - begin)
+    if since < market.now < until:
+        lines = _with_gone_at_once(account, market.now, lines)
     fees = [
         Line("fee", account.order_names[fee.order], fee.scope, begin, end, fee.rate * (end - begin))
         for fee in market.fees(account.name)
         if (begin := max(fee.start, since)) < (end := min(fee.end, until))
     ]
     return [*lines.values(), *fees]
+
+
+def _with_gone_at_once(account: Account, now: int, lines: dict[int, Line]) -> dict[int, Line]:
+    """Leases that began and ended at the market's last instant: it lists them, at no charge, from its next command on. Whoever sends that command,
+    it must not be told by the bill of another tenant."""
+    gone = [account.leases[name] for name in takewhile(lambda name: account.leases[name].ended_at == now, reversed(account.ended))]
+    fresh = {one.number: Line("lease", account.lease_names[one.number], one.leaf, now, now, 0) for one in gone if one.started_at == now}
+    return dict(sorted((fresh | lines).items())) if fresh else lines
 
 
 def _joined(lines: Iterable[Line]) -> list[Line]:

@@ -8,10 +8,18 @@ from typing import Any, TypeAlias
 import msgspec
 
 from laissez.service import twice
+from laissez.service.reading import unreadable
 from laissez.service.twice import GivenTwice
 from laissez.wire import session
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SessionMessage
+
+
+class Named(msgspec.Struct):
+    """Of a message that is not going to be heard: what to call it in the answer."""
+
+    id: str = ""
+
 
 Frame: TypeAlias = SessionMessage | list[SessionMessage]
 
@@ -24,6 +32,7 @@ class Form:
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
     _decode_any: Callable[[bytes], Any]
+    _decode_ids: Callable[[bytes], Any]
     _check_once: Callable[[bytes, object], None]  # no name is given twice in one object
 
     def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
@@ -33,7 +42,7 @@ class Form:
             read = self._decode(written)
             self._check_once(written, read)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
-            why = f"expected a message or a list of messages as {self.name}; nothing in the frame was done: {error}"
+            why = f"expected a message or a list of messages as {self.name}; nothing in the frame was done: {unreadable(error)}"
             raise ProblemError(Code.BAD_REQUEST, why) from None
         messages: list[SessionMessage] = read if type(read) is list else [read]
         if len(messages) > messages_max:
@@ -41,6 +50,14 @@ class Form:
                 Code.BAD_REQUEST, f"expected at most {messages_max} messages in a frame, found {len(messages)}; nothing in it was done"
             )
         return messages
+
+    def ids(self, frame: bytes | str) -> list[str] | None:
+        """The ids of the messages of a frame, of which nothing else is looked at; None if it cannot be read."""
+        try:
+            read = self._decode_ids(frame.encode() if isinstance(frame, str) else frame)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return [one.id for one in read] if type(read) is list else [read.id]
 
     def before_first_event(self, messages: list[bytes]) -> int | None:
         """The number just before the first event that encoded messages tell of; None if they tell of none."""
@@ -63,6 +80,7 @@ class JsonForm(Form):
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
         self._decode_any = msgspec.json.decode
+        self._decode_ids = msgspec.json.Decoder(Named | list[Named]).decode
         self._check_once = twice.check_json
 
     def join(self, messages: list[bytes]) -> bytes:
@@ -77,6 +95,7 @@ class MsgpackForm(Form):
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
         self._decode_any = msgspec.msgpack.decode
+        self._decode_ids = msgspec.msgpack.Decoder(Named | list[Named]).decode
         self._check_once = twice.check_packed
 
     def join(self, messages: list[bytes]) -> bytes:

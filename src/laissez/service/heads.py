@@ -45,6 +45,7 @@ class BoundedHeads(HttpToolsProtocol):
         most = self._limits.connections_max
         if len(self.connections) > most:
             self._say(ProblemError(Code.OVERLOADED, f"expected at most {most} connections at a time; try again in a moment", FULL_RETRY_AFTER_S))
+            self.transport.close()  # at once: those that linger would be too many, too
         else:
             self._arm(self._limits.head_within_s)
 

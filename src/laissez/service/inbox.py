@@ -34,20 +34,21 @@ class Frame:
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             return self._done()
-        if self._messages is None:
-            self._messages = session.read(self._payload)
-        self._messages = session.hear(self._messages, may_go_on)
+        messages, self._messages = self._messages, []  # should it come to a bug, the rest is not tried again
+        if messages is None:
+            messages = session.read(self._payload)
+        self._messages = session.hear(messages, may_go_on)
         return not self._messages and self._done()
 
     def turn_away(self) -> int:
-        """Refuse what was not heard of it. It has to be read for that: each refusal names the message that it is for."""
+        """Refuse what was not heard of it. Each refusal names its message, so that much is read of it and no more."""
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             self._done()
             return 0
-        messages = session.read(self._payload) if self._messages is None else self._messages
+        ids = session.ids(self._payload) if self._messages is None else [message.id for message in self._messages]
         self._done()
-        return session.turn_away(messages)
+        return session.turn_away(ids)
 
     def _done(self) -> bool:
         if not self._is_done:
@@ -81,8 +82,8 @@ class Inbox:
             self._connection.hold()
 
     def took(self, frame: Frame) -> None:
-        """The first of those that wait is done with."""
-        assert self._waiting.popleft() is frame
+        """One is done with: the first, unless that met a bug."""
+        self._waiting.remove(frame)
         self._bytes -= len(frame)
         if self._is_held and len(self._waiting) <= FRAMES_MAX // 2 and self._bytes <= BYTES_MAX // 2:
             self._is_held = False

@@ -58,6 +58,7 @@ class Metrics(Collector):
         self._events = 0
         self._latency = Spread(LATENCIES_S)
         self._group = Spread(SIZES)
+        self._turn = Spread(LATENCIES_S)
         self._owed = 0
         self._rate = 0
         self.turnover = Turnover()
@@ -66,6 +67,7 @@ class Metrics(Collector):
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
         desk.on_applied = self.applied
         desk.on_durable = self.durable
+        desk.admission.turns.on_turn = self._turn.observe
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
@@ -111,6 +113,10 @@ class Metrics(Collector):
             "laissez_commit_latency_seconds", "How long the first command of each group that became durable together had waited."
         )
         yield self._group.family("laissez_commit_group_commands", "Commands that became durable together.")
+        yield self._turn.family("laissez_loop_delay_seconds", "How long each turn of the event loop took. Who arrives meanwhile waits.")
+        yield _gauge("laissez_waiting_requests", "Requests and frames that wait for their turn.", len(desk.admission.turns))
+        yield _counter("laissez_shed", "Requests that had waited for too long and were turned away with 503.", desk.admission.turns.shed)
+        yield _counter("laissez_delayed_answers", "Answers, refusals above all, that were held back.", desk.admission.delayed)
         yield _counter("laissez_events", "Events since the start of this process.", self._events)
         yield _gauge("laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable)
         yield _gauge("laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable)

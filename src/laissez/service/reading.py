@@ -23,6 +23,16 @@ _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)  # what is refused
 price = parse_price
 
 
+def unreadable(error: Exception) -> str:
+    """Why something cannot be read, with what was expected where the reader itself does not say."""
+    words = str(error)
+    if words == "Input data was truncated":
+        return f"expected more of it, found its end ({words[:1].lower()}{words[1:]})"
+    if words.startswith("Invalid value "):
+        return f"{words}: expected one of those that /docs lists"
+    return words
+
+
 def read_price(text: str, field: str) -> int:
     try:
         return price(text)

@@ -39,6 +39,8 @@ HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a milli
 LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
 HELLO = "session.hello"
 KNOWN, CLAIMED = "laissez.known", "laissez.claimed"  # in the scope of a connection: whose it is, and a key that was not good
+_OVERLOADED = overloaded()
+OVERLOADED = (_OVERLOADED.code, _OVERLOADED.detail, _OVERLOADED.status, _OVERLOADED.retry_after)  # to refuse must cost little
 CLOSE_OF: dict[str, int] = {
     Code.UNAUTHENTICATED: sent.CLOSE_UNAUTHENTICATED,
     Code.FORBIDDEN: sent.CLOSE_UNAUTHENTICATED,
@@ -110,11 +112,16 @@ class Session:
             self._rest()
         return messages[heard:]
 
-    def turn_away(self, messages: list[asked.SessionMessage]) -> int:
-        """They have waited for too long; nothing was done, and so there is nothing to wait for."""
-        problem = overloaded()
-        self._deliver_all([self._refused(message.id, problem) for message in messages])
-        return len(messages)
+    def turn_away(self, ids: list[str]) -> int:
+        """Messages that have waited for too long; nothing was done, and so there is nothing to wait for."""
+        encode, (code, detail, status, retry_after) = self._form.encode, OVERLOADED
+        self._deliver_all([encode(sent.Refused(id=id, code=code, detail=detail, status=status, retry_after=retry_after)) for id in ids])
+        return len(ids)
+
+    def ids(self, frame: bytes | str) -> list[str]:
+        """Those of a frame's messages, for whoever only needs to name them."""
+        found = self._form.ids(frame)
+        return [message.id for message in self.read(frame)] if found is None else found
 
     def _rest(self, bytes_read: int = 0) -> None:
         """Who is refused too often is not read from for a while."""

@@ -123,13 +123,15 @@ class Turns:
     def _serve(self) -> None:
         while self._ring and (now := self._clock.now()) < self._until:
             line = self._ring.popleft()
-            self._turn_late_away(line, now)
-            if line.works:
-                self._serve_one(line, now)
-            if line.works:
-                self._stand(line)
-            else:
-                del self._lines[line.name]
+            try:
+                self._turn_late_away(line, now)
+                if line.works:
+                    self._serve_one(line, now)
+            finally:  # a bug in one answer must not keep the others of the line waiting for ever
+                if line.works:
+                    self._stand(line)
+                else:
+                    del self._lines[line.name]
         if not self._ring:
             self._late_since = None
             self._is_behind = False

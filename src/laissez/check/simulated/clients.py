@@ -48,6 +48,7 @@ class Holder:
         self._ledger = notes.ledger
         self.name = name
         self.key = key
+        self.has_new_key = False  # which its clients do not use yet
         self._draw = draw
         self.goes_with_orders = name != "operator" and draw.random() < 0.2
         self.rest = self._new_rest()
@@ -61,7 +62,7 @@ class Holder:
 
     # -- asking
 
-    async def by_rest(self, asked: Asked) -> None:
+    async def by_rest(self, asked: Asked, ledger: Ledger | None = None) -> None:
         method, path, body = as_rest(asked.command)
         content = None if body is None else msgspec.json.encode(body)
         call: Call[bytes] = Call(method, path, bytes, body=content, idempotency_key=asked.id)
@@ -75,8 +76,13 @@ class Holder:
         except LaissezError as error:
             self._notes.tell(f"{self.name} {asked.id} not answered: {error}")
             return
-        self._ledger.answered(asked, answer, "REST")
+        (ledger or self._ledger).answered(asked, answer, "REST")
         self._notes.tell(f"{self.name} {asked.id} {answer.status}")
+
+    async def asks_with(self, key: str) -> None:
+        """Anything at all, with a key that may not be its own."""
+        async with AsyncClient(URL, key, timeout=TIMEOUT_S, retries=2, transport=httpx.AsyncHTTPTransport(verify=TRUST)) as rest:
+            await rest.me()
 
     async def by_session(self, asked: Asked) -> None:
         """Waits for a while; the answer is noted whenever it comes."""
@@ -111,7 +117,13 @@ class Holder:
         """Try for a while; without one, everything goes over REST."""
         encoding: Any = self._draw.choice(("json", "msgpack"))
         session = AsyncSession(
-            URL, self.key, resume_after=None if self.told.last < 0 else self.told.last, cancel_on_disconnect=self.goes_with_orders, encoding=encoding, timeout=TIMEOUT_S, patience_s=patience_s
+            URL,
+            self.key,
+            resume_after=None if self.told.last < 0 else self.told.last,
+            cancel_on_disconnect=self.goes_with_orders,
+            encoding=encoding,
+            timeout=TIMEOUT_S,
+            patience_s=patience_s,
         )
         try:
             await session.open()
@@ -155,6 +167,7 @@ class Holder:
         await self.close_session(forgets)
         await self.rest.close()
         self.rest = self._new_rest()
+        self.has_new_key = False
         if forgets and self._draw.random() < 0.5:
             self.told.last = 0  # everything is told again
 

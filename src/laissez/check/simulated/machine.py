@@ -70,7 +70,9 @@ class _Listening:
 
 
 class Machine:
-    def __init__(self, loop: SimulatedLoop, network: Network, disk: FaultyDisk, wall: Wall, mix: Mix, draw: Random, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, loop: SimulatedLoop, network: Network, disk: FaultyDisk, wall: Wall, mix: Mix, draw: Random, tell: Callable[[str], None]
+    ) -> None:
         self._loop = loop
         self._network = network
         self._disk = disk

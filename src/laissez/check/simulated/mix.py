@@ -8,9 +8,10 @@ import msgspec
 
 from laissez.check.simulated.network import Weather
 from laissez.check.worlds import World, draw_world
-from laissez.service.settings import Books, Data, Journal, Limits, Settings, Stream
+from laissez.service.settings import Books, Data, Journal, Limits, Settings, Stream, Webhooks
 
 TENANTS_MAX = 5
+FEW_EVENTS = 40  # kept for resuming: fewer than a world has, so that some are gone when they are asked for
 PRICES = ("0", "1", "2", "2.000001", "3.333333", "4", "7", "10.5")
 
 
@@ -33,6 +34,7 @@ class Mix(msgspec.Struct, frozen=True):
     forgetful: float  # how likely a client that starts again has not kept its ids
     doubles: float  # requests that are sent twice at once
     streams: bool  # somebody reads server-sent events
+    webhooks: bool  # somebody has events sent
 
 
 def draw_mix(draw: Random, folder: str) -> Mix:
@@ -43,9 +45,10 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         """None, half of the time."""
         return draw.choice((0.0,) * len(rates) + rates)
 
+    settings = _settings(draw, folder, forest.orders_per_tenant_max)
     return Mix(
         forest,
-        _settings(draw, folder, forest.orders_per_tenant_max),
+        settings,
         Weather(
             refuse=rate(0.02, 0.2), reset=rate(0.03, 0.15), silent=rate(0.03, 0.1), pieces=rate(0.1, 0.5), late=rate(0.02, 0.2), deaf=rate(0.05, 0.2)
         ),
@@ -64,6 +67,7 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         draw.choice((0.0, 0.5)),
         rate(0.05, 0.2),
         draw.random() < 0.4,
+        draw.random() < 0.4 and settings.limits.history_events_max > FEW_EVENTS,
     )
 
 
@@ -77,7 +81,7 @@ def _settings(draw: Random, folder: str, orders_max: int) -> Settings:
         dead_after_s=4.0,
         outbound_messages_max=draw.choice((1_000, 1_000, 5)),
         outbound_bytes_max=draw.choice((1 << 20, 1 << 20, 1024)),
-        history_events_max=draw.choice((1_000_000, 1_000_000, 1_000_000, 40)),
+        history_events_max=draw.choice((1_000_000, 1_000_000, 1_000_000, FEW_EVENTS)),
         batch_commands_max=8,
         instances_per_request_max=4,
         pending_commands_max=draw.choice((20_000, 20_000, 8)),
@@ -90,4 +94,5 @@ def _settings(draw: Random, folder: str, orders_max: int) -> Settings:
         books=Books(keep_hours=draw.choice((24.0, 0.001)), close_after_commands=draw.choice((10, 40, 1_000_000))),
         limits=limits,
         stream=Stream(rate_every_s=draw.choice((0.5, 2.0))),
+        webhooks=Webhooks(allow_http=True, allow_addresses=("127.0.0.0/8",), timeout_s=1.0),
     )

@@ -7,8 +7,10 @@ import gc
 import hashlib
 import shutil
 import tempfile
+import traceback
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,12 +18,12 @@ from typing import Any
 import msgspec
 
 from laissez.check.crash_checks import Inspector
-from laissez.check.crash_clients import Dense
 from laissez.check.crash_finding import Finding
 from laissez.check.crash_journal import OPERATOR, Truth, compare
-from laissez.check.crash_ledger import Asked, Json, Ledger
-from laissez.check.crash_requests import OF_REST, Drawer, another, another_of_operator
+from laissez.check.crash_ledger import Json, Ledger
 from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.simulated.acts import Acts
+from laissez.check.simulated.audits import check_audits
 from laissez.check.simulated.bugs import planted
 from laissez.check.simulated.clients import Holder
 from laissez.check.simulated.edges import Wall, patched
@@ -29,7 +31,9 @@ from laissez.check.simulated.loop import SimulatedLoop, Stuck
 from laissez.check.simulated.machine import Machine
 from laissez.check.simulated.mix import Mix, draw_mix
 from laissez.check.simulated.network import Network
-from laissez.client.errors import ApiError, LaissezError
+from laissez.check.simulated.promises import numbered
+from laissez.check.simulated.receivers import Receiver
+from laissez.client.errors import LaissezError
 from laissez.journal import Reader
 from laissez.journal.recovery import replay
 from laissez.service.opening import Replaying
@@ -37,7 +41,7 @@ from laissez.service.opening import Replaying
 SHARED_MEMORY = Path("/dev/shm")
 SETTLES_WITHIN_S = 300.0
 STORY_LINES = 30
-BY_SESSION = 0.7  # the rest over REST, which costs more
+DELIVERED_WITHIN_S = 120.0
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -76,7 +80,7 @@ class World:
         self.ledger = Ledger((OPERATOR, *tenants))
         self.abandoned: set[tuple[str, str]] = set()
         self._truth = Truth(self._machine.folder)
-        self._drawer = Drawer(self._draw, self.mix.forest.nodes(), self.mix.forest.leaves, self.mix.prices)
+        self._receiver: Receiver | None = None
         self._holders: dict[str, Holder] = {}
         self._inspector: Inspector | None = None
         self._story: deque[str] = deque(maxlen=STORY_LINES)
@@ -98,24 +102,25 @@ class World:
             try:
                 self._loop.run_until_complete(self._live())
             except Finding as finding:
-                failure = str(finding)
+                failure = numbered(str(finding))
             except Stuck as stuck:
                 failure = f"L1: {stuck}"
+            except Exception as error:
+                failure = f"B1: {''.join(traceback.format_exception(error)[-6:])}"
             finally:
                 self._machine.close()
                 self._cancel_all()
                 asyncio.set_event_loop(None)
                 self._loop.close()
+        self._transcript.update(msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())]))
         return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._network.met | self._machine.met, self._transcript.hexdigest())
 
     def _cancel_all(self) -> None:
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
         for task in left:
             task.cancel()
-        try:
+        with suppress(Stuck):
             self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        except Stuck:
-            pass
 
     def _counted(self) -> dict[str, int]:
         return {
@@ -124,6 +129,7 @@ class World:
             "repeats": self.ledger.repeats,
             "entries": self._truth.last,
             "events": sum(len(seen) for seen in self.ledger.seen.values()),
+            "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
             "bills": 0 if self._inspector is None else self._inspector.bills,
         }
 
@@ -133,6 +139,7 @@ class World:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
         self._holders = {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
+        self._acts = Acts(self, self._holders, self._draw)
         self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
@@ -172,6 +179,8 @@ class World:
             may_stop = stops_after != 1.0
             await asyncio.wait((life.ended,), timeout=stops_after)
             failed = life.service is not None and life.service.desk.failure is not None
+            if life.service is not None and "met a bug" in (life.service.desk.failure or ""):
+                raise Finding(f"B1: {life.service.desk.failure}")
             if not life.is_dead and (failed or (may_stop and not machine.calm)):
                 if failed and self._draw.random() < 0.5:
                     machine.crash()
@@ -184,99 +193,18 @@ class World:
     # -- everything may go wrong
 
     async def _unsafe_phase(self) -> None:
-        lives = [asyncio.create_task(self._life_of(holder)) for holder in self._holders.values()]
-        first = self._holders[self.mix.forest.tenants[0]]
-        streams = [asyncio.create_task(self._read_stream(first))] if self.mix.streams else []
+        first, last = (self._holders[self.mix.forest.tenants[index]] for index in (0, -1))
+        if self.mix.webhooks:
+            self._receiver = Receiver(self._network, self.ledger, self._draw)
+            await self._receiver.subscribe(last)
+        lives = [asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()]
+        streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
         done, _ = await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
             task.cancel()
         await asyncio.gather(*streams, return_exceptions=True)
         for task in done:
             task.result()
-
-    async def _life_of(self, holder: Holder) -> None:
-        draw = self._draw
-        await holder.open_session(patience_s=20.0)
-        for _ in range(self.mix.requests):
-            await asyncio.sleep(draw.uniform(0, self.mix.pause_s))
-            self.ledger.check()
-            if draw.random() < self.mix.restarts:
-                await holder.restart(draw.random() < self.mix.forgetful)
-                await holder.open_session(patience_s=20.0)
-                self.tell(f"{holder.name} restarts")
-            await self._act(holder)
-
-    async def _act(self, holder: Holder) -> None:
-        draw = self._draw
-        chance = draw.random()
-        if chance < 0.08:
-            await self._look(holder)
-            return
-        if chance < 0.2:
-            await self._ask_again(holder)
-            return
-        asked = self._new(holder)
-        self.tell(f"{holder.name} asks {asked.id} {asked.kind}")
-        if draw.random() < self.mix.doubles and not asked.of_session and not (holder.goes_with_orders and asked.kind == "place_order"):
-            await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
-        else:
-            await self._send(holder, asked)
-
-    def _new(self, holder: Holder) -> Asked:
-        has = self.ledger.holdings[holder.name]
-        command = self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
-        of_session = holder.goes_with_orders and holder.session is not None and self._draw.random() < 0.7
-        return self.ledger.ask(self._drawer.asked(holder.name, command, of_session))
-
-    async def _send(self, holder: Holder, asked: Asked) -> None:
-        """By any way that can ask for the same: an order that goes with its session is another one than an order that does not."""
-        crosses = holder.session is not None and not (holder.goes_with_orders and asked.kind == "place_order")
-        if asked.of_session or (asked.kind not in OF_REST and crosses and self._draw.random() < BY_SESSION):
-            await holder.by_session(asked)
-        else:
-            await holder.by_rest(asked)
-
-    async def _ask_again(self, holder: Holder) -> None:
-        """The same id: for the same, answered or not, or for something else."""
-        known = [asked for asked in self.ledger.asked.values() if asked.holder == holder.name and (asked.holder, asked.id) not in self.abandoned]
-        if not known:
-            return
-        asked = self._draw.choice(known[-8:])
-        if asked.answer is None or self._draw.random() < 0.7:
-            await self._send(holder, asked)
-        elif asked.kind not in ("run", "stop") and (asked.kind != "batch" or asked.answer.status < 400) and asked.answer.parts:
-            await self._provoke(holder, asked)
-
-    async def _provoke(self, holder: Holder, asked: Asked) -> None:
-        other = another_of_operator() if holder.name == OPERATOR else another(asked.command)
-        fake = Asked(asked.holder, asked.id, other)
-        found = await _outcome(holder, fake)
-        if found not in (None, "idempotency_conflict"):
-            raise Finding(f"I1: {asked} was sent again as {other}, which must be a conflict and was: {found}")
-
-    async def _look(self, holder: Holder) -> None:
-        kind = self._draw.choice(("orders", "leases"))
-        try:
-            for one in await holder.pages(f"/v1/{kind}"):
-                self.ledger.shown_ids.add((one["tenant"] or holder.name, kind, one["id"]))
-        except LaissezError:
-            pass
-
-    async def _read_stream(self, holder: Holder) -> None:
-        """Server-sent events, by the client that resumes by itself."""
-        events = Dense(self.ledger, holder.name, "a stream")
-        while True:
-            try:
-                async for one in holder.rest.follow(events.last, patience_s=10.0):
-                    told: Json = msgspec.json.decode(msgspec.json.encode(one))
-                    if "n" in told:
-                        events.told(told)
-            except LaissezError as error:
-                if isinstance(error, ApiError) and error.code == "history_gone":
-                    return
-                await asyncio.sleep(0.5)
-            except RuntimeError:  # its client was restarted meanwhile
-                await asyncio.sleep(0.5)
 
     # -- nothing goes wrong any more
 
@@ -285,6 +213,8 @@ class World:
         while not self._machine.is_well:
             await asyncio.sleep(0.5)
         for holder in self._holders.values():
+            if holder.has_new_key:
+                await holder.restart(forgets=False)
             if holder.session is None or holder.session._error is not None:
                 await holder.close_session(forgets=False)
                 await holder.open_session(patience_s=60.0)
@@ -294,11 +224,21 @@ class World:
         for holder in self._holders.values():
             await self._settle_requests(holder)
         self.ledger.check()
+        await self._settle_deliveries()
         self.tell("settled")
         await self._inspector.inspect()
         self.ledger.check()
         self._truth.read_on()
         compare(self._truth, self.ledger)
+        self._compare_streams()
+
+    def _compare_streams(self) -> None:
+        """A tenant's events are the operator's about that tenant: the same, and in the same order."""
+        all_told = [one for _, one in sorted(self.ledger.seen[OPERATOR].items())]
+        for tenant in self.mix.forest.tenants:
+            its_own = [one["event"] for _, one in sorted(self.ledger.seen[tenant].items())]
+            if its_own != [one["event"] for one in all_told if one.get("tenant") == tenant]:
+                raise Finding(f"V1: the events that {tenant} was told are not those that the operator was told about it")
 
     async def _settle_requests(self, holder: Holder) -> None:
         while True:
@@ -306,7 +246,19 @@ class World:
             if not left:
                 return
             for asked in left:
-                await self._send(holder, asked)
+                await self._acts.send(holder, asked)
+
+    async def _settle_deliveries(self) -> None:
+        receiver = self._receiver
+        if receiver is None:
+            return
+        receiver.is_calm = True
+        holder = self._holders[receiver.holder]
+        while not receiver.is_subscribed:
+            await receiver.subscribe(holder)
+            await asyncio.sleep(0.5)
+        events = await holder.pages("/v1/events", after=0)
+        await receiver.catch_up(events[-1]["n"], DELIVERED_WITHIN_S)
 
     async def _last_checks(self) -> None:
         machine = self._machine
@@ -315,6 +267,7 @@ class World:
         self._truth.read_on()
         compare(self._truth, self.ledger)
         self._check_replay()
+        check_audits(machine.folder)
 
     def _check_replay(self) -> None:
         with Reader(self._machine.folder) as reader:
@@ -322,7 +275,7 @@ class World:
             for group in reader.groups(1):
                 replay(again, group)
         if again.snapshot() != self._machine.last_state:
-            raise Finding("D1: the journal, replayed, gives another state than the service had")
+            raise Finding("D2: the journal, replayed, gives another state than the service had")
 
 
 def _place(task: asyncio.Task[Any]) -> str:
@@ -335,17 +288,3 @@ def _place(task: asyncio.Task[Any]) -> str:
             found.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
         waits = getattr(waits, "cr_await", None) or getattr(waits, "ag_await", None)
     return " > ".join(found)
-
-
-async def _outcome(holder: Holder, asked: Asked) -> str | None:
-    """The code of a refusal, or what it was instead; None for no answer."""
-    scratch = Ledger((asked.holder,))
-    usual, holder._ledger = holder._ledger, scratch
-    try:
-        await holder.by_rest(asked)
-    finally:
-        holder._ledger = usual
-    if asked.answer is None:
-        return None
-    refused = asked.answer.parts[0].refused if asked.answer.parts else None
-    return "carried out" if refused is None else refused[0]

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from laissez.service.http.call import Receive, Scope
+from laissez.service.reading import unreadable
 from laissez.service.twice import GivenTwice
 from laissez.service.twice import check_json as check_once
 from laissez.wire.limits import BATCH_BYTES_MAX, CLIENT_ID_MAX
@@ -141,7 +142,8 @@ def check_json(headers: dict[bytes, bytes]) -> None:
         if kind.strip().lower() != JSON or charset not in (b"", b"utf-8"):
             raise ProblemError(Code.UNSUPPORTED_MEDIA_TYPE, f"Content-Type: expected application/json, found {media[:100].decode('latin-1')!r}")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise ProblemError(Code.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding: expected none")
+        found = headers[b"content-encoding"][:40].decode("latin-1")
+        raise ProblemError(Code.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding: expected none, found {found!r}")
 
 
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -152,7 +154,7 @@ def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         check_once(body, read)
         return read
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
-        raise ProblemError(Code.BAD_REQUEST, f"the body cannot be read: {error}") from None
+        raise ProblemError(Code.BAD_REQUEST, f"the body cannot be read: {unreadable(error)}") from None
 
 
 def too_large(bytes_max: int) -> ProblemError:

@@ -23,8 +23,8 @@ from laissez.wire.webhooks import EVENT_TYPES
 Schema: TypeAlias = dict[str, Any]
 
 PRICE: Schema = {"pattern": r"^0*(10000(\.0{1,6})?|[0-9]{1,4}(\.[0-9]{1,6})?)$"}  # zero to 10,000 dollars per hour, at most six decimals
-PER_HOUR: Schema = {"pattern": r"^(1000000000(\.0{1,6})?|[0-9]{1,9}(\.[0-9]{1,6})?)$"}  # zero to a billion dollars per hour
-AMOUNT: Schema = {"pattern": r"^[0-9]{1,12}(\.[0-9]{1,6})?$"}
+PER_HOUR: Schema = {"pattern": r"^(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$"}  # zero to a billion dollars per hour
+AMOUNT: Schema = {"pattern": r"^(?=.*[1-9])0{0,2}(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$"}  # up to a billion dollars, and not nothing
 TIME: Schema = {"format": "date-time"}
 NAME: Schema = {"maxLength": NAME_MAX}
 SECONDS: Schema = {"exclusiveMinimum": 0, "maximum": DURATION_MAX_US // SECOND_US}

@@ -1,0 +1,64 @@
+"""What the benchmarks of the service under load print."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from laissez.bench.noisy import LEVEL, Noisy
+from laissez.bench.overload import Level
+from laissez.bench.soak import Soak
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("load", "noise") else "right", no_wrap=True)
+    return table
+
+
+def show_overload(rows: list[Level]) -> None:
+    table = _table(
+        "The service, asked for more than it can do: per second",
+        *("load", "level", "offered", "admitted", "shed", "p50 ms", "p99 ms", "p99.9 ms", "refused p50", "refused p99"),
+    )
+    for row in rows:
+        counts = (f"{row.offered:,.0f}", f"{row.admitted:,.0f}", f"{row.shed:,.0f}")
+        times = (row.p50_ms, row.p99_ms, row.p999_ms, row.refused_p50_ms, row.refused_p99_ms)
+        table.add_row(row.load, f"{row.level:.0%}".replace("%", " %"), *counts, *(f"{time:,.1f}" for time in times))
+    console = Console()
+    console.print(table)
+    for load in dict.fromkeys(row.load for row in rows):
+        capacity = next(row.capacity for row in rows if row.load == load)
+        worst = max(row.late_p99_ms for row in rows if row.load == load)
+        console.print(f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind (p99)", highlight=False)
+    console.print("times run from when a request was due; what was never answered counts, with its wait", highlight=False)
+
+
+def show_noisy(rows: list[Noisy]) -> None:
+    columns = ("noise", "p50", "p99", "done", "p50 ms", "without", "p99 ms", "without", "server CPU", "without")
+    table = _table("The others beside one noisy tenant", *columns)
+    for row in rows:
+        ratios = (f"x{row.slowdown_p50:.2f}", f"x{row.slowdown_p99:.2f}", f"{row.done:.1%}".replace("%", " %"))
+        times = (row.p50_ms, row.p50_ms_before, row.p99_ms, row.p99_ms_before)
+        table.add_row(row.kind, *ratios, *(f"{time:,.1f}" for time in times), f"{row.server_cpu:.2f}", f"{row.server_cpu_before:.2f}")
+    console = Console()
+    console.print(table)
+    share = f"{LEVEL:.0%}".replace("%", " %")
+    console.print(f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s), with and without the noise by turns", highlight=False)
+
+
+def show_soak(found: Soak) -> None:
+    print(f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
+    print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
+    print(f"last quarter over the one before it: x{found.growth:.3f}")
+    print(f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to {max(found.threads)}")
+    print("time to an answer by quarter, ms:", *(f"{quarter:.2f}" for quarter in found.quarters_ms), f"(x{found.drift:.2f})")
+    print(f"audited: {found.events:,} events, the charges of {found.bills:,} leases")
+    for words in found.not_judged:
+        print(f"not judged: {words}")
+    for words in found.failures:
+        print(f"FAILED: {words}")
+    if found.passed:
+        print("passed")

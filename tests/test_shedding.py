@@ -1,0 +1,206 @@
+"""Under too much load: who is turned away, before what, and who is answered late or not read from. The clock of the service is moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from laissez.service.inbox import FRAMES_MAX
+from laissez.service.settings import Limits
+from live_world import Live, Peer, eventually, with_live
+from service_world import World, with_service
+
+pytestmark = pytest.mark.once
+
+ORDER = {"alternatives": [{"scope": "h100", "limit": "1"}]}
+UNREADABLE = b"{"
+JSON_BODY = {"Content-Type": "application/json"}
+PING = {"type": "ping", "id": "p"}
+
+
+class Boulder:
+    """Work that is not done until it is let go, and in a line that stands for too long goes with it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.step_us = 0
+        self.is_done = False
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self.world.passing.pass_us(1_000 + self.step_us)
+        return self.is_done
+
+    def turn_away(self) -> int:
+        return 0
+
+    def let_time_pass(self) -> None:
+        self.step_us = 20_000
+
+
+@asynccontextmanager
+async def blocked(live: Live, who: str) -> AsyncIterator[Boulder]:
+    """Nothing of this holder goes on in the block: the clock stands still between two turns, so that nobody is late."""
+    boulder = Boulder(live.world)
+    live.world.desk.admission.turns.wait(who, boulder)
+    boulder.carry_out = lambda may_go_on: Boulder.carry_out(boulder, may_go_on) if boulder.step_us else boulder.is_done  # type: ignore[method-assign]
+    try:
+        yield boulder
+    finally:
+        boulder.is_done = True
+
+
+def client_of(live: Live) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}")
+
+
+def key_of(live: Live, who: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {live.world.secrets[who]}"}
+
+
+def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked_at(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        desk, turns = live.world.desk, live.world.desk.admission.turns
+        position = desk.position
+        async with client_of(live) as http, blocked(live, "ann") as boulder:
+            asked = asyncio.create_task(http.post("/v1/orders", content=UNREADABLE, headers={**JSON_BODY, **key_of(live, "ann")}))
+            await eventually(lambda: len(turns) == 2)
+            boulder.let_time_pass()
+            answer = await asked
+            assert (503, "overloaded", "1") == (answer.status_code, answer.json()["code"], answer.headers["retry-after"])
+            assert "application/problem+json" == answer.headers["content-type"]
+            assert (1, position) == (turns.shed, desk.position)
+            again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))  # on the same connection
+            assert 201 == again.status_code
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with client_of(live) as http, blocked(live, "ann"):
+            assert 201 == (await http.post("/v1/orders", json=ORDER, headers=key_of(live, "bob"))).status_code
+            assert 200 == (await http.get("/v1/tenants", headers=key_of(live, "operator"))).status_code
+            assert 200 == (await http.get("/healthz")).status_code
+            assert 401 == (await http.get("/v1/orders", headers={"Authorization": "Bearer lz_none_of_ours"})).status_code
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        turns = live.world.desk.admission.turns
+        position = live.world.desk.position
+        async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
+            await peer.say({"type": "place_order", "id": "1", **ORDER}, {"type": "quote", "id": "2", "scope": "h100"})
+            await eventually(lambda: len(turns) == 2)
+            boulder.let_time_pass()
+            refused = await peer.hear_all(2)
+            assert [("1", "overloaded", 503), ("2", "overloaded", 503)] == [(one["id"], one["code"], one["status"]) for one in refused]
+            assert all(one["retry_after"] > 0 for one in refused)
+            assert (2, position) == (turns.shed, live.world.desk.position)
+
+    with_live(tmp_path / "data", tale)
+
+
+def is_read(live: Live) -> bool:
+    (session,) = live.sessions._open
+    return bool(session._connection.transport.is_reading())
+
+
+def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        turns = live.world.desk.admission.turns
+        async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
+            for _ in range(FRAMES_MAX):
+                await peer.say(PING)
+            await eventually(lambda: len(turns) == FRAMES_MAX + 1)
+            assert is_read(live)
+            await peer.say(PING)
+            await eventually(lambda: not is_read(live))
+            await peer.say(PING)
+            boulder.is_done = True
+            assert ["pong"] * (FRAMES_MAX + 2) == [one["type"] for one in await peer.hear_all(FRAMES_MAX + 2)]
+            assert is_read(live)
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        turns = live.world.desk.admission.turns
+        async with blocked(live, "ann"):
+            async with live.peer("ann") as peer:
+                await peer.say({"type": "place_order", "id": "1", **ORDER})
+                await eventually(lambda: len(turns) == 2)
+            await live.is_left(0)
+            assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(live.world.desk.exchange.accounts["ann"].leases)
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_session_that_is_refused_too_often_is_not_read_for_a_while(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        admission = live.world.desk.admission
+        async with live.peer("ann") as peer:
+            await _say_nonsense(peer, 3)
+            assert (0, True) == (admission.delayed, is_read(live))
+            await _say_nonsense(peer, 1)
+            assert (1, False) == (admission.delayed, is_read(live))
+            assert "pong" == (await peer.ask(**PING))["type"]  # later, and not lost
+
+    with_live(tmp_path / "data", tale, Limits(refusals_per_second=20, refusals_burst=3))
+
+
+async def _say_nonsense(peer: Peer, times: int) -> None:
+    await peer.say(*[{"type": "cancel_order", "id": "", "order": "x"}] * times)
+    assert ["refused"] * times == [one["type"] for one in await peer.hear_all(times)]
+
+
+def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        admission = world.desk.admission
+        for who, late in (("ann", 1), ("lz_wrong", 2), ("operator", 2)):
+            codes = [(await world.ask(who, "GET", "/v1/orders?nonsense=1")).status_code for _ in range(3)]
+            assert ([401] * 3 if who == "lz_wrong" else [400] * 3) == codes
+            assert late == admission.delayed, who
+
+    with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=2))
+
+
+def test_answers_that_an_allowance_paid_for_are_never_late(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for _ in range(5):
+            assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
+            assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
+        assert 0 == world.desk.admission.delayed
+
+    with_service(tmp_path / "data", story, Limits(refusals_per_second=1, refusals_burst=1))
+
+
+def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        first = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
+        assert 400 == first.status_code
+        assert 201 == (await world.ask("ann", "POST", "/v1/orders", ORDER)).status_code
+        refused = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
+        assert (429, "rate_limited") == (refused.status_code, refused.json()["code"])
+        world.passing.pass_us(1_000_000)
+        assert 201 == (await world.ask("ann", "POST", "/v1/orders", ORDER)).status_code
+
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=1))
+
+
+def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        long = b"[" * 8_192
+        assert 400 == (await world.ask("ann", "POST", "/v1/orders", content=long, headers=JSON_BODY)).status_code
+        assert 0 == world.desk.admission.delayed
+        assert 400 == (await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)).status_code
+        assert 1 == world.desk.admission.delayed
+
+    with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
