@@ -30,7 +30,7 @@ HOUR_US = 3_600_000_000
 LEAVES = [f"h100/{zone}/rack{rack}/gpu{gpu}" for zone in ("east", "west") for rack in (1, 2) for gpu in (1, 2)] + ["a100/east/rack1/gpu1"]
 LEVELS = {"h100": ("type", "zone", "rack", "gpu")}
 TOPOLOGY = Topology.of(LEAVES, LEVELS)
-GENEROUS = Limits(commands_per_second=100_000, commands_burst=100_000)
+GENEROUS = Limits(commands_per_second=100_000, commands_burst=100_000, refusals_per_second=100_000, refusals_burst=100_000)
 
 
 class Passing:

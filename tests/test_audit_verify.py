@@ -15,13 +15,16 @@ from typer.testing import CliRunner
 from laissez.cli.audit import app
 from laissez.journal import Entry, Journal, Reader, chain
 from laissez.journal.entries import pack, unpack
+from laissez.market.commands import Alternative
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.digests import FILE, DigestFile
 from laissez.service.audit.files import FOLDER, RefusalFiles, day_of, days, path_of
 from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.lines import Digest, Refusal, read, start, written
+from laissez.service.commands import PlaceOrder
 from laissez.service.settings import Audit
+from laissez.service.upkeep import cancel_orphans
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -213,6 +216,22 @@ def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path
 # -- the service
 
 
+def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
+    """What a lost session leaves behind is cancelled as of the last thing that was done."""
+    folder = tmp_path / "data"
+
+    async def story(world: World) -> None:
+        order = world.desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 1, 2),), True))
+        assert order.applied.outcome.refused is None
+        world.passing.pass_us(DAY_US)
+        await AuditKeeper(world.desk, world.desk._journal, folder, Audit()).write()
+        assert 1 == cancel_orphans(world.desk)
+        await world.desk.all_durable()
+        assert verify(folder).ok
+
+    with_service(folder, story)
+
+
 def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_was_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "data"
 
@@ -241,7 +260,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         await keeper_of(world, keep_days=2).write()
         assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)  # older ones were removed, their digests were not
         verdict = verify(folder)
-        assert (True, 2, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
+        assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)  # the day of the second digest has one too: time went on in it
 
     def dates() -> list[str]:
         path = folder / FOLDER / FILE

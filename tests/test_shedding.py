@@ -9,45 +9,47 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from laissez.service.inbox import FRAMES_MAX
 from laissez.service.settings import Limits
+from laissez.service.turns import TURN_US
 from live_world import Live, Peer, eventually, with_live
-from service_world import World, with_service
+from service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once
 
 ORDER = {"alternatives": [{"scope": "h100", "limit": "1"}]}
+PATIENCE_S = 1_000
+PATIENT = replace(GENEROUS, wait_s_max=PATIENCE_S)
 UNREADABLE = b"{"
 JSON_BODY = {"Content-Type": "application/json"}
 PING = {"type": "ping", "id": "p"}
 
 
 class Boulder:
-    """Work that is not done until it is let go, and in a line that stands for too long goes with it."""
+    """Work that is not done until it is let go, or until everybody in its line has waited for too long."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.step_us = 0
+        self._world = world
         self.is_done = False
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
-        self.world.passing.pass_us(1_000 + self.step_us)
+        self._world.passing.pass_us(TURN_US)
         return self.is_done
 
     def turn_away(self) -> int:
         return 0
 
     def let_time_pass(self) -> None:
-        self.step_us = 20_000
+        self._world.passing.pass_us(2 * PATIENCE_S * 1_000_000)
 
 
 @asynccontextmanager
 async def blocked(live: Live, who: str) -> AsyncIterator[Boulder]:
-    """Nothing of this holder goes on in the block: the clock stands still between two turns, so that nobody is late."""
+    """Nothing of this holder goes on in the block, and nobody is late before time is let pass."""
     boulder = Boulder(live.world)
     live.world.desk.admission.turns.wait(who, boulder)
-    boulder.carry_out = lambda may_go_on: Boulder.carry_out(boulder, may_go_on) if boulder.step_us else boulder.is_done  # type: ignore[method-assign]
     try:
         yield boulder
     finally:
@@ -77,7 +79,7 @@ def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked
             again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))  # on the same connection
             assert 201 == again.status_code
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, PATIENT)
 
 
 def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits
             assert 200 == (await http.get("/healthz")).status_code
             assert 401 == (await http.get("/v1/orders", headers={"Authorization": "Bearer lz_none_of_ours"})).status_code
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, PATIENT)
 
 
 def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
             assert all(one["retry_after"] > 0 for one in refused)
             assert (2, position) == (turns.shed, live.world.desk.position)
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, PATIENT)
 
 
 def is_read(live: Live) -> bool:
@@ -127,7 +129,7 @@ def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_pat
             assert ["pong"] * (FRAMES_MAX + 2) == [one["type"] for one in await peer.hear_all(FRAMES_MAX + 2)]
             assert is_read(live)
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, PATIENT)
 
 
 def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> 
             await live.is_left(0)
             assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(live.world.desk.exchange.accounts["ann"].leases)
 
-    with_live(tmp_path / "data", tale)
+    with_live(tmp_path / "data", tale, PATIENT)
 
 
 def test_a_session_that_is_refused_too_often_is_not_read_for_a_while(tmp_path: Path) -> None:

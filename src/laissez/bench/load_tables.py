@@ -21,7 +21,7 @@ def _table(title: str, *columns: str) -> Table:
 def show_overload(rows: list[Level]) -> None:
     table = _table(
         "The service, asked for more than it can do: per second",
-        *("load", "level", "offered", "admitted", "shed", "p50 ms", "p99 ms", "p99.9 ms", "refused p50", "refused p99"),
+        *("load", "level", "offered", "done", "shed", "p50 ms", "p99", "p99.9", "shed p50", "p99"),
     )
     for row in rows:
         counts = (f"{row.offered:,.0f}", f"{row.admitted:,.0f}", f"{row.shed:,.0f}")
@@ -37,7 +37,7 @@ def show_overload(rows: list[Level]) -> None:
 
 
 def show_noisy(rows: list[Noisy]) -> None:
-    columns = ("noise", "p50", "p99", "done", "p50 ms", "without", "p99 ms", "without", "server CPU", "without")
+    columns = ("noise", "p50", "p99", "done", "p50 ms", "before", "p99 ms", "before", "CPU", "before")
     table = _table("The others beside one noisy tenant", *columns)
     for row in rows:
         ratios = (f"x{row.slowdown_p50:.2f}", f"x{row.slowdown_p99:.2f}", f"{row.done:.1%}".replace("%", " %"))

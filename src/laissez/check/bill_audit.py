@@ -127,8 +127,11 @@ class Auditor:
             self._number(tenant, n)
             self._take(tenant, event)
             closed = event if event["type"] == CLOSED else closed
+        documents = dict(row.documents)
         if closed is not None:
-            self._close(self._instant(closed["before"]), dict(row.documents))
+            self._close(self._instant(closed["before"]), documents)
+        for name in documents:
+            self._find("a document that nothing is known of", line=name, found=name)
 
     def _number(self, tenant: str | None, n: int) -> None:
         if tenant is None:
@@ -223,6 +226,7 @@ class Auditor:
     # -- statements
 
     def _close(self, before: int, documents: dict[str, bytes]) -> None:
+        """Takes the statements from the documents; what is left is none."""
         since, self.closed_before = self.closed_before, before
         self.pass_time(before)
         marks = self._marks.get(before, {})
@@ -231,8 +235,6 @@ class Auditor:
             self._compare(tenant, since, before, expected, documents.pop(STATEMENT + tenant, None))
             _forget(account, before)
         self._marks = {time: mark for time, mark in self._marks.items() if time >= before}
-        for name in documents:
-            self._find("a document that nothing is known of", line=name, found=name)
 
     def _newly_charged(self, account: Account, marks: dict[Lease, int], since: int, before: int) -> dict[Line, int]:
         lines: dict[Line, int] = {}

@@ -118,10 +118,10 @@ class Comparison:
         return account.carried + sum(self._lines(account, until).values())
 
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
-        expected = self._lines(account, owed.until)
+        expected, bill = self._lines(account, owed.until), owed.bill()
         found: dict[Line, int] = {}
         carried = 0
-        for line, shown in zip(owed.lines, owed.bill().lines, strict=True):
+        for line, shown in zip(owed.lines, bill.lines, strict=True):
             self._running_lines += 1
             if line.kind == "carried":
                 carried += line.charge
@@ -135,8 +135,8 @@ class Comparison:
         for key in sorted(expected.keys() | found.keys()):
             if expected.get(key, 0) != found.get(key, 0):
                 self._find("a line of a running bill", tenant, " ".join(key[:3]), owed, str(expected.get(key, 0)), str(found.get(key, 0)))
-        if owed.bill().total != printed(total):
-            self._find("the total of a running bill, as printed", tenant, "", owed, printed(total), owed.bill().total)
+        if bill.total != printed(total):
+            self._find("the total of a running bill, as printed", tenant, "", owed, printed(total), bill.total)
 
     def _compare_revenue(self, exchange: Exchange) -> None:
         """Only at the market's own time is its revenue known; charges go on after it."""

@@ -52,13 +52,9 @@ class Rows:
         return sorted(found)
 
     def rows(self, last: int) -> Iterator[Row]:
+        filed = {seq for (seq,) in self._connection.execute("SELECT DISTINCT seq FROM documents WHERE seq <= ?", (last,))}
         for seq, at, request, outcome in self._entries(last):
-            documents = self._documents(seq) if CLOSING in request else []
-            yield Row(seq, at, request, _decode(outcome), documents)
-
-    def filed(self, last: int) -> list[tuple[int, str]]:
-        """Every document: its entry and its name."""
-        return self._connection.execute("SELECT seq, name FROM documents WHERE seq <= ? ORDER BY seq, name", (last,)).fetchall()
+            yield Row(seq, at, request, _decode(outcome), self._documents(seq) if seq in filed else [])
 
     def _documents(self, seq: int) -> list[tuple[str, bytes]]:
         return self._connection.execute("SELECT name, body FROM documents WHERE seq = ? ORDER BY name", (seq,)).fetchall()

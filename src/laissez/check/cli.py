@@ -169,7 +169,8 @@ def damage(
     with progress() as bar:
         task = bar.add_task("cases", total=cases)
         try:
-            outcome = run_damage(range(seed, seed + cases), min(jobs or os.cpu_count() or 1, cases), tell=lambda done: bar.update(task, completed=done))
+            seeds, processes = range(seed, seed + cases), min(jobs or os.cpu_count() or 1, cases)
+            outcome = run_damage(seeds, processes, tell=lambda done: bar.update(task, completed=done))
         except KeyboardInterrupt:
             print(f"stopped after {int(bar.tasks[task].completed)} cases: nothing found so far")
             raise typer.Exit(130) from None

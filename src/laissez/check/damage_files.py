@@ -1,4 +1,4 @@
-"""What can happen to the files of a data folder while nobody looks: bits flip, parts are cut, zeroed, doubled, exchanged, files get lost or mixed up."""
+"""What can happen to the files of a data folder while nobody looks: bits flip, parts are cut, zeroed, doubled, exchanged, files get lost."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 def damage(draw: random.Random, whole: Sample) -> Damage:
-    kind = draw.choice(list(KINDS))
+    kind = draw.choices(list(KINDS), [share for share, _ in KINDS.values()])[0]
     files: Damaged = dict(whole.files)
-    return Damage(kind, f"{kind}: {KINDS[kind](draw, whole, files)}", files)
+    return Damage(kind, f"{kind}: {KINDS[kind][1](draw, whole, files)}", files)
 
 
 # -- parts of a file
@@ -161,7 +161,9 @@ def _confused(draw: random.Random, whole: Sample, files: Damaged) -> str:
 def _misnamed(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """A snapshot that claims to be another's."""
     name = draw.choice(_snapshots(whole))
-    claimed = draw.choice((0, 1, int(name[-25:-9]) + draw.choice((-1, 1)), whole.truth.acknowledged + 1, 10**15, draw.randrange(whole.truth.acknowledged)))
+    claimed = draw.choice(
+        (0, 1, int(name[-25:-9]) + draw.choice((-1, 1)), whole.truth.acknowledged + 1, 10**15, draw.randrange(whole.truth.acknowledged))
+    )
     renamed = f"snapshots/{claimed:016}.snapshot"
     files[renamed] = whole.files[name]
     if draw.random() < 0.5 and name != renamed:
@@ -188,33 +190,34 @@ def _half_written(draw: random.Random, whole: Sample, files: Damaged) -> str:
 
 
 def _file(draw: random.Random, whole: Sample) -> str:
-    """The journal itself more often than what lies beside it."""
+    """The journal itself and its snapshots more often than what lies beside them."""
     names = sorted(name for name, content in whole.files.items() if content)
     own = [name for name in names if name in ("journal.db", "journal.db-wal")]
-    return draw.choice(own if draw.random() < 0.5 else names)
+    return draw.choice(draw.choices((own, _snapshots(whole)[-1:], names), (9, 3, 8))[0])
 
 
 def _snapshots(whole: Sample) -> list[str]:
     return [name for name in sorted(whole.files) if name.startswith("snapshots/")]
 
 
-KINDS: dict[str, Callable[[random.Random, Sample, Damaged], str]] = {
-    "flipped": _part(_flip),
-    "cut off": _part(_cut_off),
-    "cut out": _part(_cut_out),
-    "zeroed": _part(_zero),
-    "garbled": _part(_garble),
-    "doubled": _part(_double),
-    "exchanged": _part(_exchange),
-    "stale part": _stale,
-    "lost": _lost,
-    "snapshots lost": _all_snapshots_lost,
-    "empty": _empty,
-    "older": _older,
-    "foreign": _foreign,
-    "confused": _confused,
-    "misnamed": _misnamed,
-    "folder": _folder,
-    "stale lock": _stale_lock,
-    "half written": _half_written,
+# How often of 34, and what.
+KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = {
+    "flipped": (8, _part(_flip)),
+    "cut off": (2, _part(_cut_off)),
+    "cut out": (2, _part(_cut_out)),
+    "zeroed": (3, _part(_zero)),
+    "garbled": (3, _part(_garble)),
+    "doubled": (2, _part(_double)),
+    "exchanged": (2, _part(_exchange)),
+    "stale part": (3, _stale),
+    "lost": (1, _lost),
+    "snapshots lost": (1, _all_snapshots_lost),
+    "empty": (1, _empty),
+    "older": (1, _older),
+    "foreign": (1, _foreign),
+    "confused": (1, _confused),
+    "misnamed": (1, _misnamed),
+    "folder": (1, _folder),
+    "stale lock": (1, _stale_lock),
+    "half written": (1, _half_written),
 }

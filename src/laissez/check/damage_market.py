@@ -79,7 +79,6 @@ def found(folder: Path, truth: Truth) -> None:
     Journal.create(folder, genesis(), identity=truth.identity, created_us=BEGINNING).close()
 
 
-
 class AtWork:
     """An opened market that is given random commands."""
 

@@ -88,4 +88,4 @@ def _header(draw: random.Random, firsts: list[int]) -> list[str]:
     return [draw.choice(statements)]
 
 
-EDITS: tuple[Edit, ...] = (_delete, _end_missing, _end_missing, _double, _exchange, _change, _documents, _header)
+EDITS: tuple[Edit, ...] = (_delete, _end_missing, _end_missing, _double, _exchange, _change, _documents, _documents, _header)

@@ -13,7 +13,8 @@ from laissez.check.bad_inputs import OTHER_TENANT, TENANT
 
 GUESSED = ("cursor",)  # means something only where a page gave it
 ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}  # where the first is given, the second goes with nothing
-OF_ALL_TENANTS = {"getBill": ("limit",)}  # a tenant has no such list
+OF_OPERATOR = ("tenant",)  # a tenant asks for nobody by name
+OF_ALL_TENANTS = {"getBill": ("limit",)}  # and has no such list
 OF_ONE_TENANT = ("getBudget", "getOwnCaps")  # the operator says whose
 PRINTABLE = ("name", "runner")  # by what Unicode calls so
 ONCE = {"maps": "name", "floors": "node"}  # in a list of objects, each of its own name
@@ -44,7 +45,8 @@ class Possible:
 
     def _put_right(self, operation: str, query: dict[str, Any]) -> None:
         first, second = ALONE.get(operation, ("", ""))
-        gone = [*GUESSED, *([] if self._is_operator else OF_ALL_TENANTS.get(operation, ())), *([second] if first in query else [])]
+        not_its_own = () if self._is_operator else (*OF_OPERATOR, *OF_ALL_TENANTS.get(operation, ()))
+        gone = (*GUESSED, *not_its_own, *((second,) if first in query else ()))
         for name in gone:
             query.pop(name, None)
         if str(query.get("after", "")).isdecimal():

@@ -6,7 +6,9 @@ Who asks: a tenant and the operator, each for what their keys allow, and nobody,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -17,8 +19,9 @@ from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
 
 ASKING = ("tenant", "operator", "nobody")
-PER_OPERATION_MIN = 2
+PER_OPERATION_MIN = 1
 STATEFUL_MIN = 3
+UNEXPECTED = ("PUT", "TRACE")  # methods that are tried where they are none
 SHOWN, SENT_SHOWN = 300, 1_000  # characters of an answer and of what was sent
 # What a request that is right by its schema may be answered with. Beside schemathesis' own: 402 (no money), 410 (no longer kept), 413 (schemas count
 # letters and items, the service bytes) and 422 (can be read, cannot be).
@@ -57,6 +60,23 @@ def run(
     market: Market, cases: int, seed: int, tell: Callable[[int], None] = lambda done: None, asking: tuple[str, ...] = ASKING
 ) -> tuple[int, list[str]]:
     """How many cases there were, and what was found."""
+    with _direct():
+        return _run(market, cases, seed, tell, asking)
+
+
+@contextmanager
+def _direct() -> Iterator[None]:
+    """A proxy that the environment names is not asked: the server is on this machine."""
+    before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
+    os.environ.update(dict.fromkeys(before, "127.0.0.1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _run(market: Market, cases: int, seed: int, tell: Callable[[int], None], asking: tuple[str, ...]) -> tuple[int, list[str]]:
     count, found = 0, []
     for part in [part for part in parts(market, cases) if part.who in asking]:
         done = 0
@@ -108,7 +128,10 @@ def _config(market: Market, part: Part, seed: int) -> Any:
             **({} if part.key is None else {"auth": {"openapi": {"key": {"bearer": part.key}}}}),
             "cache": {"enabled": False},
             "generation": {"max-examples": part.examples, "no-shrink": True, "database": "none"},
-            "phases": {phase: {"enabled": phase in part.phases} for phase in every},
+            "phases": {
+                **{phase: {"enabled": phase in part.phases} for phase in every},
+                "coverage": {"enabled": "coverage" in part.phases, "unexpected-methods": list(UNEXPECTED)},
+            },
             "checks": {
                 "positive_data_acceptance": {"expected-statuses": POSITIVE},
                 "negative_data_rejection": {"expected-statuses": NEGATIVE},

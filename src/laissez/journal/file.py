@@ -64,7 +64,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing in the folder is changed."""
+        """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing is changed."""
         with Reader(folder) as reader:
             lock = Lock(folder)
             try:
@@ -76,7 +76,7 @@ class Journal:
                 raise
 
     def begin(self) -> None:
-        """Open it for writing, once all is well; from here on what was found is durable. Earlier, SQLite would change what may turn out to be damaged."""
+        """Open it for writing, once all is well; from here on what was found is durable. Earlier, SQLite would change what may be damaged."""
         if self._connection:
             return
         try:

@@ -1,8 +1,8 @@
 """Recovery: the state machine as it was after the last durable entry, from the newest usable snapshot and the entries after it.
 
-It reads and checks, and changes nothing on disk before all is well, so it may be cut short and repeated at will. The whole chain is checked from the beginning to the
-head; entries after the snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is refused; only a snapshot,
-which is never needed, is passed over with a warning.
+It reads and checks, and changes nothing on disk before all is well, so it may be cut short and repeated at will. The whole chain is checked from the
+beginning to the head; entries after the snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is refused;
+only a snapshot, which is never needed, is passed over with a warning.
 """
 
 from __future__ import annotations

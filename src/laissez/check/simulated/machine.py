@@ -34,6 +34,7 @@ from laissez.wire.requests import Caps
 
 PORT = 8340
 NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
+FOUNDING_TAKES = 60  # operations of the disk, about
 TRIES_MAX = 40  # to start, while something goes wrong each time
 
 
@@ -87,6 +88,7 @@ class Machine:
         self.met: dict[str, int] = {}
         self._lives: list[Life] = []
         self._by_power = False
+        self._failed_lately = False
         self.last_state = b""  # when it was last stopped as it was asked to
         disk.on_crash = self._went_down
 
@@ -98,6 +100,7 @@ class Machine:
             life = self.life = Life(self._loop.create_future())
             self._lives.append(life)
             self._set_clock()
+            self._failed_lately = False
             self._arm()
             starting = self._loop.begin(life, self._loop.create_task, self._serve(life))
             await asyncio.wait((starting, life.ended), return_when=asyncio.FIRST_COMPLETED)
@@ -114,7 +117,7 @@ class Machine:
         assert self.life is not None
         if error is None or self._disk.crashed:
             self._count("crash while starting")
-        elif self._has_disk_faults() and isinstance(error, JournalError | OSError | ProblemError):
+        elif self.may_fail and isinstance(error, JournalError | OSError | ProblemError):
             self._count("start failed")
         else:
             raise Finding(f"R1: the service does not start: {error!r}") from error
@@ -192,7 +195,7 @@ class Machine:
         if life.is_dead:
             return
         error = stopping.exception()
-        if error is not None and not (self._has_disk_faults() or life.service.desk.failure):
+        if error is not None and not (self.may_fail or life.service.desk.failure):
             raise Finding(f"R2: a planned stop failed: {error!r}") from error
         self._count("planned stop")
         self._end(life, told=True)
@@ -237,15 +240,18 @@ class Machine:
 
     # -- what goes wrong
 
-    def _has_disk_faults(self) -> bool:
-        return self._disk.fail_at is not None or self._disk.room is not None
+    @property
+    def may_fail(self) -> bool:
+        """The disk fails, or has failed in this life of the service."""
+        return self._disk.fail_at is not None or self._disk.room is not None or self._disk.crashed or self._failed_lately
 
     def _arm(self) -> None:
         disk, draw, mix = self._disk, self._draw, self._mix
         if self.calm:
             return
         if self.met.get("crash", 0) < mix.crashes:
-            disk.crash_at = disk.operations + draw.randint(1, draw.choice(mix.crash_within))
+            first = FOUNDING_TAKES if disk.operations == 0 and draw.random() < 0.8 else 0
+            disk.crash_at = disk.operations + first + draw.randint(1, draw.choice(mix.crash_within))
         if draw.random() < mix.io_errors:
             disk.fail_at = disk.operations + draw.randint(1, 120)
             disk.fail_forever = draw.random() < 0.5
@@ -261,6 +267,7 @@ class Machine:
 
     def calm_down(self) -> None:
         self.calm = True
+        self._failed_lately = self.may_fail
         self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, None, False, None
 
     def _count(self, what: str) -> None:

@@ -15,10 +15,12 @@ from pathlib import Path
 import msgspec
 
 from laissez.journal import Journal, JournalError, disk
+from laissez.market.commands import AdvanceTime
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.digests import DigestFile, end_of
 from laissez.service.audit.files import FOLDER, LOST, RefusalFiles, day_of, days, path_of
 from laissez.service.audit.lines import Broken, Digest, start
+from laissez.service.commands import OPERATOR, SERVICE
 from laissez.service.desk import Desk
 from laissez.service.settings import Audit
 from laissez.wire.problems import ProblemError
@@ -62,9 +64,14 @@ class AuditKeeper:
             self._store(noted, self._desk.clock.now(), False)
 
     async def _is_durable(self) -> bool:
-        """A digest tells what the journal holds, so everything of the day must be in it."""
+        """A digest tells what the journal holds of a day, so everything of that day must be in it, and nothing more may come: time goes on first.
+
+        What a lost session leaves behind is cancelled as of the last thing that was done, which may have been yesterday."""
+        desk = self._desk
         try:
-            await self._desk.all_durable()
+            if desk.position and desk.failure is None and day_of(desk.last_at) != day_of(desk.clock.now()):
+                desk.enter(OPERATOR, SERVICE, "", AdvanceTime())
+            await desk.all_durable()
         except ProblemError:
             return False
         return True

@@ -102,7 +102,7 @@ def _narrow_fields(schema: Schema, fields: dict[str, Schema]) -> None:
     for name, asked in fields.items():
         field = schema["properties"][name]
         for branch in field.get("anyOf", [field]):
-            kind = "string" if asked.keys() & {"pattern", "maxLength", "format"} else "array" if "minItems" in asked else None
+            kind = "string" if asked.keys() & {"pattern", "maxLength", "format", "enum"} else "array" if "minItems" in asked else None
             if branch.get("type") == kind or (kind is None and branch.get("type") in ("integer", "number")):
                 items = {"items": {**branch["items"], **asked["items"]}} if "items" in asked else {}
                 branch.update({**asked, **items})

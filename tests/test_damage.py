@@ -1,0 +1,78 @@
+"""`laissez check damage`: damaged data folders and faulty disks; and bugs put into the journal on purpose, which it must find."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.check import cli, damage
+from laissez.check.damage_bugs import BUGS
+from laissez.check.damage_samples import SAMPLES, sample
+from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.sqlite_shim import CannotWatch
+
+pytestmark = pytest.mark.once
+
+# Where each bug is found soon: the check itself begins at 0.
+SEEDS = {
+    "mark_not_checked": 60,
+    "chain_not_checked": 0,
+    "documents_not_compared": 310,
+    "snapshot_not_checked": 220,
+    "not_synced": 20,
+    "goes_on_after_a_failure": 40,
+    "found_entries_not_synced": 110,
+}
+CASES = 120
+
+
+@pytest.fixture(autouse=True)
+def sqlite_can_be_watched(tmp_path: Path) -> None:
+    try:
+        with FaultyDisk(tmp_path, random.Random(0)):
+            pass
+    except CannotWatch as error:
+        pytest.skip(str(error))
+
+
+def test_what_is_damaged_is_recovered_completely_or_refused() -> None:
+    outcome = damage.run(range(CASES))
+    assert outcome.failure is None
+    assert sum(outcome.recovered.values()) > CASES / 3
+    assert sum(outcome.refused.values()) > CASES / 5
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_put_in_on_purpose_is_found(bug: str) -> None:
+    outcome = damage.run(range(SEEDS[bug], SEEDS[bug] + CASES), bug=bug)
+    assert outcome.failure is not None
+    assert "again: laissez check damage --cases 1 --seed " in outcome.failure
+
+
+def test_a_case_is_the_same_each_time() -> None:
+    found = next(case for case in (damage.play(seed, "goes_on_after_a_failure") for seed in range(40, 80)) if case.finding)
+    assert found == damage.play(found.seed, "goes_on_after_a_failure")
+    files = sample(2).files
+    sample.cache_clear()
+    assert files.keys() == sample(2).files.keys()
+    assert [] == [name for name, content in files.items() if content != sample(2).files[name] and name != "journal.lock"]
+
+
+def test_samples_have_documents_snapshots_and_logs_of_every_kind() -> None:
+    samples = [sample(number) for number in range(SAMPLES)]
+    assert all(len([name for name in one.files if name.startswith("snapshots/")]) == 2 for one in samples)
+    assert any(documents for one in samples for _, _, documents in one.truth.groups)
+    assert {True, False} == {bool(one.files.get("journal.db-wal")) for one in samples}
+
+
+def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = damage.Outcome(3, {"flipped": 2}, {"flipped": 1}, "lost\nagain: laissez check damage --cases 1 --seed 3")
+    monkeypatch.setattr(damage, "run", lambda seeds, jobs, tell: found)
+    result = CliRunner().invoke(cli.app, ["damage", "--cases", "5", "-o", "json"])
+    said = json.loads(result.stdout)
+    assert (1, 3, {"flipped": {"recovered": 2, "refused": 1}}) == (result.exit_code, said["cases"], said["kinds"])
+    assert "--seed 3" in said["failure"]

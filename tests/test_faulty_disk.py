@@ -1,0 +1,232 @@
+"""The disk that fails on purpose: what it keeps, what it loses, and what the journal makes of that."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
+from laissez.check.damage_samples import scratch
+from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.sqlite_shim import CannotWatch
+from laissez.journal import Journal, JournalError, JournalFailed, snapshots
+from laissez.journal import file as journal_file
+from laissez.journal.disk import keep, rename, system, write_whole
+
+pytestmark = pytest.mark.once
+
+SEEDS = range(12)
+
+
+@contextmanager
+def disk_of(root: Path, seed: int = 0) -> Iterator[FaultyDisk]:
+    try:
+        with FaultyDisk(root, random.Random(seed)) as disk:
+            yield disk
+    except CannotWatch as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def fresh_disk(seed: int = 0) -> Iterator[FaultyDisk]:
+    with scratch() as root, disk_of(root, seed) as disk:
+        yield disk
+
+
+def test_what_was_synced_survives_and_what_was_not_may_go(tmp_path: Path) -> None:
+    found: set[bytes | None] = set()
+    for seed in range(40):
+        with fresh_disk(seed) as disk:
+            path = disk.root / "file"
+            write_whole(path, b"kept")
+            disk.crash_at = disk.operations + 4  # the renaming is done, the folder not synced
+            with suppress(OSError):
+                write_whole(path, b"newer")
+            disk.power_off()
+            found.add(path.read_bytes())
+    assert {b"kept", b"newer"} == found
+
+
+def test_a_renaming_without_its_folder_may_be_undone() -> None:
+    found: set[tuple[str, ...]] = set()
+    for seed in SEEDS:
+        with fresh_disk(seed) as disk:
+            write_whole(disk.root / "old", b"x")
+            rename(disk.root / "old", disk.root / "new")
+            disk.power_off()
+            found.add(tuple(path.name for path in disk.root.iterdir()))
+    assert {("old",), ("new",)} == found
+
+
+def test_a_kill_keeps_everything_and_a_later_power_failure_does_not() -> None:
+    lost = 0
+    for seed in SEEDS:
+        with fresh_disk(seed) as disk:
+            write_whole(disk.root / "old", b"x")
+            rename(disk.root / "old", disk.root / "new")
+            disk.kill()
+            assert (disk.root / "new").exists()
+            disk.power_off()
+            lost += not (disk.root / "new").exists()
+    assert lost
+
+
+def test_an_error_is_given_once_or_for_ever() -> None:
+    with fresh_disk() as disk:
+        disk.fail_at = 1
+        with pytest.raises(OSError, match="on purpose"):
+            keep(disk.root)
+        keep(disk.root)
+        disk.fail_at, disk.fail_forever = disk.operations + 1, True
+        for _ in range(3):
+            with pytest.raises(OSError, match="on purpose"):
+                keep(disk.root)
+
+
+def test_a_write_that_was_not_synced_for_an_error_is_lost_though_the_next_sync_succeeds() -> None:
+    lost = 0
+    for seed in SEEDS:
+        with fresh_disk(seed) as disk:
+            path = disk.root / "file"
+            disk.create(path)
+            keep(disk.root)
+            disk.fail_at = disk.operations + 2
+            with pytest.raises(OSError, match="on purpose"):
+                disk.write(path, [b"x"])
+            keep(path)
+            assert b"x" == path.read_bytes()
+            disk.power_off()
+            lost += b"" == path.read_bytes()
+    assert 0 < lost < len(SEEDS)
+
+
+def test_a_full_disk_takes_what_fits_and_room_comes_back() -> None:
+    with fresh_disk() as disk:
+        disk.room = 10
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(disk.root / "file", b"x" * 11)
+        assert 0 == disk.room
+        disk.remove(disk.root / "file.new")
+        write_whole(disk.root / "file", b"x" * 10)
+
+
+def test_the_disk_is_the_usual_one_again_afterwards(tmp_path: Path) -> None:
+    before = system
+    with disk_of(tmp_path / "a") as disk:
+        disk.fail_at, disk.fail_forever = 1, True
+        write_whole(tmp_path / "outside", b"x")
+    from laissez.journal import disk as module
+
+    assert before is module.system
+    Journal.create(tmp_path / "a", GENESIS).close()
+
+
+# -- the journal on it
+
+
+def told(journal: Journal, machine: Sum) -> int:
+    append(journal, machine, [1])
+    return journal.last
+
+
+def founded(folder: Path) -> Journal:
+    """As a server's first start does: again, if it was cut short."""
+    return Journal.open(folder) if (folder / "journal.db").exists() else Journal.create(folder, GENESIS)
+
+
+@pytest.mark.parametrize("keeps_above", [True, False])
+def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(keeps_above: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without asking the disk to keep folders that are there already, one made by a process that died is lost with everything in it."""
+    if not keeps_above:
+        monkeypatch.setattr(journal_file, "keep_above", lambda folder: None)
+    lost = 0
+    for at in range(1, 46, 3) if keeps_above else range(1, 6):
+        with fresh_disk(at) as disk:
+            folder = disk.root / "new" / "data"
+            disk.crash_at = at
+            with suppress(JournalError):
+                founded(folder).close()
+            disk.kill()
+            journal = founded(folder)
+            last = told(journal, recovered(journal).machine)
+            disk.power_off()
+            if (folder / "journal.db").exists():
+                with Journal.open(folder) as again:
+                    assert last <= again.last
+            else:
+                lost += 1
+    assert (lost == 0) is keeps_above
+
+
+def test_a_torn_mark_is_never_a_reason_to_refuse() -> None:
+    for seed in SEEDS:
+        with fresh_disk(seed) as disk:
+            folder = disk.root / "data"
+            journal = Journal.create(folder, GENESIS)
+            machine = recovered(journal).machine
+            for _ in range(seed % 3):
+                told(journal, machine)
+            last = journal.last
+            for _ in range(2):
+                disk.power_off()
+                journal = Journal.open(folder)
+                assert last == journal.last
+                journal.begin()
+
+
+def test_what_a_start_finds_is_durable_before_it_tells() -> None:
+    """Whatever became of the last commit: what the next process saw is there after a power failure, too."""
+    for at in range(1, 5):
+        for seed in SEEDS[:6]:
+            with fresh_disk(seed) as disk:
+                folder = disk.root / "data"
+                dead = Journal.create(folder, GENESIS)
+                machine = recovered(dead).machine
+                told(dead, machine)
+                disk.crash_at = disk.operations + at
+                with suppress(JournalFailed):
+                    told(dead, machine)
+                disk.kill()
+                seen = Journal.open(folder)
+                recovered(seen)
+                disk.power_off()
+                with Journal.open(folder) as journal:
+                    assert seen.last == journal.last
+
+
+def test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there() -> None:
+    for at in range(1, 40):
+        with fresh_disk(at) as disk:
+            folder = disk.root / "data"
+            journal = Journal.create(folder, GENESIS)
+            machine = recovered(journal).machine
+            disk.fail_at = disk.operations + at
+            last = 0
+            with suppress(JournalFailed):
+                for number in range(4):
+                    last = told(journal, machine)
+                    if number == 2:
+                        with suppress(OSError):
+                            take_snapshot(journal, last)
+                            snapshots.prune(folder)
+            disk.fail_at = None
+            disk.power_off()
+            with Journal.open(folder) as again:
+                assert last <= again.last
+                assert int(GENESIS) + again.last == recovered(again).machine.total
+
+
+def test_what_a_dead_process_has_open_changes_nothing_when_it_is_closed() -> None:
+    with fresh_disk() as disk:
+        folder = disk.root / "data"
+        dead = Journal.create(folder, GENESIS)
+        told(dead, recovered(dead).machine)
+        disk.kill()
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        dead.close()
+        assert before == {path: path.read_bytes() for path in folder.iterdir()}
+        assert folder / "journal.db-wal" in before
