@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 from laissez.cli.audit import app
 from laissez.journal import Entry, Journal, Reader, chain
 from laissez.journal.entries import pack, unpack
-from laissez.market.commands import Alternative
+from laissez.market.commands import Alternative, SetFloor
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.digests import FILE, DigestFile
 from laissez.service.audit.files import FOLDER, RefusalFiles, day_of, days, path_of
 from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.lines import Digest, Refusal, read, start, written
-from laissez.service.commands import PlaceOrder
+from laissez.service.commands import OPERATOR, PlaceOrder
 from laissez.service.settings import Audit
 from laissez.service.upkeep import cancel_orphans
 from service_world import World, with_service
@@ -221,6 +221,7 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
+        world.desk.enter(OPERATOR, "", "", SetFloor("h100", 10))
         order = world.desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 1, 2),), True))
         assert order.applied.outcome.refused is None
         world.passing.pass_us(DAY_US)

@@ -101,6 +101,14 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
         ("[stream]\nrate_every_s = 0", "stream.rate_every_s: expected float > 0.0, found 0"),
         ("[limits]\npage_default = 2000", "limits.page_default: expected at most limits.page_max, which is 1000, found 2000"),
         ("[limits]\npage_max = 10", "limits.page_default: expected at most limits.page_max, which is 10, found 100"),
+        (
+            "[limits]\npending_commands_max = 499",
+            "limits.batch_commands_max: expected at most limits.pending_commands_max, which is 499, found 500",
+        ),
+        (
+            "[limits]\nbatch_commands_max = 9\npending_commands_max = 99",
+            "limits.instances_per_request_max: expected at most limits.pending_commands_max, which is 99, found 100",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_is_told_with_file_field_expected_and_found(file: Path, text: str, told: str) -> None:

@@ -94,12 +94,13 @@ class Story:
         """Let it happen and see what becomes of it; whether the folder is refused."""
         raise NotImplementedError
 
-    def _refused(self, folder: Path, truth: Truth) -> bool:
+    def _refusal(self, folder: Path, truth: Truth) -> JournalError | None:
+        """Open the folder and see what it holds."""
         try:
             market = opened(folder)
         except JournalError as error:
             _check_that_it_says_where(folder, error)
-            return True
+            return error
         try:
             compare(market, truth)
             AtWork(market, truth, self._draw).group(1)
@@ -109,7 +110,7 @@ class Story:
         again.journal.close()
         if again.journal.last != truth.acknowledged:
             raise Finding(f"a new entry {truth.acknowledged} was taken and is gone after opening again")
-        return False
+        return None
 
 
 class FileStory(Story):
@@ -118,7 +119,7 @@ class FileStory(Story):
         done = damage(self._draw, whole)
         self.kind, self.what = done.kind, done.what
         write_files(root / "data", done.files)
-        refused = self._refused(root / "data", whole.truth.copy())
+        refused = self._refusal(root / "data", whole.truth.copy()) is not None
         if refused:
             _check_that_nothing_changed(root / "data", done.files)
         read_signins(root / "data" / SIGNINS)  # whatever it has become
@@ -132,7 +133,7 @@ class RowStory(Story):
         whole = sample(self._draw.randrange(SAMPLES))
         write_files(root / "data", {**whole.files})
         self.what = edit(self._draw, root / "data")
-        return self._refused(root / "data", whole.truth.copy())
+        return self._refusal(root / "data", whole.truth.copy()) is not None
 
 
 class DiskStory(Story):
@@ -142,8 +143,9 @@ class DiskStory(Story):
         life = Run(root, self._draw)
         self.kind = self.what = life.fault
         life.play()
-        if self._refused(life.folder, life.truth):
-            raise Finding("it is refused, and nothing was damaged")
+        refusal = self._refusal(life.folder, life.truth)
+        if refusal is not None:
+            raise Finding(f"it is refused, and nothing was damaged: {refusal}")
         return False
 
 

@@ -36,8 +36,8 @@ def early() -> None:
         time.sleep(STORING_TAKES_S)
         return store(self)
 
-    GroupCommit.put = put_and_report  # type: ignore[method-assign]
-    GroupCommit._store_group = store_late  # type: ignore[method-assign]
+    GroupCommit.put = put_and_report  # type: ignore[method-assign,assignment]
+    GroupCommit._store_group = store_late  # type: ignore[method-assign,assignment]
 
 
 def forgetful() -> None:

@@ -133,6 +133,8 @@ NOT_MORE_THAN = (
     ("limits", "page_default", "page_max"),
     ("limits", "body_bytes_max", "batch_bytes_max"),
     ("limits", "heartbeat_s", "dead_after_s"),
+    ("limits", "batch_commands_max", "pending_commands_max"),  # else a large one would be told for ever to try again in a moment
+    ("limits", "instances_per_request_max", "pending_commands_max"),
 )
 
 

@@ -107,7 +107,7 @@ class Holder:
         if error is None:
             part = Part(None, tuple(_plain(done.result().events)))
         else:
-            part = Part((error.code, error.detail), ())  # type: ignore[union-attr]  # only ApiErrors come here
+            part = Part((error.code, error.detail), ())
         self._ledger.answered(asked, Answer((part,)), "session")
         self._notes.tell(f"{self.name} {asked.id} {part.refused}")
 
@@ -179,7 +179,8 @@ class Holder:
 
     async def get(self, path: str, **query: str | int) -> Any:
         call: Call[bytes] = Call("GET", path, bytes, {name: str(value) for name, value in query.items()})
-        return msgspec.json.decode(await self.rest._ask(call))
+        content = await self.rest._ask(call)
+        return msgspec.json.decode(content)
 
     async def pages(self, path: str, **query: str | int) -> list[Json]:
         found: list[Json] = []

@@ -41,7 +41,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.connect: Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]] | None = None
         self.unhandled: list[str] = []
         self.set_exception_handler(lambda loop, context: self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}"))
-        self.set_task_factory(_task)  # type: ignore[arg-type]  # typeshed wants a type that Task itself is not
+        self.set_task_factory(_task)
 
     def time(self) -> float:
         return self._now
@@ -69,21 +69,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # -- what a process schedules
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # of any callback
         handle = super().call_soon(callback, *args, context=context)
         if _is_dead(context):
             handle.cancel()
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         handle = super().call_at(when, callback, *args, context=context)
         if _is_dead(context):
             handle.cancel()
         return handle
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """At once: there is one thread."""
         future = self.create_future()
         try:
@@ -118,7 +120,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio
                 with suppress(BaseException):
-                    task.get_coro().close()  # type: ignore[union-attr]
+                    task.get_coro().close()
         process.tasks.clear()
 
 

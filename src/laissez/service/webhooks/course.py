@@ -22,6 +22,7 @@ class Course(msgspec.Struct):
     next_at: int = 0  # not before
     dies_at: int | None = None  # when the first event of a delivery that failed is given up
     served: int = 0  # its latest turn
+    is_swift: bool = False  # whether the latest attempt was taken at once
 
     def succeeded(self) -> None:
         self.failures = 0
@@ -31,6 +32,7 @@ class Course(msgspec.Struct):
 
     def failed(self, why: str, now: int, chance: float) -> None:
         """The next attempt comes after twice the time, and not at the same instant as everybody else's."""
+        self.is_swift = False
         pause_s = min(BACK_OFF_S * 2 ** min(self.failures, 30), BACK_OFF_S_MAX)
         self.failures += 1
         self.last_error = why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -15,9 +16,11 @@ from laissez.service.webhooks.signing import SigningKey
 from laissez.service.webhooks.tally import Tally
 from laissez.wire.events import Numbered
 from laissez.wire.limits import WEBHOOK_BYTES_MAX, WEBHOOK_EVENTS_MAX
-from laissez.wire.times import format_time, parse_time
+from laissez.wire.times import SECOND_US, format_time, parse_time
 from laissez.wire.webhooks import DeadLetter, Delivery
 
+SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
+GIVE_UP_EVERY_US = 30 * SECOND_US  # each time all dead letters of a webhook are written anew, so what dies one by one is gathered
 GONE = "they left the history of events before they could be delivered"
 _encode = msgspec.json.Encoder().encode
 
@@ -51,12 +54,15 @@ class Deliverer:
         if batch is None:
             course.succeeded()
             return False
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             await self._send(course, batch)
         except NotDelivered as failed:
             await self._failed(course, str(failed))
             return False
         self._delivered(course, batch)
+        course.is_swift = loop.time() - began <= SWIFT_S
         return True
 
     # -- what is next
@@ -104,6 +110,7 @@ class Deliverer:
 
     async def _give_up_what_is_due(self, course: Course) -> None:
         """Everything that has waited for too long, not only what was tried: the receiver is not there."""
+        begun = self._desk.clock.now()
         while (batch := await self._next(course)) is not None:
             now = self._desk.clock.now()
             due = [one for one in batch.events if self._dies_at(course, one) <= now]

@@ -10,7 +10,6 @@ import re
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from ipaddress import ip_address
 
 from laissez import __version__
 from laissez.service.settings import Webhooks
@@ -67,7 +66,7 @@ class Sender:
 
     async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """To an address that was checked: it is written in digits, so it is not resolved again."""
-        *others, last = (await self._guard.addresses(target.host, target.port))[:ADDRESSES_TRIED]
+        *others, last = (await self._guard.addresses(target.host))[:ADDRESSES_TRIED]
         for address in others:
             with suppress(OSError):  # a TimeoutError is one: an address that says nothing leaves time for the next
                 async with asyncio.timeout(self._timeout_s / ADDRESSES_TRIED):
@@ -76,16 +75,7 @@ class Sender:
 
     async def _open(self, target: Target, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         tls, name = (self._tls(), target.host) if target.is_encrypted else (None, None)
-        reader, writer = await asyncio.open_connection(address, target.port, limit=ANSWER_BYTES_MAX, ssl=tls, server_hostname=name)
-        if self._is_this_machine(writer):
-            writer.transport.abort()
-            raise NotAllowed
-        return reader, writer
-
-    def _is_this_machine(self, writer: asyncio.StreamWriter) -> bool:
-        """By its public address it is reached past its own firewall."""
-        ours, theirs = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
-        return bool(ours) and bool(theirs) and ours[0] == theirs[0] and not self._guard.is_opened(ip_address(theirs[0]))
+        return await asyncio.open_connection(address, target.port, limit=ANSWER_BYTES_MAX, ssl=tls, server_hostname=name)
 
     def _tls(self) -> ssl.SSLContext:
         if self.tls is None:
