@@ -251,7 +251,7 @@ def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there()
 def test_books_are_closed_only_forwards_and_not_ahead() -> None:
     desk = Desk()
     desk.say(OPERATOR, to_market.CloseBooks(desk.at - 10))
-    for wrong in (desk.exchange.closed_before - 1, desk.at + 100):
+    for wrong in (desk.exchange.closed_before - 1, desk.at + 100, 10**18, -(10**18)):
         assert "books_closed" == desk.refused(desk.say(OPERATOR, to_market.CloseBooks(wrong)))
     assert desk.say(OPERATOR, to_market.CloseBooks(desk.exchange.closed_before)).refused is None
 

@@ -125,10 +125,11 @@ def test_a_long_piece_of_work_is_done_in_parts_and_keeps_its_place() -> None:
 
 def test_a_turn_ends_when_its_time_is_over_and_the_loop_has_its_own() -> None:
     async def story(world: World) -> None:
-        for number in range(12):
-            world.come(f"t{number}", f"{number}")
-        assert 10 == len(await world.turn())
-        assert ["10", "11"] == await world.turn()
+        fit = TURN_US // 1_000
+        for number in range(fit + 2):
+            world.come(f"t{number}", f"{number}", 1_000)
+        assert fit == len(await world.turn())
+        assert [f"{fit}", f"{fit + 1}"] == await world.turn()
 
     run(story)
 

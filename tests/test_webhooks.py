@@ -13,7 +13,6 @@ import pytest
 
 from laissez.service.commands import RotateWebhookSecret
 from laissez.service.webhooks.course import Course
-from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
 from laissez.service.webhooks.keeping import Cursor
 from laissez.service.webhooks.registry import WebhookRecord
 from laissez.wire.limits import WEBHOOK_EVENTS_MAX
@@ -81,20 +80,6 @@ def test_a_receiver_that_says_nothing_is_given_up_in_time_and_delays_nobody_else
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, timeout_s=0.3))
 
 
-def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others(tmp_path: Path) -> None:
-    async def tale(hooks: Hooks) -> None:
-        async with receiving() as deaf:
-            deaf.answers = [None] * 9
-            for _ in range(PER_HOLDER_MAX + 1):
-                await hooks.create(url=deaf.url)
-            await deaf.count(PER_HOLDER_MAX)
-            made = await hooks.create("bob")
-            await hooks.until(made["id"], "bob", delivered=1)
-            assert (PER_HOLDER_MAX, 0) == (len(deaf.got), deaf.closed)
-
-    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=PER_HOLDER_MAX + 1))
-
-
 def test_what_is_not_durable_is_not_sent(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
@@ -122,7 +107,7 @@ def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
 
 def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
     record = WebhookRecord("whk_x1", "ann", "https://hooks.example.com", None, 0, 0, 0, 1, 0)
-    course = Course(record, Cursor(1, 0))
+    course = Course(record, Cursor(1, 0, 0))
     pauses = []
     for _ in range(13):
         course.failed("x", 0, 1.0)
@@ -188,6 +173,27 @@ def test_all_that_waits_too_long_is_given_up_not_only_what_was_tried(tmp_path: P
         shown = await hooks.until(made["id"], delivered=252)
         assert (252, 2) == (shown["dead_letters"], len(hooks.receiver.got))
         assert list(range(1, 253)) == [letter["n"] for letter in await hooks.letters(made["id"])]
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
+
+
+def test_what_dies_one_by_one_is_given_up_together(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 99
+        made = await hooks.create()
+        await hooks.until(made["id"], failures=1)
+        for _ in range(5):
+            hooks.pass_s(4)
+            await hooks.world.place("ann", "a100", "1")
+        course = hooks.running._courses.all[made["id"]]
+        course.next_at = hooks.world.desk.clock.now() + 10**12  # as after many failures
+        hooks.pass_s(3_600 - 20)
+        shown = await hooks.until(made["id"], dead_letters=1)
+        hooks.pass_s(29)
+        await asyncio.sleep(0.02)
+        assert shown == await hooks.show(made["id"])  # though all of it has died by now
+        hooks.pass_s(1)
+        await hooks.until(made["id"], dead_letters=6, state="active")
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
 

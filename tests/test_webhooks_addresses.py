@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from laissez.service.commands import CreateWebhook
 from laissez.service.settings import SettingsError, Webhooks, read_settings
 from laissez.service.webhooks.addresses import Guard, is_public
+from laissez.service.webhooks.lookups import Lookups
 from laissez.service.webhooks.urls import read_url
 from laissez.wire.limits import WEBHOOK_URL_MAX
 from laissez.wire.problems import ProblemError
-from webhook_world import OPEN, Hooks, receiving, resolve_to, with_hooks
+from webhook_world import OPEN, PATIENCE_S, Hooks, receiving, with_hooks
 
 pytestmark = pytest.mark.once
 
@@ -130,7 +136,7 @@ def test_a_url_is_so_long_and_not_longer() -> None:
 
 def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_alike(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
-        resolve_to(public_example=PUBLIC, mixed_example=[*PUBLIC, "10.0.0.7"], inside_example=["10.0.0.7"])
+        hooks.resolve_to(public_example=PUBLIC, mixed_example=[*PUBLIC, "10.0.0.7"], inside_example=["10.0.0.7"])
         answers = {}
         for name in ("public", "mixed", "inside", "unknown"):
             answers[name] = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": f"https://{name}.example/"})
@@ -144,7 +150,7 @@ def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_ali
 @pytest.mark.parametrize("later", ["127.0.0.1", "::ffff:127.0.0.1", "93.184.215.14 127.0.0.1"])
 def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: str) -> None:
     async def tale(hooks: Hooks) -> None:
-        asked = resolve_to(hooks_example=[*PUBLIC, "/", later])
+        asked = hooks.resolve_to(hooks_example=[*PUBLIC, "/", later])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         shown = await hooks.until(made["id"], failures=1)
         assert "the host has no address, or one that is not allowed" == shown["last_error"]
@@ -155,7 +161,7 @@ def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: s
 
 def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_asked_once(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
-        asked = resolve_to(hooks_example=["127.0.0.1"])
+        asked = hooks.resolve_to(hooks_example=["127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         await hooks.until(made["id"], delivered=1)
         assert ["hooks.example"] * 2 == asked  # when it was registered, and for the delivery
@@ -166,21 +172,53 @@ def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_ask
 
 def test_another_address_is_tried_where_the_first_does_not_answer(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
-        resolve_to(hooks_example=["127.0.0.2", "127.0.0.1"])  # at the first nobody listens
+        hooks.resolve_to(hooks_example=["127.0.0.2", "127.0.0.1"])  # at the first nobody listens
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         await hooks.until(made["id"], delivered=1, failures=0)
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, allow_addresses=("127.0.0.0/8",)))
 
 
-def test_this_very_machine_is_inside_by_whatever_address_it_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_very_machine_is_inside_by_whatever_address_it_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tale(hooks: Hooks) -> None:
-        monkeypatch.setattr("laissez.service.webhooks.addresses.is_public", lambda address: True)  # as if ours were a public one
-        made = await hooks.create()
-        shown = await hooks.until(made["id"], failures=1)
-        assert "the host has no address, or one that is not allowed" == shown["last_error"] and [] == hooks.receiver.got
+        monkeypatch.setattr("laissez.service.webhooks.addresses.is_public", lambda address: True)  # as if ours were public ones
+        assert not any(Guard().allows(address) for address in ("127.0.0.1", "127.0.0.2", "::ffff:127.0.0.1"))
+        assert all(Guard().allows(address) for address in PUBLIC)
+        assert 422 == (await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})).status_code
+        hooks.world.desk.enter("ann", "", "", CreateWebhook(hooks.receiver.url, None, None))
+        shown = await hooks.until(next(iter(hooks.world.desk.exchange.webhooks.live)), failures=1)
+        assert "the host has no address, or one that is not allowed" == shown["last_error"] and 0 == hooks.receiver.closed
 
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
+
+
+def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, says, asked = socket.getaddrinfo, threading.Event(), threading.Semaphore(0)
+
+    def getaddrinfo(host: str, *more: Any, flags: int = 0, **others: Any) -> Any:
+        if host == "silent.example" and not flags & socket.AI_NUMERICHOST:
+            asked.release()
+            says.wait(PATIENCE_S)
+            raise socket.gaierror("no such host")
+        return real(host, *more, flags=flags, **others)
+
+    async def story() -> None:
+        lookups = Lookups(places=40)
+        waiting = [asyncio.create_task(lookups.addresses("silent.example")) for _ in range(41)]
+        for _ in range(40):
+            await asyncio.to_thread(asked.acquire)  # the loop's own threads, at most 32, are as free as ever
+        assert ["127.0.0.1"] == await lookups.addresses("0x7f000001")
+        for one in waiting[:40]:
+            one.cancel()
+        await asyncio.sleep(0)
+        assert not asked.acquire(blocking=False)  # each keeps its place though nobody waits any more
+        says.set()
+        with pytest.raises(socket.gaierror):
+            await waiting[40]
+        assert ["127.0.0.1"] == await lookups.addresses("localhost")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    asyncio.run(story())
 
 
 def test_http_that_is_no_longer_allowed_is_not_sent(tmp_path: Path) -> None:
@@ -207,7 +245,7 @@ def test_a_certificate_must_be_of_the_host_that_the_url_names(tmp_path: Path) ->
     tls.load_cert_chain(certificate, key)
 
     async def tale(hooks: Hooks) -> None:
-        resolve_to(hooks_example=["127.0.0.1"], other_example=["127.0.0.1"])
+        hooks.resolve_to(hooks_example=["127.0.0.1"], other_example=["127.0.0.1"])
         async with receiving(tls) as receiver:
             stranger = await hooks.create(url=f"https://hooks.example:{receiver.port}/")
             shown = await hooks.until(stranger["id"], failures=1)  # nobody we know vouches for it

@@ -11,7 +11,9 @@ import msgspec
 import pytest
 
 from laissez.service.settings import Limits, Webhooks
+from laissez.service.webhooks.delivery import GONE
 from laissez.service.webhooks.keeping import Cursor, Keeping
+from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
 from webhook_world import DAY_S, Hooks, with_hooks
@@ -85,9 +87,13 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
         assert 0 == (await hooks.show(ids[0]))["delivered"]
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    ahead = {ids[0]: Cursor(starts=1, delivered=10**6)}  # as when an older journal was put back beside it
-    (tmp_path / "data" / "webhooks" / "cursors.json").write_bytes(msgspec.json.encode(ahead))
-    with_hooks(tmp_path / "data", after, secrets=secrets)
+    file = tmp_path / "data" / "webhooks" / "cursors.json"
+    (kept,) = msgspec.json.decode(file.read_bytes(), type=dict[str, Cursor]).values()
+    ahead = msgspec.structs.replace(kept, delivered=10**6)  # as when an older journal was put back beside it
+    elsewhere = msgspec.structs.replace(kept, started_at=kept.started_at - 1)  # as when another one was
+    for wrong in (ahead, elsewhere):
+        file.write_bytes(msgspec.json.encode({ids[0]: wrong}))
+        with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
 
 
 def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(tmp_path: Path) -> None:
@@ -111,20 +117,70 @@ def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_
 # -- dead letters
 
 
+AT = "2026-11-15T08:30:00.000000Z"
+
+
 def letter(n: int) -> DeadLetter:
-    return DeadLetter(n, n, None, "x", "2026-11-15T08:30:00.000000Z")
+    return DeadLetter(n, n, None, "x", AT)
 
 
 def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
     async def story() -> None:
         keeping = Keeping(tmp_path / "webhooks")
-        kept = await keeping.add_letters("whk_x", map(letter, range(1, DEAD_LETTERS_MAX + 1)))
+        kept = await keeping.add_letters("whk_x", [letter(n) for n in range(1, DEAD_LETTERS_MAX + 1)])
         assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
         kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
         assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
         kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)])  # once more, after a crash
         assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [one.n for one in kept.kept[-3:]]
         assert Keeping(tmp_path / "webhooks").letters("whk_x") == kept
+
+    asyncio.run(story())
+
+
+def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(tmp_path: Path) -> None:
+    async def story() -> None:
+        keeping = Keeping(tmp_path / "webhooks")
+        whole = [DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT) for n in (3, 5)]
+        await keeping.add_letters("whk_x", whole)
+        assert tuple(whole) == (await keeping.add_letters("whk_x", [DeadLetter(2, 5, None, GONE, AT)])).kept  # after a crash, once more
+        kept = (await keeping.add_letters("whk_x", [DeadLetter(2, 9, None, GONE, AT)])).kept
+        assert [(3, 3), (5, 5), (6, 9)] == [(one.n, one.last) for one in kept]
+
+    asyncio.run(story())
+
+
+def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(tmp_path: Path) -> None:
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+    file = tmp_path / "data" / "webhooks" / "cursors.json"
+
+    async def before(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 9
+        ids.extend([(await hooks.create())["id"], (await hooks.create())["id"]])
+        await hooks.until(ids[1], failures=1)
+
+    async def after(hooks: Hooks) -> None:
+        hooks.pass_s(DAY_S + 1)
+        hooks.world.desk.end_holds()
+        shown = await hooks.until(ids[1], dead_letters=1)
+        assert (2, 2) == (shown["delivered"], (await hooks.letters(ids[1]))[0]["last"])
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    known = msgspec.json.decode(file.read_bytes())
+    del known[ids[1]]  # the service crashed before it was written
+    file.write_bytes(msgspec.json.encode(known))
+    with_hooks(tmp_path / "data", after, secrets=secrets)
+
+
+def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(tmp_path: Path) -> None:
+    async def story() -> None:
+        keeping = Keeping(tmp_path / "webhooks")
+        writing = asyncio.create_task(keeping.add_letters("whk_x", [letter(1)]))
+        await asyncio.sleep(0)
+        writing.cancel()
+        await keeping.forget("whk_x")
+        assert writing.cancelled() and [] == list((tmp_path / "webhooks").iterdir())
 
     asyncio.run(story())
 

@@ -132,6 +132,24 @@ class Hooks:
         self.world.passing.pass_us(round(seconds * 1_000_000))
         self.running.wake()
 
+    def resolve_to(self, **hosts: list[str]) -> list[str]:
+        """From now on these names, written with '_' for '.', have these addresses, and no other name has any.
+
+        Returns the names that are asked for. Where a name's addresses have '/' between them, it has one after the other, and the last for good.
+        """
+        asked: list[str] = []
+        turns = {name: " ".join(addresses).split(" / ") for name, addresses in hosts.items()}
+
+        async def look_up(host: str) -> list[str]:
+            asked.append(host)
+            turn = turns.get(host.replace(".", "_"))
+            if turn is None:
+                raise socket.gaierror("no such host")
+            return (turn.pop(0) if len(turn) > 1 else turn[0]).split()
+
+        self.running.guard.look_up = self.running.sender.guard.look_up = look_up
+        return asked
+
     def verified(self, secret: str, got: Got) -> tuple[Numbered, ...]:
         return verify(secret, got.headers, got.body, now=self.world.desk.clock.now() / 1e6)
 
@@ -156,23 +174,3 @@ def with_hooks(
                 await asyncio.gather(task, return_exceptions=True)
 
     with_service(folder, story, limits, secrets=secrets)
-
-
-def resolve_to(**hosts: list[str]) -> list[str]:
-    """From now on these names, written with '_' for '.', have these addresses in the running loop, and no other name has any.
-
-    Returns the names that are asked for. Where a name's addresses have '/' between them, it has one after the other, and the last for good.
-    """
-    asked: list[str] = []
-    turns = {name: " ".join(addresses).split(" / ") for name, addresses in hosts.items()}
-
-    async def getaddrinfo(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
-        asked.append(host)
-        turn = turns.get(host.replace(".", "_"))
-        if turn is None:
-            raise socket.gaierror("no such host")
-        addresses = (turn.pop(0) if len(turn) > 1 else turn[0]).split()
-        return [(socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in addresses]
-
-    asyncio.get_running_loop().getaddrinfo = getaddrinfo  # type: ignore[method-assign, assignment]
-    return asked

@@ -150,7 +150,11 @@ def wire(
     started = time.monotonic()
     with progress() as bar:
         task = bar.add_task("cases", total=cases or None)
-        outcome = run_wire(cases, seed, only, lambda done: bar.update(task, completed=done))
+        try:
+            outcome = run_wire(cases, seed, only, lambda done: bar.update(task, completed=done))
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} cases")
+            raise typer.Exit(130) from None
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 

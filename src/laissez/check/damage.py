@@ -137,16 +137,16 @@ class RowStory(Story):
 
 
 class DiskStory(Story):
-    """Whatever the disk did, as long as it keeps what it said it would, nothing is damaged: to refuse would be wrong."""
+    """As long as the disk keeps what it said it would, nothing is damaged, and to refuse would be wrong."""
 
     def tell(self, root: Path) -> bool:
         life = Run(root, self._draw)
         self.kind = self.what = life.fault
         life.play()
         refusal = self._refusal(life.folder, life.truth)
-        if refusal is not None:
+        if refusal is not None and not life.disk_has_lied:
             raise Finding(f"it is refused, and nothing was damaged: {refusal}")
-        return False
+        return refusal is not None
 
 
 def _check_that_it_says_where(folder: Path, error: JournalError) -> None:

@@ -38,12 +38,14 @@ class Image:
             _apply(self._kept, change)
         self._changes.clear()
 
-    def sync_failed(self, draw: random.Random) -> None:
-        """The system forgets what it could not write, and the next sync says that all is well: some is on the disk, and some never will be."""
-        for change in self._changes:
-            if draw.random() < 0.5:
-                _apply(self._kept, change)
+    def sync_failed(self, draw: random.Random) -> bool:
+        """The system forgets what it could not write, and the next sync says that all is well: some is on the disk, and some never will be. Whether."""
+        kept = [change for change in self._changes if draw.random() < 0.5]
+        for change in kept:
+            _apply(self._kept, change)
+        lies = len(kept) < len(self._changes)
         self._changes.clear()
+        return lies
 
     def after_power_failure(self, draw: random.Random) -> bytes:
         fate = (

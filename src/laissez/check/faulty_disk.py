@@ -44,6 +44,7 @@ class FaultyDisk(disk.System):
         self.fail_forever = False  # and every later one
         self.room: int | None = None  # bytes left; None: enough
         self.crashed = False
+        self.has_lied = False  # a sync failed, and a later one of the same file succeeds or would, without what that one should have kept
         self.on_crash: Callable[[], None] = lambda: None  # called once, within the operation; must not raise
         self._draw = draw
         self._below = f"{self.root}{os.sep}"
@@ -288,7 +289,7 @@ class FaultyDisk(disk.System):
             self._do(image.sync)
         except OSError:
             if not self.crashed:
-                image.sync_failed(self._draw)
+                self.has_lied |= image.sync_failed(self._draw)
             raise
 
 

@@ -123,6 +123,9 @@ class Wire:
     def attach(self, session: Session) -> None:
         self.session = session
 
+    def rest(self, seconds: float) -> None:
+        """It goes on as it likes: what it sends is not read over a connection here."""
+
     def hang_up(self, code: int, reason: str) -> None:
         self._heard(b"hung up %d %b" % (code, reason.encode()))
 

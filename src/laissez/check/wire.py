@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -45,10 +46,19 @@ def schema_cases(
     cases: int, seed: int, asking: tuple[str, ...] = wire_schema.ASKING, tell: Callable[[int], None] = lambda done: None
 ) -> tuple[int, list[str]]:
     """How many requests schemathesis made, and what was found."""
+    stopped = threading.Event()
+
+    def go_on(done: int) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt  # for the thread that makes them: it would not hear of it otherwise
+        tell(done)
 
     async def make() -> tuple[int, list[str]]:
         async with running() as market:
-            made, found = await asyncio.to_thread(wire_schema.run, market, cases, seed, tell, asking)
+            try:
+                made, found = await asyncio.to_thread(wire_schema.run, market, cases, seed, go_on, asking)
+            finally:
+                stopped.set()
             return made, found + await _harmed(market)
 
     return asyncio.run(make())

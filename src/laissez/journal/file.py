@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -84,7 +84,7 @@ class Journal:
             try:
                 self._mark = MarkFile(self.folder, self.last, self.head)
             except BaseException:
-                _close_as_it_is(connection, self.folder / DATABASE)
+                connection.close()
                 raise
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{self.folder / DATABASE} cannot be opened for writing: {error}. Its folder must be writable.") from error
@@ -125,10 +125,7 @@ class Journal:
         with ExitStack() as last_first:
             last_first.callback(self._lock.release)
             if self._connection and self._mark:
-                if self._failure:
-                    last_first.callback(_close_as_it_is, self._connection, self.folder / DATABASE)
-                else:
-                    last_first.callback(self._connection.close)
+                last_first.callback(self._connection.close)
                 last_first.callback(self._mark.close)
 
     def __enter__(self) -> Self:
@@ -190,18 +187,9 @@ def _writing(path: Path) -> sqlite3.Connection:
         connection.execute("DELETE FROM groups WHERE first < 0 AND count < 0")
         _make_durable(connection, path)
     except BaseException:
-        _close_as_it_is(connection, path)
+        connection.close()
         raise
     return connection
-
-
-def _close_as_it_is(connection: sqlite3.Connection, path: Path) -> None:
-    """Leave the files alone, since the disk has failed. SQLite moves its log into the file and deletes it when the last connection is closed; so that
-    one is a reader, which can do neither."""
-    with suppress(sqlite3.Error), closing(connect(path, "ro")) as reader:
-        reader.execute("SELECT name FROM sqlite_schema").fetchall()
-        connection.close()
-    connection.close()
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:

@@ -16,6 +16,7 @@ from laissez.journal import Document
 from laissez.market import Market
 from laissez.market import commands as to_market
 from laissez.market import events as happened
+from laissez.market.commands import TIME_MAX_US
 from laissez.market.explanations import explain
 from laissez.market.reasons import Reason
 from laissez.service import caps, commands, keyring, state
@@ -223,9 +224,8 @@ class Exchange:
 
     def _close_books(self, at: int, request: Request, command: to_market.CloseBooks) -> Applied:
         if not self.closed_before <= command.before <= at:
-            raise Turned(
-                Reason.BOOKS_CLOSED, f"expected a time from {format_time(self.closed_before)} until now, found {format_time(command.before)}"
-            )
+            found = format_time(command.before) if 0 <= command.before <= TIME_MAX_US else str(command.before)
+            raise Turned(Reason.BOOKS_CLOSED, f"expected a time from {format_time(self.closed_before)} until now, found {found}")
         passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome  # holds that are over end first, and that is told
         documents = statements(self.market, self.accounts, self.closed_before, command.before)
         closed = self._tell(self.market.apply(command, at)).outcome

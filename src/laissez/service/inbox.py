@@ -21,11 +21,11 @@ class Frame:
 
     __slots__ = ("_inbox", "_is_done", "_messages", "_payload")
 
-    def __init__(self, inbox: Inbox, payload: bytes | str) -> None:
+    def __init__(self, inbox: Inbox, payload: bytes | str, messages: list[SessionMessage] | None) -> None:
         self._inbox = inbox
         self._payload = payload
         self._is_done = False
-        self._messages: list[SessionMessage] | None = None
+        self._messages = messages  # not heard yet; None if it has not been read
 
     def __len__(self) -> int:
         return len(self._payload)
@@ -68,15 +68,16 @@ class Inbox:
         self._is_held = False
 
     def put(self, payload: bytes | str) -> None:
-        """Hear it at once if nobody waits."""
-        frame = Frame(self, payload)
+        """Hear it at once if nobody waits; what is left of it stands in line."""
+        messages = None
+        if self._turns.may_go_on():
+            messages = self.session.hear(self.session.read(payload), self._turns.in_time)
+            if not messages:
+                return
+        frame = Frame(self, payload, messages)
         self._waiting.append(frame)
         self._bytes += len(payload)
-        if not self._turns.may_go_on() or not frame.carry_out(self._turns.in_time):
-            self._turns.wait(self._line, frame)
-            self._hold()
-
-    def _hold(self) -> None:
+        self._turns.wait(self._line, frame)
         if not self._is_held and (len(self._waiting) > FRAMES_MAX or self._bytes > BYTES_MAX):
             self._is_held = True
             self._connection.hold()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from laissez.journal import disk
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.lines import Broken, Refusal, read, split, written
-from laissez.wire.times import format_time
+from laissez.wire.times import format_time, parse_time
 
 FOLDER = "audit"  # in the data folder
 CUT = "cut"  # the code of a line that tells of one that a crash cut short
@@ -52,6 +52,7 @@ class RefusalFiles:
         self.folder = folder
         self.n = 0
         self.chain = beginning
+        self._at = 0  # of the last line. A start may find the wall clock behind it: time goes on from the journal's end, and that may be earlier
         torn: list[tuple[str, bytes, int]] = []
         for date in reversed(days(folder)):
             content = path_of(folder, date).read_bytes()
@@ -59,16 +60,17 @@ class RefusalFiles:
             if end < len(content):
                 torn.append((date, content, end))
             if last is not None:
-                self.n, self.chain = last.n, last.chain
+                self.n, self.chain, self._at = last.n, last.chain, parse_time(last.at)
                 break
         for date, content, end in reversed(torn):
-            self._cut(date, content, end, now)
+            self._cut(date, content, end, max(now, self._at))
 
     def append(self, noted: Sequence[Noted]) -> None:
         """Kept when this returns. Lines of several days go into their files."""
         by_day: dict[str, list[Noted]] = {}
         for one in noted:
-            by_day.setdefault(day_of(one.at), []).append(one)
+            self._at = max(self._at, one.at)
+            by_day.setdefault(day_of(self._at), []).append(replace(one, at=self._at))
         if by_day:
             disk.make_folder(self.folder)
         for date, some in by_day.items():

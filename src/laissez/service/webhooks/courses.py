@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from laissez.service.desk import Desk
@@ -22,6 +23,7 @@ class Courses:
         self._registry = desk.exchange.webhooks
         self._keeping = keeping
         self._found: dict[str, Cursor] | None = None  # in the file, and not taken up yet; None: not looked for
+        self._is_lost = False  # there should have been something in the file
         self._seen = -1  # up to which change of the registry
         self._kept_at = float("-inf")
         self.all: dict[str, Course] = {}
@@ -36,22 +38,24 @@ class Courses:
         course = self.all.get(record.id)
         return course if course is not None and course.cursor.starts == record.starts else self._new(record)
 
-    async def keep_up(self) -> list[str]:
-        """Take up new webhooks and those that start again; says whose deliveries are to end."""
+    async def keep_up(self, turn: int, end: Callable[[str], None]) -> None:
+        """Take up new webhooks and those that start again, which wait since this turn; `end` is called where a delivery under way is to end."""
         self._seen = self._registry.changes
         over = [id for id, course in self.all.items() if not self._is_current(course)]
         for id in over:
             del self.all[id]
             self.unkept = True
+            end(id)  # before its letters go: it would write more of them
+        for id in over:
             if id not in self._registry.live:
                 with suppress(OSError):
                     await self._keeping.forget(id)
         for record in list(self._registry.live.values()):
             if record.id not in self.all:
                 self.all[record.id] = course = self._new(record)
+                course.served = turn
                 await self._revive_letters(course)
-        self._found = {}
-        return over
+        self._found, self._is_lost = {}, False
 
     async def keep(self, now: bool = False) -> None:
         """Write where they stand, not too often unless it must be now."""
@@ -78,16 +82,19 @@ class Courses:
             self._found = self._find()
         found = self._found.get(record.id)
         latest = self._desk.latest(record.holder)
-        if found is not None and found.starts == record.starts and found.delivered <= latest:
+        if found is not None and (found.starts, found.started_at) == (record.starts, record.started_at) and found.delivered <= latest:
             return found
+        after = record.after
+        if self._is_lost or (found is not None and found.starts >= record.starts):
+            # Of what the history no longer has nobody knows here whether it was delivered.
+            after = max(after, self._desk.history.gone_until(record.holder, latest))
         letters = self._keeping.letters(record.id)
-        # Of what the history no longer has nobody knows here whether it was delivered.
-        after = max(record.after, self._desk.history.gone_until(record.holder, latest))
-        return Cursor(record.starts, after, 0, len(letters.kept), letters.dropped)
+        return Cursor(record.starts, record.started_at, after, 0, len(letters.kept), letters.dropped)
 
     def _find(self) -> dict[str, Cursor]:
         found = self._keeping.cursors()
-        if self._registry.live and not found:
+        self._is_lost = bool(self._registry.live) and not found
+        if self._is_lost:
             log.warning("where webhooks stand is not known; they start again from their creation, or as far back as events go")
         return found
 

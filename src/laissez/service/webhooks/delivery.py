@@ -110,7 +110,7 @@ class Deliverer:
 
     async def _give_up_what_is_due(self, course: Course) -> None:
         """Everything that has waited for too long, not only what was tried: the receiver is not there."""
-        begun = self._desk.clock.now()
+        not_before = 0
         while (batch := await self._next(course)) is not None:
             now = self._desk.clock.now()
             due = [one for one in batch.events if self._dies_at(course, one) <= now]
@@ -118,8 +118,9 @@ class Deliverer:
                 why = f"not delivered in time; at last: {course.last_error}"
                 letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in due]
                 await self._bury(course, letters, due[-1].n if len(due) < len(batch.events) else batch.through)
+                not_before = now + GIVE_UP_EVERY_US
             if len(due) < len(batch.events):
-                course.dies_at = self._dies_at(course, batch.events[len(due)])
+                course.dies_at = max(self._dies_at(course, batch.events[len(due)]), not_before)
                 return
         course.succeeded()
 

@@ -1,6 +1,8 @@
-"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together a few more; who waits longest is next.
+"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together a few more.
 
-A receiver that is slow or gone keeps one place for a few seconds and then waits by itself; it delays nobody else's events.
+A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those that took their latest delivery at once are next
+before those that did not or are new, and have places that these never take: however many are gone, they delay nobody who is there. Among
+equals the holder with the fewest under way is next, then who waits longest.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from laissez.wire.webhooks import DeadLetter, Webhook
 
 PER_HOLDER_MAX = 4  # deliveries of one holder under way
 PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
+SWIFT_PART = 4  # one place in so many is for swift receivers alone
+LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
 GATHER_S = 0.05  # what happens within it goes along in one delivery
 BEFORE_GONE_US = 60 * SECOND_US  # events are given up so long before the history drops them, while they can still be read
 
@@ -50,8 +54,9 @@ class Webhooks:
         self._desk = desk
         self._settings = settings
         self._gather_s = gather_s
-        self._guard = Guard(settings.allow_addresses)
-        self.sender = Sender(self._guard, settings)
+        self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
+        self.guard = Guard(settings.allow_addresses)  # of new webhooks
+        self.sender = Sender(Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max), settings)
         self._key = SigningKey(None if folder is None else folder / FILE)
         self._keeping = Keeping(None if folder is None else folder / FOLDER)
         self._courses = Courses(desk, self._keeping)
@@ -83,7 +88,7 @@ class Webhooks:
         self._looking.add(holder)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                await self._guard.addresses(target.host, target.port)
+                await self.guard.addresses(target.host)
         except (NotAllowed, TimeoutError):
             raise not_allowed(f"url: {NotAllowed()}") from None
         finally:
@@ -125,11 +130,13 @@ class Webhooks:
 
     async def _keep_up(self) -> None:
         if self._courses.is_behind:
-            for id in await self._courses.keep_up():
-                if id in self._under_way:
-                    self._under_way.pop(id).cancel()
+            await self._courses.keep_up(self._turns, self._end)
         self.tally.retrying = sum(1 for course in self._courses.all.values() if course.failures)
         await self._courses.keep()
+
+    def _end(self, id: str) -> None:
+        if id in self._under_way:
+            self._under_way.pop(id).cancel()
 
     async def _wait(self) -> None:
         """Until something happens or somebody's time comes; then a little longer, so that what comes together goes together."""
@@ -152,14 +159,21 @@ class Webhooks:
         if self._desk.failure is not None or self._desk.stopping:
             return
         now = self._desk.clock.now()
-        busy = Counter(self._courses.all[id].record.holder for id in self._under_way)
-        for course in sorted((one for one in self._waiting() if one.wakes_at() <= now), key=lambda one: one.served):
-            holder = course.record.holder
-            if len(self._under_way) < self._settings.deliveries_max and busy[holder] < PER_HOLDER_MAX:
-                busy[holder] += 1
-                self._turns += 1
-                course.served = self._turns
-                self._under_way[course.record.id] = asyncio.create_task(self._serve(course))
+        under_way = [self._courses.all[id] for id in self._under_way]
+        busy = Counter(course.record.holder for course in under_way)
+        free, free_for_slow = self._settings.deliveries_max - len(under_way), self._slow_max - sum(not course.is_swift for course in under_way)
+        due = (course for course in self._waiting() if course.wakes_at() <= now)
+        for course in sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served)):
+            if busy[course.record.holder] < PER_HOLDER_MAX and (free if course.is_swift else min(free, free_for_slow)) > 0:
+                busy[course.record.holder] += 1
+                free -= 1
+                free_for_slow -= not course.is_swift
+                self._start(course)
+
+    def _start(self, course: Course) -> None:
+        self._turns += 1
+        course.served = self._turns
+        self._under_way[course.record.id] = asyncio.create_task(self._serve(course))
 
     async def _serve(self, course: Course) -> None:
         """One turn."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,9 +28,12 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Cursor(msgspec.Struct, forbid_unknown_fields=True):
-    """Where one webhook stands. `starts` says since which start of it that is so; `through` is where the delivery under way ends, 0 if none is."""
+    """Where one webhook stands. `starts` and `started_at` say since which start of it that is so, and in which journal: there, its like may have the
+    same id. `through` is where the delivery under way ends, 0 if none is.
+    """
 
     starts: int
+    started_at: int
     delivered: int
     through: int = 0
     letters: int = 0
@@ -46,7 +50,7 @@ _read_letters = msgspec.json.Decoder(Letters).decode
 
 
 class Keeping:
-    """Without a folder, in memory alone."""
+    """Without a folder, in memory alone. What is written goes on though nobody waits for it any more, and the next one waits for it."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -60,43 +64,44 @@ class Keeping:
         return self._read(f"{id}.json", _read_letters, Letters(), "the dead letters of a webhook could not be read, and are lost")
 
     async def keep_cursors(self, cursors: dict[str, Cursor]) -> None:
-        await self._write(CURSORS, msgspec.json.encode(cursors))
+        await asyncio.shield(self._write_in_turn(CURSORS, msgspec.json.encode(cursors)))
 
-    async def add_letters(self, id: str, letters: Iterable[DeadLetter]) -> Letters:
-        """After a crash the same may be given up once more, and then stand in place of the first time."""
-        new = list(letters)
-        before = self.letters(id)
-        every = [one for one in before.kept if one.n < new[0].n] + new
-        over = max(0, len(every) - DEAD_LETTERS_MAX)
-        return await self._keep(id, Letters(tuple(every[over:]), before.dropped + over))
+    async def add_letters(self, id: str, letters: Sequence[DeadLetter]) -> Letters:
+        """After a crash the same may be given up once more."""
+        return await self._change(id, partial(_added, letters))
 
     async def drop_letters(self, id: str, after: int) -> Letters:
         """Those after that event are sent again."""
-        before = self.letters(id)
-        if not before.kept and not before.dropped:
-            return before
-        return await self._keep(id, Letters(tuple(one for one in before.kept if one.n <= after), before.dropped))
+        return await self._change(id, partial(_without, after))
 
     async def forget(self, id: str) -> None:
+        """After what is being written about it."""
         self._memory.pop(f"{id}.json", None)
         if self._folder is not None:
             async with self._turn:
                 remove(self._folder / f"{id}.json")
 
-    async def _keep(self, id: str, letters: Letters) -> Letters:
-        await self._write(f"{id}.json", msgspec.json.encode(letters))
-        return letters
+    async def _change(self, id: str, change: Callable[[Letters], Letters]) -> Letters:
+        return await asyncio.shield(self._change_in_turn(id, change))
+
+    async def _change_in_turn(self, id: str, change: Callable[[Letters], Letters]) -> Letters:
+        async with self._turn:
+            before = self.letters(id)
+            after = change(before)
+            if after != before:
+                await self._write(f"{id}.json", msgspec.json.encode(after))
+            return after
+
+    async def _write_in_turn(self, name: str, content: bytes) -> None:
+        async with self._turn:
+            await self._write(name, content)
 
     async def _write(self, name: str, content: bytes) -> None:
-        """Raises OSError. A write goes on though nobody waits for it any more, and the next one waits for it."""
+        """In turn. Raises OSError."""
         if self._folder is None:
             self._memory[name] = content
         else:
-            await asyncio.shield(self._write_in_turn(self._folder / name, content))
-
-    async def _write_in_turn(self, path: Path, content: bytes) -> None:
-        async with self._turn:
-            await asyncio.to_thread(_write, path, content)  # it waits for the disk
+            await asyncio.to_thread(_write, self._folder / name, content)  # it waits for the disk
 
     def _read(self, name: str, read: Callable[[bytes], T], none: T, warning: str) -> T:
         try:
@@ -113,3 +118,20 @@ class Keeping:
 def _write(path: Path, content: bytes) -> None:
     make_folder(path.parent)
     write_whole(path, content)
+
+
+def _added(letters: Sequence[DeadLetter], before: Letters) -> Letters:
+    """A whole letter takes the place of the same from before; a range of events that are gone does not take the place of whole ones."""
+    new = [one for letter in letters for one in ([letter] if letter.told is not None else _beyond(letter, before.kept))]
+    every = [one for one in before.kept if not new or one.n < new[0].n] + new
+    over = max(0, len(every) - DEAD_LETTERS_MAX)
+    return Letters(tuple(every[over:]), before.dropped + over)
+
+
+def _beyond(gone: DeadLetter, kept: Sequence[DeadLetter]) -> list[DeadLetter]:
+    known = max((one.last for one in kept if one.n <= gone.last), default=0)
+    return [msgspec.structs.replace(gone, n=max(gone.n, known + 1))] if known < gone.last else []
+
+
+def _without(after: int, before: Letters) -> Letters:
+    return Letters(tuple(one for one in before.kept if one.n <= after), before.dropped)

@@ -29,7 +29,7 @@ class NotDelivered(Exception):
 
 class Sender:
     def __init__(self, guard: Guard, settings: Webhooks) -> None:
-        self._guard = guard
+        self.guard = guard
         self._allow_http = settings.allow_http
         self._timeout_s = settings.timeout_s
         self.tls: ssl.SSLContext | None = None  # made when it is first needed: reading all certificates takes a while
@@ -66,7 +66,7 @@ class Sender:
 
     async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """To an address that was checked: it is written in digits, so it is not resolved again."""
-        *others, last = (await self._guard.addresses(target.host))[:ADDRESSES_TRIED]
+        *others, last = (await self.guard.addresses(target.host))[:ADDRESSES_TRIED]
         for address in others:
             with suppress(OSError):  # a TimeoutError is one: an address that says nothing leaves time for the next
                 async with asyncio.timeout(self._timeout_s / ADDRESSES_TRIED):

@@ -70,6 +70,8 @@ def _read_or_make(path: Path) -> bytes:
     except FileNotFoundError:
         key = b""
     if len(key) == KEY_BYTES:
+        keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
+        keep(path.parent.parent)
         return key
     if key:
         log.error("the key that signs webhooks is damaged and was put aside: receivers turn deliveries away until each secret is rotated")

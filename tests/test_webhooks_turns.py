@@ -1,0 +1,60 @@
+"""Whose turn it is: receivers that are slow or gone, however many and whatever their holders do, delay nobody who is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
+from webhook_world import OPEN, Hooks, receiving, with_hooks
+
+pytestmark = pytest.mark.once
+
+
+def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        async with receiving() as deaf:
+            deaf.answers = [None] * 9
+            for _ in range(PER_HOLDER_MAX + 1):
+                await hooks.create(url=deaf.url)
+            await deaf.count(PER_HOLDER_MAX)
+            made = await hooks.create("bob")
+            await hooks.until(made["id"], "bob", delivered=1)
+            assert (PER_HOLDER_MAX, 0) == (len(deaf.got), deaf.closed)
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=2 * PER_HOLDER_MAX))
+
+
+def test_some_places_are_for_receivers_that_took_their_latest_delivery_at_once(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create("bob")
+        await hooks.until(made["id"], "bob", delivered=1)
+        async with receiving() as deaf:
+            deaf.answers = [None] * 9
+            for who in ("ann", "operator"):
+                for _ in range(2):
+                    await hooks.create(who, url=deaf.url)
+            await deaf.count(3)
+            await hooks.world.place("bob", "h100", "1")
+            await hooks.until(made["id"], "bob", delivered=3)
+            assert (3, 0) == (len(deaf.got), deaf.closed)
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=4))
+
+
+def test_a_webhook_that_starts_again_does_not_come_before_those_that_wait(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [500]
+        waits = await hooks.create("bob")
+        await hooks.until(waits["id"], "bob", failures=1)
+        async with receiving() as deaf:
+            deaf.answers = [None] * 9
+            made = await hooks.create(url=deaf.url)
+            await deaf.count(1)
+            hooks.pass_s(1)  # the other's time has come, and the only place is taken
+            await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})
+            await hooks.until(waits["id"], "bob", delivered=1)
+
+    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=1, timeout_s=60.0))
