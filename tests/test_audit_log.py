@@ -21,6 +21,7 @@ from laissez.service.keyring import Principal
 from laissez.service.opening import create, open_folder
 from laissez.service.settings import Audit, Data, Limits, Settings
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import format_time
 from live_world import Live, eventually, place, with_live
 from service_world import TOPOLOGY, World, with_service
 
@@ -232,6 +233,15 @@ def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(tmp_path: Pat
         before = found.chain
         codes.append((found.n, found.code))
     assert [(1, "forbidden"), (2, "forbidden"), (3, CUT), (4, "forbidden")] == codes
+
+
+def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(tmp_path: Path) -> None:
+    """Time goes on from the end of the journal, and what was refused after that is in no journal."""
+    at = 10 * DAY_US
+    RefusalFiles(tmp_path, "00", at).append([noted(at)])
+    RefusalFiles(tmp_path, "00", at - DAY_US).append([noted(at - DAY_US), noted(at + 1)])
+    found = [read(line, Refusal, None).at for line in path_of(tmp_path, day_of(at)).read_bytes().splitlines()]
+    assert [format_time(at), format_time(at), format_time(at + 1)] == found
 
 
 def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(tmp_path: Path) -> None:

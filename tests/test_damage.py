@@ -21,11 +21,11 @@ pytestmark = pytest.mark.once
 SEEDS = {
     "mark_not_checked": 60,
     "chain_not_checked": 0,
-    "documents_not_compared": 310,
+    "documents_not_compared": 280,
     "snapshot_not_checked": 220,
     "not_synced": 20,
     "goes_on_after_a_failure": 40,
-    "found_entries_not_synced": 110,
+    "found_entries_not_synced": 260,
 }
 CASES = 120
 

@@ -244,6 +244,7 @@ def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path
         assert 0 < turned.json()["retry_after"] <= 1
         world.passing.pass_us(1_000_000)
         assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
+        world.passing.pass_us(1_000_000)
         batch = await world.ask("ann", "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "x"}] * 3})
         assert (400, "bad_request") == (batch.status_code, batch.json()["code"])
 

@@ -87,7 +87,8 @@ def test_what_comes_while_nobody_waits_is_done_at_once_until_the_turn_is_over() 
 
 def test_requests_that_are_only_begun_count_as_if_they_were_done() -> None:
     async def story(world: World) -> None:
-        assert [True] * (TURN_US // REQUEST_US) + [False] == [world.turns.may_begin() for _ in range(TURN_US // REQUEST_US + 1)]
+        fit = -(-TURN_US // REQUEST_US)
+        assert [True] * fit + [False] == [world.turns.may_begin() for _ in range(fit + 1)]
 
     run(story)
 

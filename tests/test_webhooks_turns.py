@@ -13,16 +13,19 @@ from webhook_world import OPEN, Hooks, receiving, with_hooks
 pytestmark = pytest.mark.once
 
 
-def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others(tmp_path: Path) -> None:
+def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others_and_for_its_swift_ones(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         async with receiving() as deaf:
             deaf.answers = [None] * 9
-            for _ in range(PER_HOLDER_MAX + 1):
+            own = await hooks.create()
+            await hooks.until(own["id"], delivered=1)
+            for _ in range(PER_HOLDER_MAX):
                 await hooks.create(url=deaf.url)
-            await deaf.count(PER_HOLDER_MAX)
+            await deaf.count(PER_HOLDER_MAX - 1)
             made = await hooks.create("bob")
             await hooks.until(made["id"], "bob", delivered=1)
-            assert (PER_HOLDER_MAX, 0) == (len(deaf.got), deaf.closed)
+            await hooks.until(own["id"], delivered=1 + PER_HOLDER_MAX)
+            assert (PER_HOLDER_MAX - 1, 0) == (len(deaf.got), deaf.closed)
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=2 * PER_HOLDER_MAX))
 

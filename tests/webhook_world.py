@@ -22,7 +22,7 @@ from service_world import GENEROUS, World, with_service
 
 OPEN = Webhooks(allow_http=True, allow_addresses=("127.0.0.1/32",))
 DAY_S = 86_400
-PATIENCE_S = 30  # until a test that waits for what never comes fails
+PATIENCE_S = 3  # until a test that waits for what never comes fails
 
 
 class Got(msgspec.Struct):

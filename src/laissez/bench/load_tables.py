@@ -46,7 +46,8 @@ def show_noisy(rows: list[Noisy]) -> None:
     console = Console()
     console.print(table)
     share = f"{LEVEL:.0%}".replace("%", " %")
-    console.print(f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s), with and without the noise by turns", highlight=False)
+    console.print(f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s), by turns with and without the noise,", highlight=False)
+    console.print("which counts after its first burst; ratios are those of the median round", highlight=False)
 
 
 def show_soak(found: Soak) -> None:

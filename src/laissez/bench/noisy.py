@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -19,11 +20,11 @@ from laissez.bench.service import LEAVES, TENANTS, running
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 2
-PHASE_S = 2.0
+PHASE_S = 1.0
 
 
 class Noisy(msgspec.Struct):
-    """The others' times with the noise over those without it, measured by turns in one run; and the share of what they asked for that was done."""
+    """The others' times with the noise over those without it just before, in the median round; and the share of what they asked for that was done."""
 
     kind: str
     slowdown_p50: float
@@ -58,11 +59,16 @@ def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leave
         shutil.rmtree(base)
 
 
+def _slowdown(rounds: list[tuple[float, float]]) -> float:
+    """The median of the rounds' own: what else the machine does comes and goes."""
+    return round(median(loud / still if still else 0.0 for loud, still in rounds), 3)
+
+
 def _row(kind: str, before: OpenReport, noisy: OpenReport) -> Noisy:
     return Noisy(
         kind,
-        round(noisy.p50_ms / before.p50_ms, 3) if before.p50_ms else 0.0,
-        round(noisy.p99_ms / before.p99_ms, 3) if before.p99_ms else 0.0,
+        _slowdown([(loud[0], still[0]) for loud, still in zip(noisy.per_round, before.per_round, strict=True)]),
+        _slowdown([(loud[1], still[1]) for loud, still in zip(noisy.per_round, before.per_round, strict=True)]),
         round(noisy.admitted / max(1, noisy.offered), 4),
         round(before.admitted / max(1, before.offered), 4),
         noisy.p50_ms,

@@ -29,7 +29,9 @@ from laissez.bench.mix import Tenant
 from laissez.bench.noise import NoisePlan
 
 COMMANDS_PER_FRAME = 10  # of a session: so that the load costs the machine much less than the service does
+CLOSED_CONNECTIONS = 64  # keep the service busy while the capacity is found: enough of them, and not so many that it sheds
 DRAIN_S = 5.0  # for answers to what was asked; what has none by then counts with the time it has waited
+FIRST_BURST_S = 1.5  # everybody may have one at once; what counts is how it goes on
 SHED = frozenset({"overloaded", "rate_limited"})
 
 
@@ -60,6 +62,7 @@ class OpenReport(msgspec.Struct):
     late_p99_ms: float  # how far the load itself was behind
     load_cpu: float  # of a core, used by the load itself
     server_cpu: float  # of a core, used by the server
+    per_round: list[tuple[float, float]]  # p50 and p99 of each round
     problems: dict[str, int]
 
 
@@ -72,6 +75,7 @@ class OpenTally(Tally):
         self.late: list[float] = []
         self.unanswered: list[float] = []
         self.capacities: list[float] = []
+        self.rounds: list[tuple[float, float]] = []
         self.cpu = self.server_cpu = self.wall = 0.0
 
     def ask(self, due: float, now: float) -> None:
@@ -219,6 +223,7 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
         process.stdin.close()
         if await process.stdout.readline() != b"ready\n":
             raise ConnectionError(f"the noise {kind} could not begin")
+        await asyncio.sleep(FIRST_BURST_S)
         yield
     finally:
         if process.returncode is None:
@@ -228,18 +233,22 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
 
 async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None) -> None:
     started, cpu, server_cpu = time.perf_counter(), time.process_time(), cpu_seconds(plan.server)
+    before = len(tally.admitted)
     OpenRest.queue, OpenRest.idle = deque(), deque()
     plan.per_second = per_second
     tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds
-    for connection in opened:
+    for number, connection in enumerate(opened):
         connection.tally = tally
-        connection.begin()
+        if per_second is not None or number < CLOSED_CONNECTIONS:
+            connection.begin()
     await _drive(plan, opened, started, tally)
     tally.cpu += time.process_time() - cpu
     tally.server_cpu += cpu_seconds(plan.server) - server_cpu
     tally.wall += time.perf_counter() - started
     await _drained(tally)
     tally.unanswered += _waiting(opened, tally)
+    latest = sorted(tally.admitted[before:])
+    tally.rounds.append((quantile(latest, 0.5), quantile(latest, 0.99)))
 
 
 async def open_all(plan: Plan, make: Callable[[int, Tenant, str], Any]) -> list[Any]:
@@ -318,6 +327,7 @@ def _report(plan: OpenPlan, tally: OpenTally) -> OpenReport:
         quantile(late, 0.99),
         round(tally.cpu / tally.wall, 2),
         round(tally.server_cpu / tally.wall, 3),
+        tally.rounds,
         tally.problems,
     )
 

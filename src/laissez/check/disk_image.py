@@ -39,7 +39,7 @@ class Image:
         self._changes.clear()
 
     def sync_failed(self, draw: random.Random) -> bool:
-        """The system forgets what it could not write, and the next sync says that all is well: some is on the disk, and some never will be. Whether."""
+        """The system forgets what it could not write, and the next sync says that all is well. Whether some of it will never be on the disk."""
         kept = [change for change in self._changes if draw.random() < 0.5]
         for change in kept:
             _apply(self._kept, change)

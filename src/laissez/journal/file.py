@@ -199,6 +199,7 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
     at work for long keeps SQLite from it; then the log is synced, which is enough unless the disk has failed."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     keep(path.with_name(f"{path.name}-wal"))
+    keep(path.parent)  # a log that was deleted must not come back with what nobody has found since
 
 
 def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:

@@ -4,10 +4,10 @@ Before a request is applied, every threshold that is crossed by its time takes e
 happens is told as of then. So it makes no difference how late anybody looks, or whether the server ran meanwhile.
 
 Bills are not added up for every command. A tenant is never charged more than the sum of its limits, so no threshold can be crossed before a
-time that is known, and until then nobody looks. Close to it, time is cut into cells of `CELL_US`, counted from when the budget was set, and
-each is looked at where it begins: the instant of crossing is worked out from the rate of that moment. If the rate rises within the cell, it
-acts later than it should, by less than the cell. When it acts depends on nothing but what the tenant is charged: what others do that does not
-change its rates makes no difference that it could see.
+time that is known, and until then nobody looks. Close to it, time is cut into cells, counted from when the budget was set, and each is looked
+at where it begins: the instant of crossing is worked out from the rate of that moment. If the rate rises within the cell, it acts later than it
+should, by less than the cell, which is below a second. When it acts depends on nothing but what the tenant has and is charged: what others do
+that does not change its rates makes no difference that it could see.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from laissez.service.exchange import Exchange
 
 CELL_US = 100_000
+CELL_DOUBLES_AT = 250  # orders, leases and fees: to look at them costs about as much as ten commands, and everybody waits for it
+CELL_DOUBLINGS_MAX = 3  # 0.8 s
 STALE_MAX = 1_000  # entries of the heap that were replaced, before it is made anew
 
 
@@ -113,7 +115,7 @@ class Acting:
             if deadline is not None and deadline <= min(look, at):
                 told += self._advance(deadline)
             elif look <= at:
-                told += self._look(self.watched[self._looks[0][1]], look, at if deadline is None else min(at, deadline))
+                told += self._look(self.watched[self._looks[0][1]], look, at)
             else:
                 return told
 
@@ -130,7 +132,7 @@ class Acting:
         return list(told)
 
     def _look(self, account: Account, when: int, until: int) -> list[Told]:
-        """Measure one tenant at that instant. No command comes before `until`, and so its rate does not rise."""
+        """Measure one tenant at that instant. No command comes before `until`, so its rate does not rise, unless it wins a lease when a hold ends."""
         market = self._exchange.market
         told = self._advance(when) if when > market.now else []
         budget = _watched(account)
@@ -152,7 +154,7 @@ class Acting:
         if crossed is not None and crossed <= until:
             self._look_at(account, crossed)
         else:  # cells that begin before any command comes would tell nothing new
-            self._look_at(account, _next_look(budget, meter.moved_to(max(meter.at, _cell(budget, until)))))
+            self._look_at(account, _next_look(account, meter.moved_to(max(meter.at, _cell(account, until)))))
 
     # -- a threshold
 
@@ -198,7 +200,7 @@ class Acting:
         left = max(0, budget.look_at - now) * budget.pace
         budget.pace += more
         earliest = now + left // budget.pace if budget.pace else NEVER_LOOKED_AT
-        self._look_at(account, now if earliest < _cell(budget, now) + CELL_US else min(budget.look_at, _cell(budget, earliest)))
+        self._look_at(account, now if earliest < _cell(account, now) + _width(account) else min(budget.look_at, _cell(account, earliest)))
 
     def check_order(self, account: Account, alternatives: tuple[Alternative, ...], at: int) -> None:
         """May it be placed, or an order become it? Withdrawing it too soon must not cost more than is left."""
@@ -226,20 +228,27 @@ class Acting:
             raise _spent(budget, "no limit is raised")
 
 
-def _cell(budget: BudgetRecord, at: int) -> int:
+def _width(account: Account) -> int:
+    """Of a cell: wider where a look costs more, so that no tenant's budget takes much of everybody's time."""
+    items = account.open_orders + len(account.leases) + len(account.fees)
+    return CELL_US << min((items // CELL_DOUBLES_AT).bit_length(), CELL_DOUBLINGS_MAX)
+
+
+def _cell(account: Account, at: int) -> int:
     """Where the cell of that time begins."""
-    return at - (at - budget.since) % CELL_US
+    return at - (at - _watched(account).since) % _width(account)
 
 
-def _next_look(budget: BudgetRecord, meter: Meter) -> int:
+def _next_look(account: Account, meter: Meter) -> int:
     """Nothing is crossed before, whatever becomes of the rate; or, where that cannot be said of a whole cell, as the rate is now."""
     if meter.worst == 0:
         return NEVER_LOOKED_AT
-    earliest = meter.at + max(0, budgets.threshold(budget) - meter.spent) // meter.worst
-    end = _cell(budget, meter.at) + CELL_US
+    threshold = budgets.threshold(_watched(account))
+    earliest = meter.at + max(0, threshold - meter.spent) // meter.worst
+    end = _cell(account, meter.at) + _width(account)
     if earliest >= end:
-        return min(_cell(budget, earliest), NEVER_LOOKED_AT)
-    crossed = meter.reaches(budgets.threshold(budget))
+        return min(_cell(account, earliest), NEVER_LOOKED_AT)
+    crossed = meter.reaches(threshold)
     return end if crossed is None else min(crossed, end)
 
 

@@ -43,12 +43,12 @@ class Meter(msgspec.Struct, frozen=True, gc=False):
     def reaches(self, spent: int) -> int | None:
         """The first microsecond at which so much is spent. What cancelling would cost falls as time passes, piece by piece."""
         now, total = self.at, self.spent
-        for end in sorted({until for _, until in self.owing}):
-            slope = self.rate - sum([rate for rate, until in self.owing if until > now])
+        slope = self.rate - sum([rate for rate, _ in self.owing])
+        for rate, end in sorted(self.owing, key=_until):  # there may be thousands: each is looked at once
             at = _when(now, spent - total, slope)
             if at is not None and at <= end:
                 return at
-            now, total = end, total + slope * (end - now)
+            now, total, slope = end, total + slope * (end - now), slope + rate
         return _when(now, spent - total, self.rate)
 
     def moved_to(self, at: int) -> Meter:
@@ -56,6 +56,10 @@ class Meter(msgspec.Struct, frozen=True, gc=False):
         fallen = sum([rate * (min(until, at) - self.at) for rate, until in self.owing])
         still = tuple([(rate, until) for rate, until in self.owing if until > at])
         return Meter(at, self.spent + self.rate * (at - self.at) - fallen, self.rate, self.worst, still)
+
+
+def _until(owing: tuple[int, int]) -> int:
+    return owing[1]
 
 
 def _when(now: int, left: int, rate: int) -> int | None:

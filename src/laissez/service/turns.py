@@ -20,7 +20,7 @@ from laissez.service.commands import OPERATOR
 
 TURN_US = 25_000  # of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together is stored and sent together
 PIECE_US = 2_000  # of work for one line at a time
-REQUEST_US = 250  # what a request over HTTP is taken to cost: it is only begun here, and carried out a moment later
+REQUEST_US = 600  # what a request over HTTP is taken to cost: it is only begun here, and carried out a moment later, so rather more than less
 BAD_FOR_US = 100_000  # a line that is late for so long stays so
 RETRY_AFTER_S = 1.0
 

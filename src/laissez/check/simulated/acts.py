@@ -17,7 +17,7 @@ from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthent
 from laissez.service.budgets import ACTIONS
 from laissez.wire.ids import KEY
 
-BY_SESSION = 0.7  # the rest over REST, which costs more
+BY_SESSION = 0.8  # the rest over REST, which costs more
 PATIENCE_S = 20.0
 LATEST = 8  # requests that are asked again
 BUDGETS = ("0.0001", "0.002", "0.02")

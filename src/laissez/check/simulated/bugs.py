@@ -14,6 +14,7 @@ from laissez.service.clock import Clock
 from laissez.service.desk import Desk
 from laissez.service.outcomes import Applied
 from laissez.service.remembered import Remembered
+from laissez.service.webhooks.delivery import Deliverer
 
 Replaced = tuple[Any, str, Any]  # object, name, what stands there now
 
@@ -99,6 +100,17 @@ def resumed_after_next() -> list[Replaced]:
     return [(Desk, "events_after", after_next)]
 
 
+def cursor_before_delivery() -> list[Replaced]:
+    """A webhook's events count as delivered before they are sent."""
+    send = Deliverer._send
+
+    async def count_and_send(self: Deliverer, course: Any, batch: Any) -> None:
+        course.cursor.delivered = batch.through
+        await send(self, course, batch)
+
+    return [(Deliverer, "_send", count_and_send)]
+
+
 BUGS: dict[str, Callable[[], list[Replaced]]] = {
     made.__name__.replace("_", "-"): made
     for made in (
@@ -110,6 +122,7 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
         snapshot_of_later,
         clock_may_fall,
         resumed_after_next,
+        cursor_before_delivery,
     )
 }
 

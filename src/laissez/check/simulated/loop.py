@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from heapq import heappush
+from typing import Any, TypeVar
 
 TURNS_MAX = 400_000  # of one world: far more than any takes
 START_S = 1_000.0
+
+H = TypeVar("H", bound=asyncio.Handle)
 
 
 class Process:
@@ -32,6 +36,9 @@ class Stuck(Exception):
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
+    _ready: deque[asyncio.Handle]  # the base class's own
+    _scheduled: list[asyncio.TimerHandle]
+
     def __init__(self) -> None:
         super().__init__()
         self._now = START_S
@@ -70,20 +77,20 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # -- what a process schedules
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # of any callback
-        handle = super().call_soon(callback, *args, context=context)
-        if _is_dead(context):
-            handle.cancel()
-        return handle
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return _unless_dead(handle)
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Any, *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        handle = super().call_at(when, callback, *args, context=context)
-        if _is_dead(context):
-            handle.cancel()
-        return handle
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._scheduled, timer)
+        timer._scheduled = True  # type: ignore[attr-defined]  # so that cancelling it is counted
+        return _unless_dead(timer)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """At once: there is one thread."""
@@ -110,8 +117,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def kill(self, process: Process) -> None:
         """None of its code runs any more."""
         process.is_dead = True
-        for handle in [*self._ready, *self._scheduled]:  # type: ignore[attr-defined]  # of the base class
-            if not handle.cancelled() and handle._context.get(PROCESS) is process:
+        for handle in [*self._ready, *self._scheduled]:
+            if not handle.cancelled() and handle._context.get(PROCESS) is process:  # type: ignore[attr-defined]  # of asyncio
                 handle.cancel()
 
     def bury(self, process: Process) -> None:
@@ -132,6 +139,8 @@ def _task(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> asyncio.Ta
     return task
 
 
-def _is_dead(context: Context | None) -> bool:
-    process = PROCESS.get() if context is None else context.get(PROCESS)
-    return process is not None and process.is_dead
+def _unless_dead(handle: H) -> H:
+    process = handle._context.get(PROCESS)  # type: ignore[attr-defined]  # of asyncio
+    if process is not None and process.is_dead:
+        handle.cancel()
+    return handle

@@ -39,7 +39,8 @@ class Mix(msgspec.Struct, frozen=True):
 
 def draw_mix(draw: Random, folder: str) -> Mix:
     forest = draw_world(draw)
-    forest = msgspec.structs.replace(forest, tenants=forest.tenants[: draw.randint(2, 3)] if draw.random() < 0.8 else forest.tenants[:TENANTS_MAX])
+    tenants = draw.choice((2, 2, 2, 3)) if draw.random() < 0.9 else TENANTS_MAX
+    forest = msgspec.structs.replace(forest, tenants=forest.tenants[:tenants])
 
     def rate(*rates: float) -> float:
         """None, half of the time."""
@@ -53,9 +54,9 @@ def draw_mix(draw: Random, folder: str) -> Mix:
             refuse=rate(0.02, 0.2), reset=rate(0.03, 0.15), silent=rate(0.03, 0.1), pieces=rate(0.1, 0.5), late=rate(0.02, 0.2), deaf=rate(0.05, 0.2)
         ),
         draw.choice((PRICES, PRICES[1:4], PRICES)),
-        draw.choice((2, 5, 8, 11)),
+        draw.choice((2, 3, 5, 9)),
         draw.choice((0.0, 0.02, 0.1, 0.3)),
-        draw.choice((0, 1, 2, 2, 3, 4)),
+        draw.choice((0, 1, 1, 2, 3)),
         draw.choice(((30,), (120,), (12, 60, 120))),
         draw.choice((0.0, 0.5, 1.0)),
         rate(0.3, 0.5),

@@ -82,7 +82,7 @@ class LoopCopy:
         self._head = message
 
     async def answer(self) -> bytes:
-        await asyncio.sleep(self._draw.choice((0.0, 0.01, 0.2)))
+        await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
         try:
             self._store(self._body, self._head)
         except Exception as error:  # of another process, which tells its end and no more

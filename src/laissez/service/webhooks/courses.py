@@ -66,6 +66,9 @@ class Courses:
         self._kept_at = loop.time()
         try:
             await self._keeping.keep_cursors({id: course.cursor for id, course in self.all.items()})
+        except asyncio.CancelledError:
+            self.unkept = True  # nobody waits for it any more, so nobody knows
+            raise
         except OSError as error:
             self.unkept = True
             log.warning("where webhooks stand could not be written", extra={"reason": error.strerror})

@@ -30,7 +30,7 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import HOUR_US, SECOND_US
 from laissez.wire.webhooks import DeadLetter, Webhook
 
-PER_HOLDER_MAX = 4  # deliveries of one holder under way
+PER_HOLDER_MAX = 4  # deliveries of one holder under way, the last of them to a swift receiver
 PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
 SWIFT_PART = 4  # one place in so many is for swift receivers alone
 LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
@@ -158,17 +158,22 @@ class Webhooks:
     def _start_due(self) -> None:
         if self._desk.failure is not None or self._desk.stopping:
             return
-        now = self._desk.clock.now()
         under_way = [self._courses.all[id] for id in self._under_way]
         busy = Counter(course.record.holder for course in under_way)
-        free, free_for_slow = self._settings.deliveries_max - len(under_way), self._slow_max - sum(not course.is_swift for course in under_way)
-        due = (course for course in self._waiting() if course.wakes_at() <= now)
-        for course in sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served)):
-            if busy[course.record.holder] < PER_HOLDER_MAX and (free if course.is_swift else min(free, free_for_slow)) > 0:
+        free = self._settings.deliveries_max - len(under_way)
+        free_for_slow = min(free, self._slow_max - sum(not course.is_swift for course in under_way))
+        for course in self._in_line(busy, with_slow=free_for_slow > 0):
+            if busy[course.record.holder] < PER_HOLDER_MAX - (not course.is_swift) and (free if course.is_swift else free_for_slow) > 0:
+                self._start(course)
                 busy[course.record.holder] += 1
                 free -= 1
-                free_for_slow -= not course.is_swift
-                self._start(course)
+                free_for_slow = min(free, free_for_slow - (not course.is_swift))
+
+    def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Course]:
+        """Who is due, the next one first."""
+        now = self._desk.clock.now()
+        due = [course for course in self._waiting() if (course.is_swift or with_slow) and course.wakes_at() <= now]
+        return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
 
     def _start(self, course: Course) -> None:
         self._turns += 1

@@ -75,11 +75,7 @@ class Keeping:
         return await self._change(id, partial(_without, after))
 
     async def forget(self, id: str) -> None:
-        """After what is being written about it."""
-        self._memory.pop(f"{id}.json", None)
-        if self._folder is not None:
-            async with self._turn:
-                remove(self._folder / f"{id}.json")
+        await asyncio.shield(self._forget_in_turn(f"{id}.json"))
 
     async def _change(self, id: str, change: Callable[[Letters], Letters]) -> Letters:
         return await asyncio.shield(self._change_in_turn(id, change))
@@ -91,6 +87,12 @@ class Keeping:
             if after != before:
                 await self._write(f"{id}.json", msgspec.json.encode(after))
             return after
+
+    async def _forget_in_turn(self, name: str) -> None:
+        async with self._turn:
+            self._memory.pop(name, None)
+            if self._folder is not None:
+                remove(self._folder / name)
 
     async def _write_in_turn(self, name: str, content: bytes) -> None:
         async with self._turn:
