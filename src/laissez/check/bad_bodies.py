@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from laissez.check.bad_inputs import AS_OPERATOR, AS_TENANT, JSON_TYPE, LEASE, Request, bad, request
@@ -206,7 +208,7 @@ def bodies() -> list[Request]:
 
 def _refused_by_the_market() -> list[Request]:
     """What can be read and still cannot be."""
-    rows = (
+    rows: tuple[tuple[str, dict[str, Any], int, str], ...] = (
         ("an order without alternatives", {"alternatives": []}, 422, "alternatives_count"),
         ("an order of 17 alternatives", {"alternatives": [{"scope": f"x{index}", "limit": "1"} for index in range(17)]}, 422, "alternatives_count"),
         ("an order for a place that is none", {"alternatives": [{"scope": "moon", "limit": "1"}]}, 404, "scope_unknown"),

@@ -83,6 +83,7 @@ class Account:
         "orders_numbered",
         "own_caps",
         "rate_max",
+        "running_fees",
         "tag",
         "worst_rate_max",
     )
@@ -102,6 +103,7 @@ class Account:
         self.lease_names: dict[int, str] = {}
         self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
         self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
+        self.running_fees: list[tuple[int, int]] = []  # until when each runs, and its rate; what is over is forgotten, and it follows from the market
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
         self.budget: BudgetRecord | None = None
         self.own_caps: OwnCaps | None = None
@@ -127,9 +129,14 @@ class Account:
         if number not in self.fees:
             self.order_names.pop(number, None)
 
-    def fee_charged(self, number: int, until: int) -> str:
+    def fee_charged(self, number: int, until: int, rate: int) -> str:
         self.fees[number] = max(until, self.fees.get(number, 0))
+        self.running_fees.append((until, rate))
         return self.order_names[number]
+
+    def fees_per_hour(self, now: int) -> int:
+        self.running_fees = [(until, rate) for until, rate in self.running_fees if until > now]
+        return sum([rate for _, rate in self.running_fees])
 
     def lease_started(self, number: int, leaf: str, order: int, at: int) -> str:
         self.open_orders -= 1

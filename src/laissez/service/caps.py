@@ -1,6 +1,7 @@
 """Caps on what a tenant spends per hour: the operator's, and tighter ones that a tenant sets itself. The lower of each is in force.
 
-A cap ends nothing. It is looked at when an order is placed or amended and when a limit is raised, and stops what would come to more.
+A cap ends nothing. It is looked at when an order is placed or amended and when a limit is raised, and stops what would come to more. Flash fees
+(M18) that run count: they are paid per hour like a lease.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 from laissez.market import Market
 from laissez.market.commands import PRICE_MAX, Alternative
-from laissez.market.exposure import Exposure, exposure, most_of
+from laissez.market.exposure import exposure, most_of
 from laissez.market.money import MICRO_PER_DOLLAR, format_price
 from laissez.service.accounts import Account, OwnCaps
 from laissez.service.commands import SetOwnCaps
@@ -71,31 +72,46 @@ def check_order(market: Market, account: Account, alternatives: Sequence[Alterna
     """An order wins one leaf: it counts with its highest bid and its highest limit. One that is amended counts as it will be."""
     if account.rate_max is None and account.worst_rate_max is None:
         return
-    found = exposure(market, account.name)
-    bid, limit = _highest(alternatives)
-    for order in market.orders(account.name) if amended is not None else ():
-        if order.order == amended:
-            before = _highest(order.alternatives)
-            bid, limit = bid - before[0], limit - before[1]
-    _check("rate", "charged and bidding", found.charged + found.bids, bid, account.rate_max)
-    _check("worst_rate", "bound to pay up to", found.worst + found.limits, limit, account.worst_rate_max)
+    before = _before(market, account, amended)
+    old, new = _highest(before), _highest(alternatives)
+    rate, worst, fees = _now(market, account)
+    grows = fees > 0 and not _is_part_of(before, alternatives)  # bids that are moved again and again would bring ever more fees
+    _check("rate", "charged and bidding", rate, new[0] - old[0], account.rate_max, grows)
+    _check("worst_rate", "bound to pay up to", worst, new[1] - old[1], account.worst_rate_max, grows)
 
 
 def check_limit(market: Market, account: Account, leaf: str, limit: int | None) -> None:
     """A limit that is lowered, or stays, is always taken."""
     if account.worst_rate_max is None:
         return
-    found = exposure(market, account.name)
     more = (PRICE_MAX if limit is None else limit) - most_of(market, leaf)
-    _check("worst_rate", "bound to pay up to", found.worst + found.limits, more, account.worst_rate_max)
+    _check("worst_rate", "bound to pay up to", _now(market, account)[1], more, account.worst_rate_max)
+
+
+def _now(market: Market, account: Account) -> tuple[int, int, int]:
+    """What is charged and bid per hour, what it can come to, and what of both is fees that run."""
+    found, fees = exposure(market, account.name), account.fees_per_hour(market.now)
+    return found.charged + found.bids + fees, found.worst + found.limits + fees, fees
+
+
+def _before(market: Market, account: Account, amended: int | None) -> Sequence[Alternative]:
+    if amended is None:
+        return ()
+    return next((order.alternatives for order in market.orders(account.name) if order.order == amended), ())
+
+
+def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> bool:
+    """Nowhere a bid or a limit that is new or higher."""
+    known = {one.scope: one for one in before}
+    return all(one.scope in known and one.bid <= known[one.scope].bid and one.limit <= known[one.scope].limit for one in after)
 
 
 def _highest(alternatives: Sequence[Alternative]) -> tuple[int, int]:
     return max([one.bid for one in alternatives], default=0), max([one.limit for one in alternatives], default=0)
 
 
-def _check(name: str, what: str, now: int, more: int, most: int | None) -> None:
-    if most is None or more <= 0 or now + more <= most:
+def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool = False) -> None:
+    if most is None or (more <= 0 and not grows) or now + more <= most:
         return
     detail = f"you are {what} {format_price(now)} dollars per hour, and with this it would be {format_price(now + more)}"
     raise Turned(Code.CAP_EXCEEDED, f"{name}: {detail}; your cap is {format_price(most)}")
@@ -105,14 +121,14 @@ def _check(name: str, what: str, now: int, more: int, most: int | None) -> None:
 
 
 def caps_view(market: Market, account: Account) -> SpendingCaps:
-    found: Exposure = exposure(market, account.name)
+    rate, worst, _ = _now(market, account)
     own = account.own_caps or OwnCaps(None, None)
     return SpendingCaps(
         own=_shown(own.rate, own.worst_rate),
         operator=OwnCapsView(account.caps.rate, account.caps.worst_rate),
         in_force=_shown(account.rate_max, account.worst_rate_max),
-        rate_now=format_price(found.charged + found.bids),
-        worst_rate_now=format_price(found.worst + found.limits),
+        rate_now=format_price(rate),
+        worst_rate_now=format_price(worst),
     )
 
 

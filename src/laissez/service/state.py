@@ -92,7 +92,11 @@ def _describe(account: Account) -> _Account:
 def load(data: bytes) -> tuple[Market, Loaded]:
     saved = msgspec.msgpack.decode(data, type=_Exchange)
     accounts = {account.name: _rebuild(account) for account in saved.accounts}
-    return Market.restore(saved.market), Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
+    market = Market.restore(saved.market)
+    for account in accounts.values():
+        if account.fees:
+            account.running_fees = [(fee.end, fee.rate) for fee in market.fees(account.name) if fee.end > market.now]
+    return market, Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
 
 
 def _rebuild(saved: _Capped) -> Account:

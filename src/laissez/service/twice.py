@@ -57,9 +57,11 @@ class _Walk:
         """Pass over one value; says its bytes if it is a text."""
         first = self._take(1)[0]
         if 0x80 <= first <= 0x8F:
-            return self._map(first & 0x0F)
+            self._map(first & 0x0F)
+            return None
         if 0x90 <= first <= 0x9F:
-            return self._array(first & 0x0F)
+            self._array(first & 0x0F)
+            return None
         if 0xA0 <= first <= 0xBF:
             return self._take(first & 0x1F)
         if first in _SIZED:

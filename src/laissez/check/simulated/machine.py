@@ -215,7 +215,7 @@ class Machine:
         await self._after_the_end(life)
 
     async def _after_the_end(self, life: Life) -> None:
-        await asyncio.sleep(self._draw.choice((0.0, 0.1, 1.0)))
+        await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
         life.is_dead = True
         crashed, self._disk.crashed = self._disk.crashed, True  # what is closed now changes nothing
         self._close(life)

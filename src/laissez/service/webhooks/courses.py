@@ -102,9 +102,10 @@ class Courses:
         return found
 
     async def _revive_letters(self, course: Course) -> None:
-        """Where it starts again, dead letters of what is sent again are no longer dead."""
-        cursor = course.cursor
-        if cursor.letters and cursor.delivered == course.record.after:
+        """Where it starts again, dead letters of what is sent again are no longer dead; what left the history is not sent."""
+        cursor, record = course.cursor, course.record
+        if cursor.letters and cursor.delivered == record.after:
+            gone_until = self._desk.history.gone_until(record.holder, self._desk.latest(record.holder))
             with suppress(OSError):
-                kept = await self._keeping.drop_letters(course.record.id, cursor.delivered)
+                kept = await self._keeping.drop_letters(record.id, max(cursor.delivered, gone_until))
                 cursor.letters, cursor.dropped = len(kept.kept), kept.dropped
