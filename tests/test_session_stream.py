@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from laissez.service import session
+from laissez.service import sessions
 from laissez.service.sampling import sample, sample_rates
 from laissez.service.settings import Limits
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
@@ -251,7 +251,7 @@ def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
 
 
 def test_a_session_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "LAST_WORD_WITHIN_S", 0.05)
+    monkeypatch.setattr(sessions, "LAST_WORD_WITHIN_S", 0.05)
 
     async def tale(live: Live) -> None:
         world = live.world

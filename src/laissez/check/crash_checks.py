@@ -30,7 +30,7 @@ class Inspector:
         self._rest = rest
         self._leaves = leaves
         self._auditor = Auditor(leaves)
-        self._read: dict[str, int] = {holder: 0 for holder in rest}  # how far each holder's events were compared
+        self.read: dict[str, int] = {holder: 0 for holder in rest}  # how far each holder's events were compared
         self._unaudited: list[Json] = []
         self.bills = 0
 
@@ -56,10 +56,10 @@ class Inspector:
     # -- events
 
     async def _read_events(self, holder: str) -> None:
-        for one in await self._rest[holder].pages("/v1/events", after=self._read[holder]):
-            self._read[holder] += 1
-            if one["n"] != self._read[holder]:
-                raise Finding(f"{holder} asked for events and got {one['n']} where {self._read[holder]} is next")
+        for one in await self._rest[holder].pages("/v1/events", after=self.read[holder]):
+            self.read[holder] += 1
+            if one["n"] != self.read[holder]:
+                raise Finding(f"{holder} asked for events and got {one['n']} where {self.read[holder]} is next")
             self._ledger.saw(holder, one, "a page of events")
             if holder == OPERATOR:
                 self._unaudited.append(one)
@@ -67,7 +67,7 @@ class Inspector:
 
     def _compare_events(self) -> None:
         """That nobody is told less than the journal holds; that it is the same was compared one by one."""
-        for holder, read in self._read.items():
+        for holder, read in self.read.items():
             stream = self._truth.streams.get(holder, [])
             if any(self._ledger.seen[holder].get(n) != one for n, one in enumerate(stream[:read], 1)):
                 raise Finding(f"the events of {holder} are not those of the journal")

@@ -20,7 +20,8 @@ from laissez.service.keyring import NewKey, new_key
 from laissez.service.opening import create, open_folder
 from laissez.service.places import Places
 from laissez.service.sampling import sample
-from laissez.service.session import Session, Sessions
+from laissez.service.session import Session
+from laissez.service.sessions import Sessions
 from laissez.service.settings import Limits, Settings
 from laissez.wire.requests import Caps
 

@@ -103,12 +103,16 @@ class Account:
         self.lease_names: dict[int, str] = {}
         self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
         self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
-        self.running_fees: list[tuple[int, int]] = []  # until when each runs, and its rate; what is over is forgotten, and it follows from the market
+        self.running_fees: list[tuple[int, int]] = []  # until when each runs, and its rate: follows from the market's
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
         self.budget: BudgetRecord | None = None
         self.own_caps: OwnCaps | None = None
         self.rate_max: int | None = None  # what follows from the caps of both, kept by `caps.put_in_force`
         self.worst_rate_max: int | None = None
+
+    @property
+    def is_capped(self) -> bool:
+        return self.rate_max is not None or self.worst_rate_max is not None
 
     def order_placed(self, number: int, at: int) -> str:
         self.orders_numbered += 1
@@ -135,8 +139,7 @@ class Account:
         return self.order_names[number]
 
     def fees_per_hour(self, now: int) -> int:
-        self.running_fees = [(until, rate) for until, rate in self.running_fees if until > now]
-        return sum([rate for _, rate in self.running_fees])
+        return sum([rate for until, rate in self.running_fees if until > now])
 
     def lease_started(self, number: int, leaf: str, order: int, at: int) -> str:
         self.open_orders -= 1
@@ -168,6 +171,7 @@ class Account:
             self.forget_order(self.orders.pop(record.order).number)
             self.billed.pop(name, None)
         del self.ended[:closed]
+        self.running_fees = [(until, rate) for until, rate in self.running_fees if until > before]
         self._forget_fees([number for number, until in self.fees.items() if until <= before])
 
     def _forget_fees(self, over: list[int]) -> None:

@@ -23,7 +23,7 @@ from laissez.service.http.static import FOLDER
 from laissez.service.opening import Opened
 from laissez.service.places import Places
 from laissez.service.sampling import sample_rates
-from laissez.service.session import Sessions
+from laissez.service.sessions import Sessions
 from laissez.service.settings import Settings
 from laissez.service.signins import FILE, SignIns
 from laissez.service.snapshotter import MakeCopy, Snapshotter, by_fork

@@ -68,29 +68,29 @@ def _lower(one: int | None, other: int | None) -> int | None:
 # -- what may speak against an order or a limit
 
 
-def check_order(market: Market, account: Account, alternatives: Sequence[Alternative], amended: int | None = None) -> None:
+def check_order(market: Market, account: Account, alternatives: Sequence[Alternative], at: int, amended: int | None = None) -> None:
     """An order wins one leaf: it counts with its highest bid and its highest limit. One that is amended counts as it will be."""
-    if account.rate_max is None and account.worst_rate_max is None:
+    if not account.is_capped:
         return
     before = _before(market, account, amended)
     old, new = _highest(before), _highest(alternatives)
-    rate, worst, fees = _now(market, account)
+    rate, worst, fees = _now(market, account, at)
     grows = fees > 0 and not _is_part_of(before, alternatives)  # bids that are moved again and again would bring ever more fees
     _check("rate", "charged and bidding", rate, new[0] - old[0], account.rate_max, grows)
     _check("worst_rate", "bound to pay up to", worst, new[1] - old[1], account.worst_rate_max, grows)
 
 
-def check_limit(market: Market, account: Account, leaf: str, limit: int | None) -> None:
+def check_limit(market: Market, account: Account, leaf: str, limit: int | None, at: int) -> None:
     """A limit that is lowered, or stays, is always taken."""
     if account.worst_rate_max is None:
         return
     more = (PRICE_MAX if limit is None else limit) - most_of(market, leaf)
-    _check("worst_rate", "bound to pay up to", _now(market, account)[1], more, account.worst_rate_max)
+    _check("worst_rate", "bound to pay up to", _now(market, account, at)[1], more, account.worst_rate_max)
 
 
-def _now(market: Market, account: Account) -> tuple[int, int, int]:
+def _now(market: Market, account: Account, at: int) -> tuple[int, int, int]:
     """What is charged and bid per hour, what it can come to, and what of both is fees that run."""
-    found, fees = exposure(market, account.name), account.fees_per_hour(market.now)
+    found, fees = exposure(market, account.name), account.fees_per_hour(at)
     return found.charged + found.bids + fees, found.worst + found.limits + fees, fees
 
 
@@ -120,8 +120,8 @@ def _check(name: str, what: str, now: int, more: int, most: int | None, grows: b
 # -- as they are shown
 
 
-def caps_view(market: Market, account: Account) -> SpendingCaps:
-    rate, worst, _ = _now(market, account)
+def caps_view(market: Market, account: Account, at: int) -> SpendingCaps:
+    rate, worst, _ = _now(market, account, at)
     own = account.own_caps or OwnCaps(None, None)
     return SpendingCaps(
         own=_shown(own.rate, own.worst_rate),

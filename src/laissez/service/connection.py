@@ -159,7 +159,7 @@ class Connection(WebSocketsSansIOProtocol):
             self._session.receive(frame)
 
     def shutdown(self) -> None:
-        """At the end of the server. One whose peer has said goodbye, and does not read the answer to it, is closing already: nothing more is said to it."""
+        """At the end of the server. One whose peer has said goodbye without reading the answer is closing already: nothing more is said to it."""
         if not self.transport.is_closing():
             super().shutdown()
 

@@ -74,10 +74,11 @@ class Exchange:
     def apply(self, at: int, request: Request) -> Applied:
         """Carry out one request. A request that is turned away changes nothing, and its outcome says why.
 
-        Budgets that are used up by then act first, each at its own time.
+        Budgets that are used up by then act first, each at its own time; and holds that are over end before caps are looked at.
         """
         acting = self.acting
-        if not acting.watched:
+        account = self.accounts.get(request.who)
+        if not acting.watched and (account is None or not account.is_capped):
             return self._carry_out(at, request)
         first = self.events + 1
         told = acting.bring_to(at) if acting.must_act(at) else []
@@ -110,7 +111,7 @@ class Exchange:
         if cap is not None and account.open_orders >= cap:
             raise Turned(Reason.TOO_MANY_ORDERS, f"you have {account.open_orders} open orders and may have {cap}")
         self.acting.check_order(account, command.alternatives, at)
-        caps.check_order(self.market, account, command.alternatives)
+        caps.check_order(self.market, account, command.alternatives, at)
         applied = self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
         if command.of_session and applied.outcome.refused is None:
             events = [told.event for told in applied.outcome.told]
@@ -124,7 +125,7 @@ class Exchange:
         number = self._order(request, command.order)
         account = self.accounts[request.who]
         self.acting.check_order(account, command.alternatives, at)
-        caps.check_order(self.market, account, command.alternatives, number)
+        caps.check_order(self.market, account, command.alternatives, at, number)
         return self._tell(self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at), command.order)
 
     def _cancel(self, at: int, request: Request, command: commands.CancelOrder) -> Applied:
@@ -138,7 +139,7 @@ class Exchange:
         leaf = self._leaf(request, command.lease)
         account = self.accounts[request.who]
         self.acting.check_limit(account, leaf, command.limit)
-        caps.check_limit(self.market, account, leaf, command.limit)
+        caps.check_limit(self.market, account, leaf, command.limit, at)
         return self._tell(self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at), command.lease)
 
     def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:

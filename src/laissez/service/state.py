@@ -95,7 +95,7 @@ def load(data: bytes) -> tuple[Market, Loaded]:
     market = Market.restore(saved.market)
     for account in accounts.values():
         if account.fees:
-            account.running_fees = [(fee.end, fee.rate) for fee in market.fees(account.name) if fee.end > market.now]
+            account.running_fees = [(fee.end, fee.rate) for fee in market.fees(account.name)]
     return market, Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
 
 

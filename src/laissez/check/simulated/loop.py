@@ -6,7 +6,6 @@ A process is a part of the world that can die: what it has scheduled is dropped 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -104,9 +103,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         assert self.connect is not None
         return await self.connect(protocol_factory, host, port)
-
-    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
 
     def begin(self, process: Process, work: Callable[..., Any], *args: Any) -> Any:
         """Call `work` as this process."""

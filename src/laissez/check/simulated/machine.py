@@ -35,6 +35,7 @@ from laissez.wire.requests import Caps
 PORT = 8340
 NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
 FOUNDING_TAKES = 60  # operations of the disk, about
+STANDSTILLS_S = (0.5, 5.0, 90.0)
 TRIES_MAX = 40  # to start, while something goes wrong each time
 
 
@@ -264,6 +265,11 @@ class Machine:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
             self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000  # within the day that ids are remembered
             self._count("clock jump")
+
+    def stand_still(self) -> None:
+        """Everything does, clients and network too; then all that is due comes at once."""
+        self._loop.jump(self._draw.choice(STANDSTILLS_S))
+        self._count("standstill")
 
     def calm_down(self) -> None:
         self.calm = True

@@ -30,6 +30,7 @@ class Mix(msgspec.Struct, frozen=True):
     stops: float  # how likely a planned stop comes first, per start
     slow_disk: float
     wrong_clock: float
+    standstill: float  # the whole machine stands still for a while
     restarts: float  # of clients, per request
     forgetful: float  # how likely a client that starts again has not kept its ids
     doubles: float  # requests that are sent twice at once
@@ -64,6 +65,7 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         rate(0.2, 0.5),
         draw.choice((0.1, 0.5, 0.9)),
         rate(0.5, 0.8),
+        rate(0.05, 0.2),
         rate(0.03, 0.1),
         draw.choice((0.0, 0.5)),
         rate(0.05, 0.2),

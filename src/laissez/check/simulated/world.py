@@ -178,6 +178,8 @@ class World:
             stops_after = self._draw.uniform(0.1, 4.0) if self._draw.random() < self.mix.stops and not machine.calm else 1.0
             may_stop = stops_after != 1.0
             await asyncio.wait((life.ended,), timeout=stops_after)
+            if self._draw.random() < self.mix.standstill and not machine.calm:
+                machine.stand_still()
             failed = life.service is not None and life.service.desk.failure is not None
             if failed and not machine.may_fail:
                 assert life.service is not None
@@ -228,10 +230,17 @@ class World:
         await self._settle_deliveries()
         self.tell("settled")
         await self._inspector.inspect()
+        await self._settle_sessions(self._inspector)
         self.ledger.check()
         self._truth.read_on()
         compare(self._truth, self.ledger)
         self._compare_streams()
+
+    async def _settle_sessions(self, inspector: Inspector) -> None:
+        """Every session has heard of everything that the pages of events have; one that was told of a hole begins after it."""
+        for name, holder in self._holders.items():
+            while 0 <= holder.told.last < inspector.read[name]:
+                await asyncio.sleep(0.1)
 
     def _compare_streams(self) -> None:
         """A tenant's events are the operator's about that tenant: the same, and in the same order."""

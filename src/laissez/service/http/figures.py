@@ -68,14 +68,14 @@ def remove_budget(call: Call) -> Answer:
 def own_caps(call: Call) -> Answer:
     if call.principal.is_operator and "tenant" not in call.query:
         raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose caps are asked for; the operator has none")
-    return Answer(caps_view(call.desk.exchange.market, call.accounts()[0]))
+    return Answer(caps_view(call.desk.exchange.market, call.accounts()[0], call.desk.clock.now()))
 
 
 def set_own_caps(call: Call) -> Answer:
     """Answered with the caps as they are now."""
     asked = call.body
     call.enter(SetOwnCaps(_cap(asked.rate, "rate"), _cap(asked.worst_rate, "worst_rate")))
-    return Answer(caps_view(call.desk.exchange.market, call.account))
+    return Answer(caps_view(call.desk.exchange.market, call.account, call.desk.clock.now()))
 
 
 def _cap(text: str | None, field: str) -> int | None:
