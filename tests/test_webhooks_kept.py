@@ -101,6 +101,24 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
 
 
+def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        courses, keeping = hooks.running._courses, hooks.running._keeping
+        await hooks.create()
+        await courses.keep_up(0, lambda id: None)
+        courses.unkept = True
+        async with keeping._turn:  # as while dead letters are being written
+            writing = asyncio.create_task(courses.keep())
+            await asyncio.sleep(0)
+            writing.cancel()
+            await asyncio.wait([writing])
+            assert {} == keeping.cursors() and courses.unkept
+        await hooks.running._stop()
+        assert 1 == len(keeping.cursors()) and not courses.unkept
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
 def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []

@@ -21,9 +21,7 @@ OF_REST = frozenset({"batch", "run", "stop"})
 class Drawer:
     """One per run; draws from its own source, so that the same seed sends the same kinds of requests."""
 
-    def __init__(
-        self, draw: random.Random, scopes: Sequence[str] = SCOPES, leaves: Sequence[str] = LEAVES, prices: Sequence[str] = PRICES
-    ) -> None:
+    def __init__(self, draw: random.Random, scopes: Sequence[str] = SCOPES, leaves: Sequence[str] = LEAVES, prices: Sequence[str] = PRICES) -> None:
         self.draw = draw
         self._scopes = scopes
         self._leaves = leaves

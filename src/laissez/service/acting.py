@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from laissez.service.exchange import Exchange
 
 CELL_US = 100_000
-CELL_DOUBLES_AT = 250  # orders, leases and fees: to look at them costs about as much as ten commands, and everybody waits for it
+CELL_DOUBLES_AT = 10  # orders, leases and fees: to look at so many costs about as much as a command or two, and everybody waits for it
 CELL_DOUBLINGS_MAX = 3  # 0.8 s
 STALE_MAX = 1_000  # entries of the heap that were replaced, before it is made anew
 
