@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import access, cli, interference
-from laissez.check.access_table import MESSAGES, OPERATIONS, Row
-from laissez.check.access_tried import unknown, unlisted
+from laissez.check import cli
+from laissez.check.access import interference
+from laissez.check.access import matrix as access
+from laissez.check.access.faulty_server import ENTRY
+from laissez.check.access.pairs import draw_pair
+from laissez.check.access.table import MESSAGES, OPERATIONS, Row
+from laissez.check.access.tried import unknown, unlisted
 from laissez.check.crash_server import Entry
-from laissez.check.faulty_access import ENTRY
-from laissez.check.interference_pairs import draw_pair
 from laissez.service import accounts
 from laissez.service.history import History
 from laissez.service.http.operations import OPERATIONS as SERVED

@@ -187,6 +187,17 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+def test_sent_again_after_it_was_first_sent_before_there_were_actions_it_is_known(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR))
+        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
+        assert (200, "true", None) == (again.status_code, again.headers["idempotency-replayed"], again.json()["action"])
+        other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1")
+        assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
+
+    with_service(tmp_path / "data", story)
+
+
 # -- what it does
 
 

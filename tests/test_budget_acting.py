@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import msgspec
@@ -14,7 +15,7 @@ from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.service.acting import CELL_US
-from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
+from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN, Meter
 from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, IssueKey, Request, SetBudget, SetLimit
 from laissez.service.exchange import Exchange
 from laissez.service.outcomes import numbered, pack, read_outcome
@@ -75,6 +76,49 @@ def test_under_a_storm_of_commands_a_tenth_of_a_second_of_the_rate_is_overspent_
             highest = max(highest, price)
             world.say("bob", AmendOrder(order, (Alternative("a/1", price, price),)), rng.randrange(1, 20_000))
         assert 0 <= world.overspent("ann") <= CELL_US * max(highest, RATE)
+
+
+def test_a_tenant_with_much_on_its_books_is_looked_at_less_often_and_still_overspends_less_than_a_second() -> None:
+    world = Thrifty("a/1", "b/1")
+    lease = world.leased_at(RATE, 9 * DOLLAR)
+    world.say("ann", SetLimit(lease, None))
+    world.place("bob", "b", 9 * DOLLAR)
+    for _ in range(40):
+        world.place("ann", "b", DOLLAR)
+    world.budget("ann", 3_000, RELINQUISH)  # three seconds of the rate
+    (order,) = [name for name, one in world.exchange.accounts["bob"].orders.items()][:1]
+    looks = set()
+    while world.leases("ann"):
+        world.say("bob", AmendOrder(order, (Alternative("a/1", RATE, RATE),)), 10_000)
+        looks.add(world.exchange.accounts["ann"].budget.look_at)  # type: ignore[union-attr]
+        if world.overspent("ann") > -RATE * SECOND_US // 20:  # now it rises
+            world.say("bob", AmendOrder(order, (Alternative("a/1", 8 * DOLLAR, 8 * DOLLAR),)))
+    assert 0 <= world.overspent("ann") < 8 * CELL_US * 8 * DOLLAR < SECOND_US * 8 * DOLLAR
+    assert len(looks) < 10  # of some 300 commands
+
+
+def test_when_so_much_is_spent_is_the_first_such_instant_also_while_what_cancelling_costs_falls() -> None:
+    rng = Random(2)
+    for _ in range(300):
+        owing = tuple((rng.randrange(1, 9), 5 + rng.randrange(1, 12)) for _ in range(rng.randrange(5)))
+        meter = Meter(5, sum(rate * (until - 5) for rate, until in owing), rng.randrange(12), 0, owing)
+        spent = rng.randrange(1, 200)
+        first = next((at for at in range(5, 300) if meter.moved_to(at).spent >= spent), None)
+        assert first == meter.reaches(spent)
+
+
+def test_thousands_of_bids_that_are_liable_are_each_looked_at_once() -> None:
+    gone_through = []
+
+    class Watched(tuple[tuple[int, int], ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            gone_through.append(1)
+            return super().__iter__()
+
+    assert Meter(0, 0, 3, 3, Watched((1, 10 + number) for number in range(2_000))).reaches(10**9) is not None
+    assert len(gone_through) <= 2
 
 
 def transcript(busy: bool, seed: int) -> list[wire.Event]:

@@ -22,6 +22,8 @@ from service_world import World, with_service
 
 pytestmark = pytest.mark.once
 
+MINUTE_US = 60_000_000
+
 
 def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
     world = Thrifty("a/1", "b/1")
@@ -91,6 +93,53 @@ def test_a_lease_without_a_limit_counts_with_the_highest_price_there_is() -> Non
     world.say("ann", SetOwnCaps(None, 10_001 * DOLLAR))
     assert "cap_exceeded" == code(world.place("ann", "b", DOLLAR + 1))
     assert code(world.place("ann", "b", DOLLAR)) is None
+
+
+def flashing() -> Thrifty:
+    """Bids that are withdrawn within a minute pay for the rest of it. Bob holds both leaves, whatever they cost."""
+    world = Thrifty("a/1", "b/1")
+    for scope in ("a", "b"):
+        world.say(OPERATOR, to_market.SetControls(scope, flash_us=MINUTE_US))
+        world.place("bob", scope, DOLLAR, 9_000 * DOLLAR)
+    return world
+
+
+@pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
+def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_more(own: SetOwnCaps) -> None:
+    world = flashing()
+    world.say("ann", own)
+    order = world.place("ann", "a", 6 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+    world.say("ann", CancelOrder(order))
+    world.exchange = Exchange.restore(world.exchange.snapshot())
+    assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR + 1))
+    assert code(world.place("ann", "a", 4 * DOLLAR)) is None
+    world.at += MINUTE_US  # nobody says anything meanwhile
+    assert code(world.place("ann", "a", 6 * DOLLAR)) is None
+
+
+def test_a_bid_that_is_moved_to_and_fro_at_the_cap_is_stopped_by_the_fees_that_it_brings() -> None:
+    for there, back in ((("b", 9), ("a", 9)), (("a", 1), ("a", 9))):
+        world = flashing()
+        world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
+        order = world.place("ann", "a", 9 * DOLLAR, 10 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+        refused = [
+            code(world.say("ann", AmendOrder(order, (Alternative(scope, bid * DOLLAR, 10 * DOLLAR),)))) for scope, bid in (there, back, (there[0], 1))
+        ]
+        assert [None, "cap_exceeded", None] == refused  # less, where it is, is always taken
+        world.say("ann", CancelOrder(order))
+        assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR  # of the bid, and of its only move
+
+
+@pytest.mark.parametrize("others_budget", [True, False])
+def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budget(others_budget: bool) -> None:
+    world = capped(None, 10 * DOLLAR)
+    world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
+    if others_budget:
+        world.budget("bob", DOLLAR, "warn")
+    world.place("ann", "a", 6 * DOLLAR)
+    world.say("ann", SetLimit(lease_of(world, "ann"), DOLLAR))
+    world.at += HOUR_US
+    assert code(world.place("ann", "b", 5 * DOLLAR)) is None
 
 
 # -- whose they are

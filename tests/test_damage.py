@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli, damage
-from laissez.check.damage_bugs import BUGS
-from laissez.check.damage_samples import SAMPLES, sample
+from laissez.check import cli
+from laissez.check.damage import run as damage
+from laissez.check.damage.bugs import BUGS
+from laissez.check.damage.samples import SAMPLES, sample
 from laissez.check.faulty_disk import FaultyDisk
 from laissez.check.sqlite_shim import CannotWatch
 

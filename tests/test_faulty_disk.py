@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
-from laissez.check.damage_samples import scratch
+from laissez.check.damage.samples import scratch
 from laissez.check.faulty_disk import FaultyDisk
 from laissez.check.sqlite_shim import CannotWatch
 from laissez.journal import Journal, JournalError, JournalFailed, snapshots

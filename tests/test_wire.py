@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli, wire, wire_inputs
-from laissez.check.bad_inputs import Frames, Refused, Request, Wanted, bad, request
-from laissez.check.wire_market import Market, running
+from laissez.check import cli
+from laissez.check.wire import inputs as wire_inputs
+from laissez.check.wire import run as wire
+from laissez.check.wire.bad_inputs import Frames, Refused, Request, Wanted, bad, request
+from laissez.check.wire.market import Market, running
 
 pytestmark = pytest.mark.once
 
@@ -58,7 +60,7 @@ def test_what_is_not_as_expected_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         Frames("not refused", (), Refused("bad_request", "expected")),
     ]
     monkeypatch.setattr(wire_inputs, "inputs", lambda only: (wrong, []))
-    monkeypatch.setattr("laissez.check.wire_peers.WITHIN_S", 1.0)
+    monkeypatch.setattr("laissez.check.wire.peers.WITHIN_S", 1.0)
 
     async def story(market: Market) -> None:
         sent, found = await wire_inputs.send_all(market)

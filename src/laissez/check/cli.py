@@ -145,7 +145,7 @@ def wire(
     """Send a real server hundreds of bad inputs and thousands of requests made from its OpenAPI document; every answer must be clear."""
     if cases and importlib.util.find_spec("schemathesis") is None:
         raise typer.BadParameter("schemathesis is not installed: pip install 'laissezcloud[check]', or --cases 0 for the bad inputs alone")
-    from laissez.check.wire import run as run_wire  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.wire.run import run as run_wire  # with all that speaks HTTP, which the other checks do without
 
     started = time.monotonic()
     with progress() as bar:
@@ -166,7 +166,7 @@ def damage(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Damage a data folder, or let the disk fail under it: it is recovered with all that was acknowledged, or refused, saying where."""
-    from laissez.check.damage import run as run_damage  # with all of the service, which the other checks do without
+    from laissez.check.damage.run import run as run_damage  # with all of the service, which the other checks do without
     from laissez.check.sqlite_shim import CannotWatch
 
     started = time.monotonic()
@@ -195,7 +195,8 @@ def access(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Try every operation as everybody on a real server; and see that what a tenant may not see changes no byte of what it is told."""
-    from laissez.check import access, interference  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.access import interference  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.access import matrix as access
 
     started = time.monotonic()
     tried = access.run()

@@ -103,8 +103,8 @@ class _Shim:
         self._methods: dict[int, int] = {}  # of an open file: the address of the original's table
         self._tables: dict[int, _Methods] = {}  # by the address of the original's
         self._original = _Vfs.from_address(self.library.sqlite3_vfs_find(None))
-        self._original_open = _Open(self._original.open)
-        self._original_delete = _Delete(self._original.delete)
+        self._original_open: Callable[..., int] = _Open(self._original.open)
+        self._original_delete: Callable[..., int] = _Delete(self._original.delete)
         self._functions = [_Open(_guarded(self._open)), _Delete(_guarded(self._delete)), _Randomness(_guarded(self._random))]
         self.vfs = _Vfs()
         ctypes.memmove(addressof(self.vfs), addressof(self._original), ctypes.sizeof(_Vfs))

@@ -134,6 +134,11 @@ class Holder:
         self.session = session
         self._following = asyncio.create_task(self._follow(session))
 
+    @property
+    def has_session(self) -> bool:
+        """One that has not given up."""
+        return self.session is not None and self.session._error is None
+
     async def _follow(self, session: AsyncSession) -> None:
         while True:
             try:

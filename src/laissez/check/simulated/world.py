@@ -28,7 +28,7 @@ from laissez.check.simulated.bugs import planted
 from laissez.check.simulated.clients import Holder
 from laissez.check.simulated.edges import Wall, patched
 from laissez.check.simulated.loop import SimulatedLoop, Stuck
-from laissez.check.simulated.machine import Machine
+from laissez.check.simulated.machine import Life, Machine
 from laissez.check.simulated.mix import Mix, draw_mix
 from laissez.check.simulated.network import Network
 from laissez.check.simulated.promises import numbered
@@ -41,6 +41,7 @@ from laissez.service.opening import Replaying
 SHARED_MEMORY = Path("/dev/shm")
 SETTLES_WITHIN_S = 120.0
 STORY_LINES = 30
+LOOK_EVERY_S = 1.0  # whether the service can still store
 DELIVERED_WITHIN_S = 90.0
 
 
@@ -175,23 +176,29 @@ class World:
         while True:
             life = machine.life
             assert life is not None
-            stops_after = self._draw.uniform(0.1, 4.0) if self._draw.random() < self.mix.stops and not machine.calm else 1.0
-            may_stop = stops_after != 1.0
-            await asyncio.wait((life.ended,), timeout=stops_after)
-            if self._draw.random() < self.mix.standstill and not machine.calm:
+            stops = self._happens(self.mix.stops)
+            await asyncio.wait((life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S)
+            if self._happens(self.mix.standstill):
                 machine.stand_still()
-            failed = life.service is not None and life.service.desk.failure is not None
-            if failed and not machine.may_fail:
-                assert life.service is not None
-                raise Finding(f"B1: the service gave up, and its disk is well: {life.service.desk.failure}")
-            if not life.is_dead and (failed or (may_stop and not machine.calm)):
-                if failed and self._draw.random() < 0.5:
-                    machine.crash()
-                else:
-                    await machine.stop()
+            await self._end_if_due(life, stops and not machine.calm)
             if life.ended.done():
                 await machine.ended()
                 await machine.start()
+
+    def _happens(self, rate: float) -> bool:
+        return self._draw.random() < rate and not self._machine.calm
+
+    async def _end_if_due(self, life: Life, stops: bool) -> None:
+        machine = self._machine
+        failure = None if life.service is None else life.service.desk.failure
+        if failure is not None and not machine.may_fail:
+            raise Finding(f"B1: the service gave up, and its disk is well: {failure}")
+        if life.is_dead or not (stops or failure is not None):
+            return
+        if failure is not None and self._draw.random() < 0.5:
+            machine.crash()
+        else:
+            await machine.stop()
 
     # -- everything may go wrong
 
@@ -202,12 +209,13 @@ class World:
             await self._receiver.subscribe(last)
         lives = [asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()]
         streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
-        done, _ = await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
+        await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
             task.cancel()
         await asyncio.gather(*streams, return_exceptions=True)
-        for task in done:
-            task.result()
+        for task in lives:
+            if task.done():
+                task.result()
 
     # -- nothing goes wrong any more
 
@@ -218,12 +226,7 @@ class World:
         for holder in self._holders.values():
             if holder.has_new_key:
                 await holder.restart(forgets=False)
-            if holder.session is None or holder.session._error is not None:
-                await holder.close_session(forgets=False)
-                await holder.open_session(patience_s=60.0)
-                while holder.session is None:
-                    await asyncio.sleep(1.0)
-                    await holder.open_session(patience_s=60.0)
+            await self._settle_session(holder)
         for holder in self._holders.values():
             await self._settle_requests(holder)
         self.ledger.check()
@@ -240,7 +243,14 @@ class World:
         """Every session has heard of everything that the pages of events have; one that was told of a hole begins after it."""
         for name, holder in self._holders.items():
             while 0 <= holder.told.last < inspector.read[name]:
+                await self._settle_session(holder)  # what was lost before may have used up its patience only now
                 await asyncio.sleep(0.1)
+
+    async def _settle_session(self, holder: Holder) -> None:
+        while not holder.has_session:
+            await holder.close_session(forgets=False)
+            await holder.open_session(patience_s=SETTLES_WITHIN_S)
+            await asyncio.sleep(0.5)
 
     def _compare_streams(self) -> None:
         """A tenant's events are the operator's about that tenant: the same, and in the same order."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from laissez.check.access_table import EVERYBODY, KEYED, OPERATORS, Row
-from laissez.check.access_tried import Described, Tried, filled, unknown
-from laissez.check.access_wire import Answer, bearer
-from laissez.check.access_world import World
+from laissez.check.access.table import EVERYBODY, KEYED, OPERATORS, Row
+from laissez.check.access.tried import Described, Tried, filled, unknown
+from laissez.check.access.wire import Answer, bearer
+from laissez.check.access.world import World
 
 UNSAID = ("?limit=none", "?nonsense=1")  # what a server would refuse if it looked before it asked for a key
 GARBAGE = b'{"alternatives": '

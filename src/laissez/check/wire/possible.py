@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import quote, unquote
 
-from laissez.check.bad_inputs import OTHER_TENANT, TENANT
+from laissez.check.wire.bad_inputs import OTHER_TENANT, TENANT
 
 GUESSED = ("cursor",)  # means something only where a page gave it
 ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}  # where the first is given, the second goes with nothing

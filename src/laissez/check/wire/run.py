@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from laissez.check import wire_schema
 from laissez.check.crash_finding import Finding
-from laissez.check.wire_inputs import send_all
-from laissez.check.wire_market import Market, running
+from laissez.check.wire import schema as wire_schema
+from laissez.check.wire.inputs import send_all
+from laissez.check.wire.market import Market, running
 
 SHOWN = 20  # of what was found
 

@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from laissez.check.bad_bodies import MARK, ORDERS, TWICE
-from laissez.check.bad_inputs import LEASE, Closed, Frames, Refused
+from laissez.check.wire.bad_bodies import MARK, ORDERS, TWICE
+from laissez.check.wire.bad_inputs import LEASE, Closed, Frames, Refused
 
 MASK = b"\x01\x02\x03\x04"
 TEXT, BINARY, CONTINUES, CLOSE, PING, PONG = 0x81, 0x82, 0x80, 0x88, 0x89, 0x8A

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from laissez.check.damage_samples import SAMPLES, Sample, sample
+from laissez.check.damage.samples import SAMPLES, Sample, sample
 
 PAGE_BYTES = 4096
 WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.bad_inputs import AS_OPERATOR, AS_TENANT, JSON_TYPE, LEASE, Request, bad, request
+from laissez.check.wire.bad_inputs import AS_OPERATOR, AS_TENANT, JSON_TYPE, LEASE, Request, bad, request
 
 MARK = b"@"  # where a message of a session says what it is
 GOOD = b'{@"alternatives":[{"scope":"gpu","limit":"1"}]}'

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.wire_market import Market
-from laissez.check.wire_possible import Possible
+from laissez.check.wire.market import Market
+from laissez.check.wire.possible import Possible
 from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from laissez.check import bad_bodies, bad_frames, bad_requests
-from laissez.check.bad_inputs import OPERATOR_KEY, TENANT_KEY, Closed, Frames, Refused, Request
 from laissez.check.crash_finding import Finding
-from laissez.check.wire_market import Market
-from laissez.check.wire_peers import Answer, answers_to, heard_after, session
+from laissez.check.wire import bad_bodies, bad_frames, bad_requests
+from laissez.check.wire.bad_inputs import OPERATOR_KEY, TENANT_KEY, Closed, Frames, Refused, Request
+from laissez.check.wire.market import Market
+from laissez.check.wire.peers import Answer, answers_to, heard_after, session
 
 SHOWN = 300  # bytes of what was sent and answered
 PROBLEM = "application/problem+json"

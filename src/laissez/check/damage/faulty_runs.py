@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from laissez.check.crash_finding import Finding
-from laissez.check.damage_market import AtWork, Truth, compare, found, opened
-from laissez.check.damage_samples import SAMPLES, checkpoints_after, sample, write_files
+from laissez.check.damage.market import AtWork, Truth, compare, found, opened
+from laissez.check.damage.samples import SAMPLES, checkpoints_after, sample, write_files
 from laissez.check.faulty_disk import FaultyDisk
 from laissez.journal import Entry, JournalError, JournalFailed
 from laissez.service.founding import is_founded

@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from laissez.check.access_probes import probe
-from laissez.check.access_session import try_batches, try_sessions
-from laissez.check.access_table import KEYED, OPERATIONS
-from laissez.check.access_trial import Trial
-from laissez.check.access_tried import Described, Tried, unlisted
-from laissez.check.access_wire import Line
-from laissez.check.access_world import World
+from laissez.check.access.probes import probe
+from laissez.check.access.session import try_batches, try_sessions
+from laissez.check.access.table import KEYED, OPERATIONS
+from laissez.check.access.trial import Trial
+from laissez.check.access.tried import Described, Tried, unlisted
+from laissez.check.access.wire import Line
+from laissez.check.access.world import World
 from laissez.check.crash_finding import Finding
 from laissez.check.crash_server import Entry, Server, unused_port
 

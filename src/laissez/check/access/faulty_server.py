@@ -1,4 +1,4 @@
-"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices: `python -m laissez.check.faulty_access serve ...`.
+"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices: `python -m laissez.check.access.faulty_server ...`.
 
 Each fault is one that a real mistake could make, and they do not hide one another.
 """
@@ -18,7 +18,7 @@ from laissez.service.exchange import Exchange
 from laissez.service.http import app, incoming
 from laissez.service.turned import Turned
 
-ENTRY = Entry(("-m", "laissez.check.faulty_access"))
+ENTRY = Entry(("-m", "laissez.check.access.faulty_server"))
 
 
 def open_to_tenants() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.access_wire import Answer
+from laissez.check.access.wire import Answer
 
 
 class Described(msgspec.Struct, frozen=True):

@@ -9,10 +9,10 @@ from typing import Any, get_args
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from laissez.check.access_table import KEYED, MESSAGES, OPERATING, OPERATORS, Row
-from laissez.check.access_tried import Tried, filled, unknown, unlisted
-from laissez.check.access_wire import Answer, bearer
-from laissez.check.access_world import World
+from laissez.check.access.table import KEYED, MESSAGES, OPERATING, OPERATORS, Row
+from laissez.check.access.tried import Tried, filled, unknown, unlisted
+from laissez.check.access.wire import Answer, bearer
+from laissez.check.access.world import World
 from laissez.wire.requests import OperatorCommand, SessionMessage, TenantCommand
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, JSON
 

@@ -7,11 +7,11 @@ import asyncio
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from laissez.check.access_session import Peer
-from laissez.check.access_table import EVERYBODY, MINE, OPERATIONS, OPERATOR, OTHER, PLACED, READER
-from laissez.check.access_tried import Described, Tried, unknown
-from laissez.check.access_wire import CONSOLE, bearer
-from laissez.check.access_world import LEASED, TENANTS, World
+from laissez.check.access.session import Peer
+from laissez.check.access.table import EVERYBODY, MINE, OPERATIONS, OPERATOR, OTHER, PLACED, READER
+from laissez.check.access.tried import Described, Tried, unknown
+from laissez.check.access.wire import CONSOLE, bearer
+from laissez.check.access.world import LEASED, TENANTS, World
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, JSON
 
 NAMES_OF_KEYS = ("key", "api_key", "token", "access_token", "authorization", "laissez_signin")

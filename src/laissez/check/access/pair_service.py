@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from laissez.check.interference_pairs import ME, Pair
+from laissez.check.access.pairs import ME, Pair
 from laissez.market import Topology
 from laissez.market import commands as to_market
 from laissez.service import commands

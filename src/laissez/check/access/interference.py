@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.check.interference_pairs import Pair, draw_pair
-from laissez.check.interference_service import Service
-from laissez.check.interference_tenant import Tenant
+from laissez.check.access.pair_service import Service
+from laissez.check.access.pair_tenant import Tenant
+from laissez.check.access.pairs import Pair, draw_pair
 from laissez.service.keyring import NewKey, new_key
 
 SUFFIXES = ("", "-by-another-name")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from laissez.check.access_table import KEYED, MINE, OPERATING, OPERATOR, OTHER, READER, TRADER, WATCHER
-from laissez.check.access_wire import CONSOLE, Answer, Line, bearer
+from laissez.check.access.table import KEYED, MINE, OPERATING, OPERATOR, OTHER, READER, TRADER, WATCHER
+from laissez.check.access.wire import CONSOLE, Answer, Line, bearer
 from laissez.check.crash_finding import Finding
 
 TENANTS = {MINE: "owner-of-it", OTHER: "somebody-else"}

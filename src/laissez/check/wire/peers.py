@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from laissez.check.bad_frames import BINARY, HELLO, TEXT, frame
-from laissez.check.bad_inputs import Frames, Request
+from laissez.check.wire.bad_frames import BINARY, HELLO, TEXT, frame
+from laissez.check.wire.bad_inputs import Frames, Request
 from laissez.wire.session import JSON, MSGPACK
 
 WITHIN_S = 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import zlib
 
-from laissez.check.bad_bodies import GOOD, plain
-from laissez.check.bad_inputs import AS_OPERATOR, AS_TENANT, END, JSON_TYPE, Request, Wanted, bad, request
+from laissez.check.wire.bad_bodies import GOOD, plain
+from laissez.check.wire.bad_inputs import AS_OPERATOR, AS_TENANT, END, JSON_TYPE, Request, Wanted, bad, request
 
 UNREADABLE = "cannot be read as one"
 ORDER = plain(GOOD)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.interference_pairs import ME, Ask, Pair
-from laissez.check.interference_service import Service, Wire
+from laissez.check.access.pair_service import Service, Wire
+from laissez.check.access.pairs import ME, Ask, Pair
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
 from laissez.service.telling import price
 from laissez.wire.ids import order_id, tag_of

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import msgspec
 
-from laissez.check import bad_inputs
 from laissez.check.crash_finding import Finding
 from laissez.check.crash_server import Entry, Server, unused_port
+from laissez.check.wire import bad_inputs
 
 # Nothing happens by itself while it is looked at, no bound on how often is in the way, and what is slow is so soon: not so soon
 # that what is quick would seem slow on a busy machine.

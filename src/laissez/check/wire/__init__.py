@@ -1,0 +1,1 @@
+"""The wire: bad inputs written by hand, and requests made from the OpenAPI document, against a real server."""
