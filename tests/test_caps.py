@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from budget_world import DOLLAR, HOUR_US, Thrifty, code
+from exchange_histories import draw
 from laissez.market import Alternative
 from laissez.market import commands as to_market
-from laissez.service.caps import PER_HOUR_MAX
+from laissez.market.exposure import exposure
+from laissez.service.caps import PER_HOUR_MAX, waiting
 from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, SetCaps, SetLimit, SetOwnCaps
 from laissez.service.exchange import Exchange
 from laissez.wire import events as wire
@@ -210,6 +212,24 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
         assert charged <= 20 * DOLLAR
         most = max(most, charged)
     assert most > 10 * DOLLAR
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(seed: int) -> None:
+    drawn = draw(seed)
+    exchange = Exchange.begin(drawn.genesis)
+    most = 0
+    for index, step in enumerate(drawn.steps):
+        if index == len(drawn.steps) // 2:
+            exchange = Exchange.restore(exchange.snapshot())
+        exchange.replay(step.at, step.request)
+        for name, account in exchange.accounts.items():
+            found, kept = exposure(exchange.market, name), waiting(exchange.market, account)
+            assert (found.bids, found.limits, account.open_orders) == (kept.bids, kept.limits, len(kept.orders))
+            most = max(most, len(kept.orders))
+            to_run = sum(fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now)
+            assert to_run == account.fees_per_hour(exchange.market.now)
+    assert most > 1
 
 
 # -- over HTTP and in a session

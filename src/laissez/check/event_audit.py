@@ -66,6 +66,7 @@ class Budget:
     owed_before: int
     action: str
     spent_at: int | None = None
+    rates: list[tuple[int, int]] = field(default_factory=list)  # what its tenant was charged lately, each until when
 
 
 @dataclass
@@ -170,7 +171,9 @@ class Auditor:
         """None is overspent by more than a second: then it is told, and acted on."""
         for tenant, budget in self.budgets.items():
             rates = sum(self.rate(leaf) for leaf, lease in self.leases.items() if lease.tenant == tenant)
-            if budget.spent_at is None and self.committed(tenant) - budget.owed_before > budget.charge + rates * MICRO:
+            budget.rates = [(until, rate) for until, rate in budget.rates if until >= self.now - MICRO] + [(self.now, rates)]
+            second = max(rate for _, rate in budget.rates) * MICRO
+            if budget.spent_at is None and self.committed(tenant) - budget.owed_before > budget.charge + second:
                 self.doubts.append(f"event {self.n}: {tenant} has spent more than its budget and a second, and nothing was told")
             if budget.spent_at is not None and budget.spent_at < self.now and budget.action == "relinquish" and rates:
                 self.doubts.append(f"event {self.n}: {tenant} has leases after its budget was spent, and it was to give them up")

@@ -5,8 +5,11 @@ Ids are kept while the market can still answer for them: those of an open order,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from laissez.market.commands import Alternative
 from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.requests import Caps
 
@@ -62,6 +65,33 @@ class OwnCaps(msgspec.Struct, frozen=True, gc=False):
     worst_rate: int | None
 
 
+class Waiting:
+    """What the open orders of a tenant bid and would follow up to at most, in all. It follows from the market, and is kept so that caps are quick."""
+
+    __slots__ = ("bids", "limits", "orders")
+
+    def __init__(self) -> None:
+        self.orders: dict[int, tuple[int, int]] = {}
+        self.bids = 0
+        self.limits = 0
+
+    def put(self, number: int, alternatives: Sequence[Alternative]) -> None:
+        self.take_out(number)
+        bid, limit = self.orders[number] = highest(alternatives)
+        self.bids += bid
+        self.limits += limit
+
+    def take_out(self, number: int) -> None:
+        bid, limit = self.orders.pop(number, (0, 0))
+        self.bids -= bid
+        self.limits -= limit
+
+
+def highest(alternatives: Sequence[Alternative]) -> tuple[int, int]:
+    """An order wins one leaf: the highest bid and the highest limit."""
+    return max([one.bid for one in alternatives], default=0), max([one.limit for one in alternatives], default=0)
+
+
 class Account:
     """One tenant."""
 
@@ -85,6 +115,7 @@ class Account:
         "rate_max",
         "running_fees",
         "tag",
+        "waiting",
         "worst_rate_max",
     )
 
@@ -107,6 +138,7 @@ class Account:
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
         self.budget: BudgetRecord | None = None
         self.own_caps: OwnCaps | None = None
+        self.waiting: Waiting | None = None  # once a cap was looked at
         self.rate_max: int | None = None  # what follows from the caps of both, kept by `caps.put_in_force`
         self.worst_rate_max: int | None = None
 
@@ -122,9 +154,15 @@ class Account:
         self.order_names[number] = name
         return name
 
+    def order_rests(self, number: int, alternatives: Sequence[Alternative]) -> None:
+        if self.waiting is not None:
+            self.waiting.put(number, alternatives)
+
     def order_cancelled(self, number: int) -> str:
         """Its name is kept until `forget_order`: a fee for cancelling it may still come."""
         self.open_orders -= 1
+        if self.waiting is not None:
+            self.waiting.take_out(number)
         name = self.order_names[number]
         del self.orders[name]
         return name
@@ -143,6 +181,8 @@ class Account:
 
     def lease_started(self, number: int, leaf: str, order: int, at: int) -> str:
         self.open_orders -= 1
+        if self.waiting is not None:
+            self.waiting.take_out(order)
         self.leases_numbered += 1
         name = lease_id(self.tag, self.leases_numbered)
         order_name = self.order_names[order]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from laissez.service.exchange import Exchange
 
 CELL_US = 100_000
-CELL_DOUBLES_AT = 10  # orders, leases and fees: to look at so many costs about as much as a command or two, and everybody waits for it
+CELL_DOUBLES_AT = 10  # orders and leases: to look at so many costs about as much as a command or two, and everybody waits for it
 CELL_DOUBLINGS_MAX = 3  # 0.8 s
 STALE_MAX = 1_000  # entries of the heap that were replaced, before it is made anew
 
@@ -230,7 +230,8 @@ class Acting:
 
 def _width(account: Account) -> int:
     """Of a cell: wider where a look costs more, so that no tenant's budget takes much of everybody's time."""
-    items = account.open_orders + len(account.leases) + len(account.fees)
+    # What is over is on the books for a while, too. It is counted in a way that closing them does not change: nobody's budget acts by that.
+    items = account.open_orders + len(account.leases) - len(account.ended) + account.orders_numbered // 1_000
     return CELL_US << min((items // CELL_DOUBLES_AT).bit_length(), CELL_DOUBLINGS_MAX)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from laissez.market import Market
 from laissez.market.commands import PRICE_MAX, Alternative
-from laissez.market.exposure import exposure, most_of
+from laissez.market.exposure import leased, most_of
 from laissez.market.money import MICRO_PER_DOLLAR, format_price
-from laissez.service.accounts import Account, OwnCaps
+from laissez.service.accounts import Account, OwnCaps, Waiting, highest
 from laissez.service.commands import SetOwnCaps
 from laissez.service.turned import Turned
 from laissez.wire.figures import OwnCaps as OwnCapsView
@@ -72,10 +72,10 @@ def check_order(market: Market, account: Account, alternatives: Sequence[Alterna
     """An order wins one leaf: it counts with its highest bid and its highest limit. One that is amended counts as it will be."""
     if not account.is_capped:
         return
-    before = _before(market, account, amended)
-    old, new = _highest(before), _highest(alternatives)
     rate, worst, fees = _now(market, account, at)
-    grows = fees > 0 and not _is_part_of(before, alternatives)  # bids that are moved again and again would bring ever more fees
+    old, new = (0, 0) if amended is None else waiting(market, account).orders.get(amended, (0, 0)), highest(alternatives)
+    # Bids that are moved again and again would bring ever more fees.
+    grows = fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
     _check("rate", "charged and bidding", rate, new[0] - old[0], account.rate_max, grows)
     _check("worst_rate", "bound to pay up to", worst, new[1] - old[1], account.worst_rate_max, grows)
 
@@ -90,8 +90,16 @@ def check_limit(market: Market, account: Account, leaf: str, limit: int | None, 
 
 def _now(market: Market, account: Account, at: int) -> tuple[int, int, int]:
     """What is charged and bid per hour, what it can come to, and what of both is fees that run."""
-    found, fees = exposure(market, account.name), account.fees_per_hour(at)
-    return found.charged + found.bids + fees, found.worst + found.limits + fees, fees
+    (charged, worst), fees, open_ = leased(market, account.name), account.fees_per_hour(at), waiting(market, account)
+    return charged + open_.bids + fees, worst + open_.limits + fees, fees
+
+
+def waiting(market: Market, account: Account) -> Waiting:
+    if account.waiting is None:
+        account.waiting = Waiting()
+        for order in market.orders(account.name):
+            account.waiting.put(order.order, order.alternatives)
+    return account.waiting
 
 
 def _before(market: Market, account: Account, amended: int | None) -> Sequence[Alternative]:
@@ -104,10 +112,6 @@ def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> 
     """Nowhere a bid or a limit that is new or higher."""
     known = {one.scope: one for one in before}
     return all(one.scope in known and one.bid <= known[one.scope].bid and one.limit <= known[one.scope].limit for one in after)
-
-
-def _highest(alternatives: Sequence[Alternative]) -> tuple[int, int]:
-    return max([one.bid for one in alternatives], default=0), max([one.limit for one in alternatives], default=0)
 
 
 def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool = False) -> None:

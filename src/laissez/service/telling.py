@@ -43,10 +43,12 @@ def seconds(us: int | None) -> float | None:
 
 def _placed(account: Account, event: market.OrderPlaced) -> wire.Event:
     name = account.order_placed(event.order, event.at)
+    account.order_rests(event.order, event.alternatives)
     return wire.OrderPlaced(format_time(event.at), name, in_force(event.alternatives), event.clipped)
 
 
 def _amended(account: Account, event: market.OrderAmended) -> wire.Event:
+    account.order_rests(event.order, event.alternatives)
     return wire.OrderAmended(format_time(event.at), account.order_names[event.order], in_force(event.alternatives), event.clipped)
 
 
