@@ -17,7 +17,7 @@ from laissez.check.access.faulty_server import ENTRY
 from laissez.check.access.pairs import draw_pair
 from laissez.check.access.table import MESSAGES, OPERATIONS, Row
 from laissez.check.access.tried import unknown, unlisted
-from laissez.check.crash_server import Entry
+from laissez.check.started_server import Entry
 from laissez.service import accounts
 from laissez.service.history import History
 from laissez.service.http.operations import OPERATIONS as SERVED

@@ -15,11 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from exchange_histories import Drawn, draw, with_fees
-from laissez.check import bill_audit, bill_journal, bill_prices
-from laissez.check.bill_audit import CLOSED, WITHOUT_MONEY, Auditor, printed
-from laissez.check.bill_compare import BillReport, Comparison
-from laissez.check.bill_journal import CLOSING, Row
-from laissez.check.bill_prices import Lease, Prices, path_of
+from laissez.check.bills import audit as bill_audit
+from laissez.check.bills import journal as bill_journal
+from laissez.check.bills import prices as bill_prices
+from laissez.check.bills.audit import CLOSED, WITHOUT_MONEY, Auditor, printed
+from laissez.check.bills.compare import BillReport, Comparison
+from laissez.check.bills.journal import CLOSING, Row
+from laissez.check.bills.prices import Lease, Prices, path_of
 from laissez.check.event_audit import Auditor as LiteralAuditor
 from laissez.cli.audit import app
 from laissez.journal import Document, Entry, Journal
@@ -94,7 +96,7 @@ def test_the_audit_shares_no_code_with_what_it_checks() -> None:
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         ours = {name for name in imported if name.startswith("laissez")}
-        assert ours <= {"laissez.check.bill_journal", "laissez.check.bill_prices"}
+        assert ours <= {"laissez.check.bills.journal", "laissez.check.bills.prices"}
 
 
 LEAVES = [f"a/{zone}/{rack}/{gpu}" for zone in "xy" for rack in "123" for gpu in "pqr"]

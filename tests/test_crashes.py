@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli, crashes, event_audit
-from laissez.check.crash_server import Entry
+from laissez.check import cli, event_audit
+from laissez.check.crashes import run as crashes
+from laissez.check.crashes.faulty_server import entry_of
 from laissez.check.event_audit import Auditor, dollars, instant
-from laissez.check.faulty_server import entry_of
+from laissez.check.started_server import Entry
 
 pytestmark = pytest.mark.once
 

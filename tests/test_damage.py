@@ -13,8 +13,8 @@ from laissez.check import cli
 from laissez.check.damage import run as damage
 from laissez.check.damage.bugs import BUGS
 from laissez.check.damage.samples import SAMPLES, sample
-from laissez.check.faulty_disk import FaultyDisk
-from laissez.check.sqlite_shim import CannotWatch
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.disk.sqlite_shim import CannotWatch
 
 pytestmark = pytest.mark.once
 

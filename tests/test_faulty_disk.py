@@ -11,8 +11,8 @@ import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.check.damage.samples import scratch
-from laissez.check.faulty_disk import FaultyDisk
-from laissez.check.sqlite_shim import CannotWatch
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.disk.sqlite_shim import CannotWatch
 from laissez.journal import Journal, JournalError, JournalFailed, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.disk import keep, rename, system, write_whole

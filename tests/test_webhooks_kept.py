@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.disk.faulty import FaultyDisk
 from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.delivery import GONE
 from laissez.service.webhooks.keeping import Cursor, Keeping

@@ -18,7 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
 from laissez.check.cli import app
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.simulated.bugs import BUGS
 from laissez.check.simulated.campaign import run
 from laissez.check.simulated.edges import Wall, patched

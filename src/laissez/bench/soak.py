@@ -16,7 +16,7 @@ from laissez.bench.crowd import tree
 from laissez.bench.load import Plan, Report
 from laissez.bench.owners import Following
 from laissez.bench.service import LEAVES, TENANTS, put_under_load, running
-from laissez.check.bill_compare import audit_bills
+from laissez.check.bills.compare import audit_bills
 
 CONNECTIONS, IN_FLIGHT = 64, 4
 READINGS = 20

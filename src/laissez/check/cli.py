@@ -96,7 +96,7 @@ def crashes(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Kill a real server under load at any moment, start it again, and compare all that anyone was told with what it kept."""
-    from laissez.check.crashes import run as run_crashes  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.crashes.run import run as run_crashes  # with all that speaks HTTP, which the other checks do without
 
     started = time.monotonic()
     with progress() as bar:
@@ -167,7 +167,7 @@ def damage(
 ) -> None:
     """Damage a data folder, or let the disk fail under it: it is recovered with all that was acknowledged, or refused, saying where."""
     from laissez.check.damage.run import run as run_damage  # with all of the service, which the other checks do without
-    from laissez.check.sqlite_shim import CannotWatch
+    from laissez.check.disk.sqlite_shim import CannotWatch
 
     started = time.monotonic()
     with progress() as bar:

@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.check.bill_audit import Finding
-from laissez.check.bill_compare import BillReport, Sum, audit_bills
+from laissez.check.bills.audit import Finding
+from laissez.check.bills.compare import BillReport, Sum, audit_bills
 from laissez.cli.arguments import SinceOption, UntilOption
 from laissez.cli.exits import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption

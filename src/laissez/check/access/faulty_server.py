@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from laissez.check.crash_server import Entry
+from laissez.check.started_server import Entry
 from laissez.market.reasons import Reason
 from laissez.service.exchange import Exchange
 from laissez.service.http import app, incoming

@@ -23,8 +23,8 @@ from laissez.check.access.trial import Trial
 from laissez.check.access.tried import Described, Tried, unlisted
 from laissez.check.access.wire import Line
 from laissez.check.access.world import World
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_server import Entry, Server, unused_port
+from laissez.check.finding import Finding
+from laissez.check.started_server import Entry, Server, unused_port
 
 SHOWN = ("no key", "revoked", *KEYED)
 LINE_SHOWN = 200  # of a log that tells too much

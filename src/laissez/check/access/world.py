@@ -7,7 +7,7 @@ from typing import Any
 
 from laissez.check.access.table import KEYED, MINE, OPERATING, OPERATOR, OTHER, READER, TRADER, WATCHER
 from laissez.check.access.wire import CONSOLE, Answer, Line, bearer
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 
 TENANTS = {MINE: "owner-of-it", OTHER: "somebody-else"}
 LEASED, RESTING = "cpu", "gpu/a"  # where things are had, and where they are waited for

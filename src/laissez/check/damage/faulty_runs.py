@@ -7,10 +7,10 @@ import random
 from contextlib import suppress
 from pathlib import Path
 
-from laissez.check.crash_finding import Finding
 from laissez.check.damage.market import AtWork, Truth, compare, found, opened
 from laissez.check.damage.samples import SAMPLES, checkpoints_after, sample, write_files
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.finding import Finding
 from laissez.journal import Entry, JournalError, JournalFailed
 from laissez.service.founding import is_founded
 

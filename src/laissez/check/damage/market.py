@@ -8,7 +8,7 @@ from copy import copy
 from functools import cache
 from pathlib import Path
 
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 from laissez.journal import Document, Entry, Filed, Journal, snapshots
 from laissez.market import Market, Topology
 from laissez.market import commands as to_market

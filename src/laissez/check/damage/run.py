@@ -22,13 +22,13 @@ from types import FrameType
 import msgspec
 
 from laissez.check.campaign import in_order
-from laissez.check.crash_finding import Finding
 from laissez.check.damage.bugs import put_in
 from laissez.check.damage.faulty_runs import Run
 from laissez.check.damage.files import damage
 from laissez.check.damage.market import AtWork, Truth, compare, opened
 from laissez.check.damage.rows import edit
 from laissez.check.damage.samples import SAMPLES, read_files, sample, scratch, write_files
+from laissez.check.finding import Finding
 from laissez.journal import JournalError
 from laissez.service.signins import FILE as SIGNINS
 from laissez.service.signins import read as read_signins

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from laissez.check.damage.market import BEGINNING, AtWork, Truth, found, opened
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.disk.faulty import FaultyDisk
 from laissez.journal import file as journal_file
 from laissez.journal.disk import make_folder, write_whole
 from laissez.service.founding import KEYS

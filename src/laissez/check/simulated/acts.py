@@ -7,11 +7,11 @@ from random import Random
 
 import msgspec
 
-from laissez.check.crash_clients import Dense
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_journal import OPERATOR
-from laissez.check.crash_ledger import Asked, Json, Ledger
-from laissez.check.crash_requests import OF_REST, Drawer, another, another_of_operator
+from laissez.check.crashes.clients import Dense
+from laissez.check.crashes.journal import OPERATOR
+from laissez.check.crashes.ledger import Asked, Json, Ledger
+from laissez.check.crashes.requests import OF_REST, Drawer, another, another_of_operator
+from laissez.check.finding import Finding
 from laissez.check.simulated.clients import Holder, Notes
 from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
 from laissez.service.budgets import ACTIONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laissez.check.bill_compare import audit_bills
-from laissez.check.crash_finding import Finding
+from laissez.check.bills.compare import audit_bills
+from laissez.check.finding import Finding
 from laissez.service.audit.checking import verify
 
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import httpx
 import msgspec
 
-from laissez.check.crash_clients import Dense
-from laissez.check.crash_ledger import PASSING, Answer, Asked, Json, Ledger, Part
-from laissez.check.crash_requests import as_rest
+from laissez.check.crashes.clients import Dense
+from laissez.check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
+from laissez.check.crashes.requests import as_rest
 from laissez.check.simulated.machine import PORT
 from laissez.check.simulated.mix import Mix
 from laissez.client import AsyncClient, AsyncSession

@@ -12,8 +12,8 @@ from typing import Any
 
 from uvicorn.lifespan.off import LifespanOff
 
-from laissez.check.crash_finding import Finding
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.finding import Finding
 from laissez.check.simulated.edges import Wall
 from laissez.check.simulated.loop import Process, SimulatedLoop
 from laissez.check.simulated.mix import Mix

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_ledger import Ledger
+from laissez.check.crashes.ledger import Ledger
+from laissez.check.finding import Finding
 from laissez.check.simulated.clients import Holder
 from laissez.check.simulated.network import Network
 from laissez.client.errors import LaissezError

@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.crash_checks import Inspector
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_journal import OPERATOR, Truth, compare
-from laissez.check.crash_ledger import Json, Ledger
-from laissez.check.faulty_disk import FaultyDisk
+from laissez.check.crashes.checks import Inspector
+from laissez.check.crashes.journal import OPERATOR, Truth, compare
+from laissez.check.crashes.ledger import Json, Ledger
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.finding import Finding
 from laissez.check.simulated.acts import Acts
 from laissez.check.simulated.audits import check_audits
 from laissez.check.simulated.bugs import planted

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 from laissez.check.wire import bad_bodies, bad_frames, bad_requests
 from laissez.check.wire.bad_inputs import OPERATOR_KEY, TENANT_KEY, Closed, Frames, Refused, Request
 from laissez.check.wire.market import Market

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_server import Entry, Server, unused_port
+from laissez.check.finding import Finding
+from laissez.check.started_server import Entry, Server, unused_port
 from laissez.check.wire import bad_inputs
 
 # Nothing happens by itself while it is looked at, no bound on how often is in the way, and what is slow is so soon: not so soon

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 from laissez.check.wire import schema as wire_schema
 from laissez.check.wire.inputs import send_all
 from laissez.check.wire.market import Market, running

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 from laissez.service.http.orders import PART
 
 Json: TypeAlias = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_ledger import Asked, Json, Ledger, Part, Shown
+from laissez.check.crashes.ledger import Asked, Json, Ledger, Part, Shown
+from laissez.check.finding import Finding
 from laissez.journal import Entry, Reader
 from laissez.service.exchange import read_request
 from laissez.service.outcomes import Outcome, read_outcome

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.check.crash_checks import Inspector
-from laissez.check.crash_clients import Lost, Rest, Stream
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_journal import OPERATOR, Truth, compare
-from laissez.check.crash_ledger import Ledger
-from laissez.check.crash_load import Load
-from laissez.check.crash_server import LEAVES, Entry, Server, unused_port
-from laissez.check.crash_sessions import HandWritten, Ours
+from laissez.check.crashes.checks import Inspector
+from laissez.check.crashes.clients import Lost, Rest, Stream
+from laissez.check.crashes.journal import OPERATOR, Truth, compare
+from laissez.check.crashes.ledger import Ledger
+from laissez.check.crashes.load import Load
+from laissez.check.crashes.sessions import HandWritten, Ours
+from laissez.check.finding import Finding
+from laissez.check.started_server import LEAVES, Entry, Server, unused_port
 
 KILLS_PER_LIFE = 25  # then a new folder: every start checks the whole journal, which would take longer and longer
 TENANTS = ("ann", "bob", "cat", "dan")

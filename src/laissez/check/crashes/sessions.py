@@ -14,8 +14,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from laissez.check.crash_clients import ANSWER_WITHIN_S, Dense, Lost
-from laissez.check.crash_ledger import PASSING, Answer, Asked, Json, Ledger, Part, Quoted, Shown
+from laissez.check.crashes.clients import ANSWER_WITHIN_S, Dense, Lost
+from laissez.check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part, Quoted, Shown
 from laissez.client import AsyncSession
 from laissez.client.errors import ApiError, LaissezError
 from laissez.wire.requests import TenantCommand

@@ -1,4 +1,4 @@
-"""A server with a fault on purpose, to see that the crash test finds it: `LAISSEZ_FAULT=early python -m laissez.check.faulty_server serve ...`.
+"""A server with a fault on purpose, to see that the crash test finds it: `LAISSEZ_FAULT=early python -m laissez.check.crashes.faulty_server serve`.
 
 A check that never fails proves nothing. Each fault is one that a real mistake could make.
 """
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from laissez.check.crash_server import Entry
+from laissez.check.started_server import Entry
 from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.reader import SEQ_MAX
@@ -65,7 +65,7 @@ FAULTS: dict[str, Callable[[], None]] = {"early": early, "forgetful": forgetful,
 
 def entry_of(fault: str) -> Entry:
     """The server with that fault."""
-    return Entry(("-m", "laissez.check.faulty_server"), {VARIABLE: fault})
+    return Entry(("-m", "laissez.check.crashes.faulty_server"), {VARIABLE: fault})
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from laissez.check.crash_ledger import PASSING, Answer, Asked, Json, Ledger, Part
-from laissez.check.crash_requests import as_rest
+from laissez.check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
+from laissez.check.crashes.requests import as_rest
 
 ANSWER_WITHIN_S = 20.0
 

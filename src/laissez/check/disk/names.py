@@ -6,7 +6,7 @@ import os
 import random
 from typing import NamedTuple
 
-from laissez.check.disk_image import Image
+from laissez.check.disk.image import Image
 
 
 class Folder:

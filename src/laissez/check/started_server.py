@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.check.crash_finding import Finding
+from laissez.check.finding import Finding
 
 READY_WITHIN_S = 30.0
 ANSWERS_WITHIN_S = 5.0

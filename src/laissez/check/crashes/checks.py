@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from laissez.check.crash_finding import Finding
-from laissez.check.crash_journal import OPERATOR, Truth, compare
-from laissez.check.crash_ledger import Json, Ledger, Quoted
-from laissez.check.crash_server import LEAVES
+from laissez.check.crashes.journal import OPERATOR, Truth, compare
+from laissez.check.crashes.ledger import Json, Ledger, Quoted
 from laissez.check.event_audit import Auditor, dollars, instant, micro
+from laissez.check.finding import Finding
+from laissez.check.started_server import LEAVES
 
 
 class Asking(Protocol):

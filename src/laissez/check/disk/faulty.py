@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from laissez.check import sqlite_shim
-from laissez.check.disk_image import Image
-from laissez.check.disk_names import FOLDER, Names, Node
+from laissez.check.disk import sqlite_shim
+from laissez.check.disk.image import Image
+from laissez.check.disk.names import FOLDER, Names, Node
 from laissez.journal import disk
 
 __all__ = ["FaultyDisk"]

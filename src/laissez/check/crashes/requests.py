@@ -9,8 +9,8 @@ import random
 from collections.abc import Sequence
 from itertools import count
 
-from laissez.check.crash_ledger import Asked, Holdings, Json
-from laissez.check.crash_server import LEAVES
+from laissez.check.crashes.ledger import Asked, Holdings, Json
+from laissez.check.started_server import LEAVES
 
 PRICES = ("0", "100", "200", "200.000001", "333.333333", "400", "700", "1000.5")
 SCOPES = ("gpu", "gpu/a", "gpu/a/r1", "gpu/a/r2", "gpu/b", "gpu/b/r3", "cpu", *LEAVES)

@@ -7,11 +7,11 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from laissez.check.crash_clients import Lost, Rest
-from laissez.check.crash_journal import OPERATOR
-from laissez.check.crash_ledger import Asked, Json, Ledger
-from laissez.check.crash_requests import OF_REST, SCOPES, Drawer, another, another_of_operator
-from laissez.check.crash_sessions import HandWritten, Ours
+from laissez.check.crashes.clients import Lost, Rest
+from laissez.check.crashes.journal import OPERATOR
+from laissez.check.crashes.ledger import Asked, Json, Ledger
+from laissez.check.crashes.requests import OF_REST, SCOPES, Drawer, another, another_of_operator
+from laissez.check.crashes.sessions import HandWritten, Ours
 
 WORKERS_EACH = 2
 REPEATED = 6  # answered requests of each holder that are sent again after a crash

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.bill_journal import Row
-from laissez.check.bill_prices import Lease, Prices
+from laissez.check.bills.journal import Row
+from laissez.check.bills.prices import Lease, Prices
 
 MICRO = 1_000_000
 HOUR_US = 3_600 * MICRO

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from laissez.check.bill_audit import Account, Auditor, Finding, Line, fees_until, printed, when
-from laissez.check.bill_journal import Rows
+from laissez.check.bills.audit import Account, Auditor, Finding, Line, fees_until, printed, when
+from laissez.check.bills.journal import Rows
 from laissez.journal import Diverged, JournalDamaged, Reader
 from laissez.service import billing
 from laissez.service.billing import Owed
