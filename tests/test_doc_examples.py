@@ -101,7 +101,7 @@ def test_every_problem_is_in_the_table_with_its_status() -> None:
 
 def test_every_limit_is_in_the_table_with_its_default() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
-    shown = {row[0].strip(" *").strip("`"): int(row[1].replace(",", "")) for row in rows(API, "Limits")}
+    shown = {row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")}
     assert bounds == shown
     assert set(Limits.__struct_fields__) == {row[0].strip(" *").strip("`") for row in rows(API, "Limits") if "*" in row[0]}
 

@@ -16,8 +16,6 @@ import msgspec
 from laissez.bench import cluster
 from laissez.bench.service import LEAVES, TENANTS, running
 from laissez.client import Client
-from laissez.service.commands import OPERATOR
-from laissez.service.founding import KEYS
 from laissez.wire.requests import SetFloor
 
 FOLLOWERS = (0, 1, 8)
@@ -51,7 +49,7 @@ def measure(seconds: float, step: Callable[[str], None], leaves: int = LEAVES, t
         cluster.found(base / "market", leaves, tenants)
         with running(base / "market") as (host, port, pid):
             url = f"http://{host}:{port}"
-            key = (base / "market" / KEYS / f"{OPERATOR}.key").read_text().strip()
+            key = (base / "market" / cluster.OPERATOR_KEY).read_text().strip()
             with Client(url, key) as operator:
                 rows = []
                 for followers in FOLLOWERS:

@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from laissez.bench.cluster import Held
+from laissez.bench.cores import give_way
 from laissez.bench.load import Plan, SessionConnection, Tally
 from laissez.bench.mix import Tenant
 
@@ -140,6 +141,7 @@ async def make_noise(plan: NoisePlan) -> None:
 def main() -> None:
     import uvloop
 
+    give_way()  # what the others notice is to be the server's doing, not that two loads share a core
     uvloop.run(make_noise(msgspec.json.decode(sys.stdin.buffer.read(), type=NoisePlan)))
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from laissez.bench.cluster import Held
+from laissez.bench.cores import keep_apart
 from laissez.bench.load import READY_WITHIN_S, Connection, Plan, RestConnection, SessionConnection, Tally
 from laissez.bench.mix import Tenant
 from laissez.bench.noise import NoisePlan
@@ -190,6 +191,7 @@ KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, 
 
 async def run(plan: OpenPlan) -> list[OpenReport]:
     """A report on each level. They take turns, each time after the capacity was measured anew: what a machine can do changes while one looks."""
+    keep_apart(plan.server)
     tallies = [OpenTally(plan) for _ in plan.levels]
     opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0]))
     gc.collect()

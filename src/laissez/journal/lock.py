@@ -40,4 +40,6 @@ class Lock:
             pass
 
     def release(self) -> None:
+        """Said, not only closed: a program that is just being started may hold a copy of the file for a moment."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
         os.close(self._file)
