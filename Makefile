@@ -32,10 +32,10 @@ help: ## list the targets
 run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a second start goes on with it
 	@exec $(BIN)/laissez up --data $(SAMPLE)
 
-# Checking types and compiling take one core each, so they go side by side; each run of the tests takes all cores.
+# Checking types and compiling take one core each, so they go side by side; so do the two runs of the tests: many wait for a server or a browser.
 test: ## lint, then all tests on both forms of the market
 	@$(MAKE) --no-print-directory --jobs=3 lint build system
-	@$(MAKE) --no-print-directory test-interpreted test-compiled
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-interpreted test-compiled
 
 lint: $(TOOLS) ## ruff and mypy
 	@echo "== lint"
