@@ -1,21 +1,18 @@
-"""A core for the server alone, where there are two: then what a load does to another load beside it does not count as what it does to the server."""
+"""A core for the server's loop alone, where there are two: then what a load does to another load beside it does not count as what it does to the server."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 LEAST_POLITE = 19
 
 
 def keep_apart(server: int) -> None:
-    """The server, with all its threads, on one core; this process and those it starts on the others."""
+    """The server's first thread, which is its loop, on one core; this process and those it starts on the others. Other threads go where there is room."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if len(cores) < 2:
-        return
-    for thread in Path(f"/proc/{server}/task").iterdir():
-        os.sched_setaffinity(int(thread.name), cores[:1])
-    os.sched_setaffinity(0, cores[1:])
+    if len(cores) > 1:
+        os.sched_setaffinity(server, cores[:1])
+        os.sched_setaffinity(0, cores[1:])
 
 
 def give_way() -> None:

@@ -191,7 +191,8 @@ KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, 
 
 async def run(plan: OpenPlan) -> list[OpenReport]:
     """A report on each level. They take turns, each time after the capacity was measured anew: what a machine can do changes while one looks."""
-    keep_apart(plan.server)
+    if plan.noises:
+        keep_apart(plan.server)
     tallies = [OpenTally(plan) for _ in plan.levels]
     opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0]))
     gc.collect()
