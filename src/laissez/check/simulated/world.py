@@ -267,8 +267,10 @@ class World:
             left = [asked for asked in self.ledger.unanswered(holder.name) if (asked.holder, asked.id) not in self.abandoned]
             if not left:
                 return
+            await self._settle_session(holder)  # an order that goes with its session needs one, and its patience may be used up by now
             for asked in left:
                 await self._acts.send(holder, asked)
+            await asyncio.sleep(0.1)
 
     async def _settle_deliveries(self) -> None:
         receiver = self._receiver
