@@ -180,7 +180,7 @@ class Journal:
 def _writing(path: Path) -> sqlite3.Connection:
     connection = connect(path, "rw")
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        _log_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         # A write that changes nothing, so that a file which can only be read is found out now and not by the first append.
@@ -190,6 +190,13 @@ def _writing(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Have SQLite write a log ahead of the file. That it could not is no error to SQLite, only another answer; here nothing would hold without it."""
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise sqlite3.OperationalError(f"the write-ahead log could not be turned on: the mode is still {mode!r}")
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
@@ -225,7 +232,8 @@ def _refuse_remains(folder: Path) -> None:
 def _make_database(folder: Path, genesis: bytes, identity: bytes, created_us: int) -> None:
     """Made under another name and renamed when complete: a crash leaves a journal or none."""
     path = folder / f"{DATABASE}.new"
-    remove(path)
+    for left in ("", "-journal", "-wal", "-shm"):  # of one whose making was cut short: SQLite would take its log for the new one's
+        remove(folder / f"{DATABASE}.new{left}")
     create(path)
     created = str(created_us).encode()
     meta = {"genesis": genesis, "identity": identity, "created": created, "start": chain.start(FORMAT, genesis, identity, created)}
@@ -235,7 +243,7 @@ def _make_database(folder: Path, genesis: bytes, identity: bytes, created_us: in
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
         connection.execute("COMMIT")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _log_ahead(connection)
     finally:
         connection.close()
     keep(path)
