@@ -9,6 +9,7 @@ import pytest
 
 from journal_sum import GENESIS, Sum, append, filled, history
 from laissez.journal import Document, Entry, Filed, Journal, JournalError, JournalExists, JournalForeign, JournalFormat, JournalMissing, Reader
+from laissez.journal import file as journal_file
 from laissez.journal.backup import backup
 from laissez.journal.reader import SEQ_MAX
 
@@ -188,3 +189,18 @@ def test_a_backup_of_a_journal_in_use_is_complete_and_goes_on_by_itself(tmp_path
     with Journal.open(tmp_path / "copy") as copy:
         append(copy, machine, [4])
         assert 64 == copy.last
+
+
+def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_it_one() -> None:
+    """A file without its log, killed in the middle of its first write, could never be opened by a reader again."""
+    in_memory = sqlite3.connect(":memory:")
+    with pytest.raises(sqlite3.OperationalError, match="the mode is still 'memory'"):
+        journal_file._log_ahead(in_memory)
+    in_memory.close()
+
+
+def test_what_is_left_of_a_making_that_was_cut_short_is_not_taken_for_the_new_ones_log(tmp_path: Path) -> None:
+    for left in ("", "-journal", "-wal", "-shm"):
+        (tmp_path / f"journal.db.new{left}").write_bytes(b"of another time")
+    Journal.create(tmp_path, GENESIS).close()
+    assert [] == list(tmp_path.glob("journal.db.new*"))
