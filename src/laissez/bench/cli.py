@@ -146,7 +146,7 @@ def sim(
 @app.command()
 def soak(
     minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long.")] = 10,
-    per_second: Annotated[float, typer.Option(min=100, help="Commands per second.")] = 10_000,
+    per_second: Annotated[float, typer.Option(min=100, help="Commands per second: so many that it keeps up, or it measures a queue.")] = 3_000,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
