@@ -72,9 +72,7 @@ def market(
             row.crowding = round(few[row.operation] / row.per_second, 2)
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
             row.times_oracle = ratio
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(rows).decode())
-    else:
+    if not _told_machines(rows, output, as_json):
         _print_table(rows, sizes, few_at, ratio)
 
 
@@ -90,9 +88,7 @@ def service(
     _check_known("loads", loads, LOADS)
     with steps("bench service", len(loads) + 1) as step:
         rows = measure_service(loads, seconds, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(rows).decode())
-    else:
+    if not _told_machines(rows, output, as_json):
         _print_service_table(rows)
 
 
@@ -105,9 +101,7 @@ def console(
     """Measure what it costs the server to be looked at: 10,000 leaves whose prices all move five times a second, and previews of a floor."""
     with steps("bench console", len(FOLLOWERS) + 2) as step:
         found = measure_console(seconds, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(found).decode())
-    else:
+    if not _told_machines(found, output, as_json):
         _print_console_table(found)
 
 
@@ -120,9 +114,7 @@ def recovery(
     """Time a start after a crash: the newest snapshot is 100,000 commands old, the rest is replayed, everything is checked."""
     with steps("bench recovery", 3) as step:
         found = measure_recovery(commands, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(found).decode())
-    else:
+    if not _told_machines(found, output, as_json):
         print(f"{found.commands:,} commands ({found.megabytes:,.0f} MB), {found.replayed:,} of them replayed: recovered in {found.seconds:.1f} s")
 
 
@@ -137,9 +129,7 @@ def sim(
     """Time the simulator: 100, 1,000 and 10,000 nodes with a tenant for every ten, on one core."""
     with steps("bench sim", len(SIZES) + 1) as step:
         rows = measure_simulation(minutes=minutes, step=step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(rows).decode())
-    else:
+    if not _told_machines(rows, output, as_json):
         _print_simulation_table(rows, minutes)
 
 
@@ -153,9 +143,7 @@ def soak(
     """Watch the server under a steady load: memory, files, threads, drift; and audit owners and bills. Exit status 1 if anything is wrong."""
     with steps("bench soak", 3) as step:
         found = measure_soak(minutes, per_second, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(found).decode())
-    else:
+    if not _told_machines(found, output, as_json):
         show_soak(found)
     if found.failures:
         raise typer.Exit(1)
@@ -173,9 +161,7 @@ def overload(
     _check_known("loads", loads, OPEN_LOADS)
     with steps("bench overload", len(loads) + 1) as step:
         rows = measure_overload(loads, seconds, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(rows).decode())
-    else:
+    if not _told_machines(rows, output, as_json):
         show_overload(rows)
 
 
@@ -191,10 +177,16 @@ def noisy(
     _check_known("kinds of noise", kinds, NOISES)
     with steps("bench noisy", 2) as step:
         rows = measure_noisy(kinds, seconds, step)
-    if as_json or output is Format.JSON:
-        print(msgspec.json.encode(rows).decode())
-    else:
+    if not _told_machines(rows, output, as_json):
         show_noisy(rows)
+
+
+def _told_machines(found: object, output: Format, as_json: bool) -> bool:
+    """Print it as JSON if that was asked for; says whether it was."""
+    if not as_json and output is not Format.JSON:
+        return False
+    print(msgspec.json.encode(found).decode())
+    return True
 
 
 def _check_known(what: str, named: list[str], known: Collection[str]) -> None:

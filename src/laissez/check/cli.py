@@ -1,5 +1,4 @@
-"""`laissez check`: compare the market with the oracle, on random histories or on every small one; kill the server and see what it kept; try who
-may do what."""
+"""`laissez check`: one command for every promise, each with a seed that repeats what it found."""
 
 from __future__ import annotations
 
@@ -7,6 +6,8 @@ import importlib.util
 import json
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 
 app = typer.Typer(
-    help="Compare the market with an independent slow copy of its rules; kill the server and see what it kept.",
+    help="Find out whether the market and the service keep their promises.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -40,21 +41,8 @@ def market(
     """Play random histories in the market and in the oracle, comparing everything after every command."""
     options = Options(snapshot_every=snapshot_every, invariants=True)
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("histories", total=histories)
-        try:
-            outcome = run(
-                range(seed, seed + histories),
-                commands,
-                min(jobs or os.cpu_count() or 1, histories),
-                options,
-                real_market,
-                lambda done: bar.update(task, completed=done),
-                shrink,
-            )
-        except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} histories: no difference so far")
-            raise typer.Exit(130) from None
+    with counting("histories", histories) as tell:
+        outcome = run(range(seed, seed + histories), commands, _processes(jobs, histories), options, real_market, tell, shrink)
     counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
     conclude(output, counted, time.monotonic() - started, outcome.failure.report if outcome.failure else None)
 
@@ -81,9 +69,8 @@ def small_worlds(
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("sequences", total=None)
-        finding = check_small_worlds(real_market, depth, lambda done: bar.update(task, completed=done))
+    with counting("sequences", None) as tell:
+        finding = check_small_worlds(real_market, depth, tell)
     again = f"laissez check small-worlds --depth {depth}"
     failure = report(finding.history, finding.difference, again) if finding.history and finding.difference else None
     conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
@@ -99,13 +86,8 @@ def crashes(
     from laissez.check.crashes.run import run as run_crashes  # with all that speaks HTTP, which the other checks do without
 
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("kills", total=kills)
-        try:
-            outcome = run_crashes(kills, seed, tell=lambda done: bar.update(task, completed=done))
-        except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} kills: nothing found so far")
-            raise typer.Exit(130) from None
+    with counting("kills", kills) as tell:
+        outcome = run_crashes(kills, seed, tell=tell)
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 
@@ -124,14 +106,8 @@ def worlds(
     if bug is not None and bug not in BUGS:
         raise typer.BadParameter(f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug")
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("worlds", total=seeds)
-        try:
-            processes = min(jobs or os.cpu_count() or 1, seeds)
-            outcome = run_worlds(range(seed, seed + seeds), processes, bug, lambda done: bar.update(task, completed=done))
-        except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} worlds: nothing found so far")
-            raise typer.Exit(130) from None
+    with counting("worlds", seeds) as tell:
+        outcome = run_worlds(range(seed, seed + seeds), _processes(jobs, seeds), bug, tell)
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure, {"faults": outcome.faults})
 
 
@@ -148,13 +124,8 @@ def wire(
     from laissez.check.wire.run import run as run_wire  # with all that speaks HTTP, which the other checks do without
 
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("cases", total=cases or None)
-        try:
-            outcome = run_wire(cases, seed, only, lambda done: bar.update(task, completed=done))
-        except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} cases")
-            raise typer.Exit(130) from None
+    with counting("cases", cases or None) as tell:
+        outcome = run_wire(cases, seed, only, tell)
     conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
 
 
@@ -170,14 +141,9 @@ def damage(
     from laissez.check.disk.sqlite_shim import CannotWatch
 
     started = time.monotonic()
-    with progress() as bar:
-        task = bar.add_task("cases", total=cases)
+    with counting("cases", cases) as tell:
         try:
-            seeds, processes = range(seed, seed + cases), min(jobs or os.cpu_count() or 1, cases)
-            outcome = run_damage(seeds, processes, tell=lambda done: bar.update(task, completed=done))
-        except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} cases: nothing found so far")
-            raise typer.Exit(130) from None
+            outcome = run_damage(range(seed, seed + cases), _processes(jobs, cases), tell=tell)
         except CannotWatch as error:
             raise typer.BadParameter(str(error)) from None
     kinds = {kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)} for kind in outcome.kinds()}
@@ -200,15 +166,31 @@ def access(
 
     started = time.monotonic()
     tried = access.run()
-    with progress() as bar:
-        task = bar.add_task("pairs", total=pairs)
-        found = interference.run(pairs, seed, tell=lambda done: bar.update(task, completed=done))
+    with counting("pairs", pairs) as tell:
+        found = interference.run(pairs, seed, tell=tell)
     counted = {**tried.counted, **found.counted}
     failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
     if output is Format.TABLE:
         typer.echo(tried.table())
     answers = {"tried": tried.answers} if output is Format.JSON else {}
     conclude(output, counted, time.monotonic() - started, failure, answers)
+
+
+@contextmanager
+def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar, to be told how many are done; Ctrl-C says how far it came."""
+    with progress() as bar:
+        task = bar.add_task(what, total=total)
+        try:
+            yield lambda done: bar.update(task, completed=done)
+        except KeyboardInterrupt:
+            print(f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far")
+            raise typer.Exit(130) from None
+
+
+def _processes(jobs: int, work: int) -> int:
+    """One per core unless told otherwise, and none without work."""
+    return min(jobs or os.cpu_count() or 1, work)
 
 
 def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None, more: dict[str, Any] = {}) -> None:  # noqa: B006  never changed
