@@ -14,6 +14,7 @@ import pytest
 
 from laissez.client import AsyncClient, AsyncSession, BandSetting, Client, Session, UsageError, alternative, calls, webhook_calls
 from laissez.client.access import find_access
+from laissez.client.call import Call
 from laissez.client.prices import price_text
 from laissez.wire.inframaps import InfraMapsReport
 from laissez.wire.requests import CancelOrder, Caps, SetFloor
@@ -53,7 +54,7 @@ HOOK = "https://hooks.example.com/x"
         (calls.batch([CancelOrder(order="ord_a1")]), "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "ord_a1"}]}),
     ],
 )
-def test_a_change_is_sent_as_the_api_asks_and_has_a_key(call: calls.Call[Any], method: str, path: str, body: object) -> None:
+def test_a_change_is_sent_as_the_api_asks_and_has_a_key(call: Call[Any], method: str, path: str, body: object) -> None:
     assert (method, path) == (call.method, call.path)
     assert body == (None if call.body is None else msgspec.json.decode(call.body))
     assert call.idempotency_key is not None
@@ -85,7 +86,7 @@ def test_a_change_is_sent_as_the_api_asks_and_has_a_key(call: calls.Call[Any], m
         (calls.market_history(), "/v1/market/history", {}),
     ],
 )
-def test_a_question_has_no_key_and_names_what_it_asks(call: calls.Call[Any], path: str, params: dict[str, str]) -> None:
+def test_a_question_has_no_key_and_names_what_it_asks(call: Call[Any], path: str, params: dict[str, str]) -> None:
     assert ("GET", path, params) == (call.method, call.path, call.params)
     assert "Idempotency-Key" not in call.headers
 

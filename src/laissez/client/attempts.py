@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 import httpx
 import msgspec
 
-from laissez.client.calls import Call
+from laissez.client.call import Call
 from laissez.client.errors import (
     ApiError,
     ConnectionFailed,

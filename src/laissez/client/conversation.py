@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, get_args
 
 import msgspec
 
-from laissez.client.calls import checked_id
+from laissez.client.call import checked_id
 from laissez.client.errors import (
     ConnectionFailed,
     EventsMissed,

@@ -18,7 +18,7 @@ from laissez.client import calls, webhook_calls
 from laissez.client.access import find_access
 from laissez.client.asking import Awaiting, Blocking, Listing, Method
 from laissez.client.attempts import Attempts
-from laissez.client.calls import Call
+from laissez.client.call import Call
 from laissez.client.errors import UsageError
 from laissez.client.following import Following, Told
 from laissez.wire.views import Page

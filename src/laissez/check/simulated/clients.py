@@ -17,7 +17,7 @@ from laissez.check.crashes.requests import as_rest
 from laissez.check.simulated.machine import PORT
 from laissez.check.simulated.mix import Mix
 from laissez.client import AsyncClient, AsyncSession
-from laissez.client.calls import Call
+from laissez.client.call import Call
 from laissez.client.errors import ApiError, EventsMissed, HistoryGone, LaissezError
 from laissez.client.following import Told
 from laissez.wire.requests import OperatorCommand, TenantCommand
