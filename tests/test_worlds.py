@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -125,6 +126,22 @@ def test_waiting_for_nothing_is_told_instead_of_waited_for() -> None:
     loop = SimulatedLoop()
     with pytest.raises(Stuck):
         in_loop(loop, loop.create_future())
+
+
+def test_code_that_never_pauses_is_stopped_and_named() -> None:
+    loop = SimulatedLoop()
+
+    async def for_ever() -> None:
+        while True:
+            with suppress(Exception):
+                while True:
+                    pass
+
+    async def story() -> None:
+        await asyncio.gather(for_ever(), return_exceptions=True)
+
+    with pytest.raises(Stuck, match=r"test_worlds\.py:\d+"), loop.watched(cpu_s_max=0.05):
+        in_loop(loop, story())
 
 
 def test_nothing_of_a_dead_process_happens_any_more() -> None:

@@ -6,14 +6,18 @@ A process is a part of the world that can die: what it has scheduled is dropped 
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappush
+from types import FrameType
 from typing import Any, TypeVar
 
 TURNS_MAX = 400_000  # of one world: far more than any takes
+CPU_S_MAX = 60.0  # the same
 START_S = 1_000.0
 
 H = TypeVar("H", bound=asyncio.Handle)
@@ -30,8 +34,8 @@ class Process:
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
-class Stuck(Exception):
-    """Nothing can happen any more, or something happens for ever."""
+class Stuck(BaseException):
+    """Nothing can happen any more, or something happens for ever. No code in the world takes it for an error of its own."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -44,6 +48,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._selector = self  # it is asked how long to wait, and does not
         self._clock_resolution = 1e-9
         self.turns = 0
+        self._busy: Stuck | None = None
         self.connect: Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]] | None = None
         self.unhandled: list[str] = []
         self.set_exception_handler(lambda loop, context: self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}"))
@@ -56,10 +61,32 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Time passes in which nothing ran: the machine stood still."""
         self._now += seconds
 
+    @contextmanager
+    def watched(self, cpu_s_max: float = CPU_S_MAX) -> Iterator[None]:
+        """Code that never pauses is stopped where it is, after so long of a processor; then the loop ends."""
+        if threading.current_thread() is not threading.main_thread():  # where there are no signals
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "nobody knows where"
+            self._busy = self._busy or Stuck(f"the world has taken {cpu_s_max:g} seconds of a processor and not come to its end: at {where}")
+            raise self._busy
+
+        before = signal.signal(signal.SIGVTALRM, stop)
+        signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s_max, cpu_s_max)  # again, for code that catches even this
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
+
     # -- what the base class asks for
 
     def select(self, timeout: float | None) -> list[Any]:
         self.turns += 1
+        if self._busy is not None:
+            raise self._busy
         if timeout is None:
             raise Stuck("nothing is scheduled, and the world has not come to its end")
         if self.turns > TURNS_MAX:

@@ -101,7 +101,8 @@ class World:
         with self._disk, patched(self._loop, self._wall, self.seed):
             asyncio.set_event_loop(self._loop)
             try:
-                self._loop.run_until_complete(self._live())
+                with self._loop.watched():
+                    self._loop.run_until_complete(self._live())
             except Finding as finding:
                 failure = numbered(str(finding))
             except Stuck as stuck:
