@@ -125,10 +125,19 @@ def test_below_at_and_above_its_capacity_every_request_of_an_open_loop_is_accoun
 def test_the_others_are_measured_with_and_without_each_noise() -> None:
     kinds = ["commands"]
     rows = noisy.measure(kinds, 0.2, lambda _: None, leaves=200, tenants=20)
-    assert kinds == [row.kind for row in rows]
+    assert [noisy.NOBODY, *kinds] == [row.kind for row in rows]
     for row in rows:
-        assert row.offered > 0 and 0 < row.p50_ms <= row.p99_ms and 0 < row.p50_ms_before <= row.p99_ms_before, row
-        assert 0 < row.done <= 1 and 0 < row.done_before <= 1, row
+        assert row.offered > 0 and 0 < row.p50_ms <= row.p99_ms and 0 < row.p50_ms_without <= row.p99_ms_without, row
+        assert 0 < row.done <= 1 and 0 < row.done_without <= 1, row
+
+
+@pytest.mark.once
+def test_a_slowdown_is_told_with_how_sure_it_is() -> None:
+    assert noisy.Ratio(2.0, 2.0, 2.0) == noisy.ratio_of([(1.0, 3.0, 2.0)])
+    five = [(1.0, float(loud), 1.0) for loud in range(1, 6)]
+    assert noisy.Ratio(3.0, 1.0, 5.0) == noisy.ratio_of(five)
+    twenty = [(1.0, float(loud), 1.0) for loud in range(20, 0, -1)]
+    assert noisy.Ratio(10.5, 6.0, 15.0) == noisy.ratio_of(twenty)  # the sixth and the fifteenth, as in any table of the sign test
 
 
 @pytest.mark.once
@@ -137,10 +146,11 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.Capt
     load_tables.show_overload(
         [overload.Level(load="rest", level=1.5, capacity=1000, offered=1500, admitted=900, shed=600, unanswered=0, problems={}, **times)]
     )
-    load_tables.show_noisy([noisy.Noisy("keys", 1.04, 1.08, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29)])
+    ratio = noisy.Ratio(1.04, 0.9, 1.15)
+    load_tables.show_noisy([noisy.Noisy("keys", ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29)])
     said = " ".join(capsys.readouterr().out.split())
     assert "rest 150 % 1,500 900 600" in said and "capacity 1,000/s" in said
-    assert "keys x1.04 x1.08 99.9 %" in said
+    assert "keys x1.04 0.90-1.15 x1.04 0.90-1.15 99.9 %" in said
 
 
 # -- what the soak says of what it saw

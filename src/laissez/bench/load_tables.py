@@ -37,17 +37,21 @@ def show_overload(rows: list[Level]) -> None:
 
 
 def show_noisy(rows: list[Noisy]) -> None:
-    columns = ("noise", "p50", "p99", "done", "p50 ms", "before", "p99 ms", "before", "CPU", "before")
-    table = _table("The others beside one noisy tenant", *columns)
+    table = _table("The others beside one noisy tenant", "noise", "p50", "p99", "done", "p50 ms", "p99 ms", "CPU")
     for row in rows:
-        ratios = (f"x{row.slowdown_p50:.2f}", f"x{row.slowdown_p99:.2f}", f"{row.done:.1%}".replace("%", " %"))
-        times = (row.p50_ms, row.p50_ms_before, row.p99_ms, row.p99_ms_before)
-        table.add_row(row.kind, *ratios, *(f"{time:,.1f}" for time in times), f"{row.server_cpu:.2f}", f"{row.server_cpu_before:.2f}")
+        done = f"{row.done:.1%}".replace("%", " %")
+        cpu = f"{row.server_cpu - row.server_cpu_without:+.2f}"
+        table.add_row(row.kind, str(row.slowdown_p50), str(row.slowdown_p99), done, f"{row.p50_ms:,.1f}", f"{row.p99_ms:,.1f}", cpu)
     console = Console()
     console.print(table)
     share = f"{LEVEL:.0%}".replace("%", " %")
-    console.print(f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s), by turns with and without the noise,", highlight=False)
-    console.print("which counts after its first burst; ratios are those of the median round", highlight=False)
+    notes = [
+        f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s); the noise counts after its first burst",
+        "p50, p99: their times over those in the silence before and after; the median round, and where it lies with 95 % certainty",
+        "CPU: what the noise takes of the server's core",
+    ]
+    for note in notes:
+        console.print(note, highlight=False)
 
 
 def show_soak(found: Soak) -> None:

@@ -1,4 +1,8 @@
-"""Does one noisy tenant slow the others down? The others ask at a steady rate that the service can take, with and without the noise by turns."""
+"""Does one noisy tenant slow the others down? The others ask at a steady rate that the service can take, with and without the noise by turns.
+
+What else the machine does comes and goes, so a phase with noise is compared with the silence just before and just after it, round by round, and the
+same is done with a phase in which nobody makes noise: what that one shows is not the service's doing.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from statistics import median
 
@@ -20,27 +25,41 @@ from laissez.bench.service import LEAVES, TENANTS, running
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 2
-PHASE_S = 1.0
+PHASE_S = 2.0
+NOBODY = "nobody"
+SURE = 0.95
+
+
+class Ratio(msgspec.Struct):
+    """The median of the rounds, and between what it lies with 95 % certainty if the rounds are like those to come."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"x{self.median:.2f} {self.low:.2f}-{self.high:.2f}"
 
 
 class Noisy(msgspec.Struct):
-    """The others' times with the noise over those without it just before, in the median round; and the share of what they asked for that was done."""
+    """The others' times with the noise over those without it, and the share of what they asked for that was done."""
 
     kind: str
-    slowdown_p50: float
-    slowdown_p99: float
+    slowdown_p50: Ratio
+    slowdown_p99: Ratio
     done: float
-    done_before: float
+    done_without: float
     p50_ms: float
-    p50_ms_before: float
+    p50_ms_without: float
     p99_ms: float
-    p99_ms_before: float
+    p99_ms_without: float
     offered: float  # per second, by the others
     server_cpu: float  # of a core
-    server_cpu_before: float
+    server_cpu_without: float
 
 
 def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> list[Noisy]:
+    """A row for nobody's noise, then one for each kind."""
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         step("making the market")
@@ -51,31 +70,44 @@ def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leave
         with running(base / "market", sheds=True) as (host, port, pid):
             connections = min(CONNECTIONS, len(held))
             common = Plan("session", host, port, connections, IN_FLIGHT, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
-            noises = [noise for kind in kinds for noise in (None, kind)]
+            noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
             plan = OpenPlan(**msgspec.structs.asdict(common), levels=[LEVEL] * len(noises), rounds=rounds, noises=noises, loud=loud, server=pid)
             reports = put_open(plan)
-        return [_row(kind, *reports[2 * index : 2 * index + 2]) for index, kind in enumerate(kinds)]
+        return [_row(kind, *reports[2 * index : 2 * index + 3]) for index, kind in enumerate((NOBODY, *kinds))]
     finally:
         shutil.rmtree(base)
 
 
-def _slowdown(rounds: list[tuple[float, float]]) -> float:
-    """The median of the rounds' own: what else the machine does comes and goes."""
-    return round(median(loud / still if still else 0.0 for loud, still in rounds), 3)
+def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:
+    """What was measured before, with and after the noise in each round. The interval is that of order statistics, which asks nothing of how the
+    rounds are spread; fewer than six cannot be sure of anything, and give all they have.
+    """
+    ratios = sorted(loud / ((before + after) / 2) if before + after else 0.0 for before, loud, after in rounds)
+    count, tail, rank = len(ratios), 0.0, 0
+    while (tail := tail + comb(count, rank) / 2**count) <= (1 - SURE) / 2:
+        rank += 1
+    rank = max(rank, 1)
+    return Ratio(round(median(ratios), 3), round(ratios[rank - 1], 3), round(ratios[count - rank], 3))
 
 
-def _row(kind: str, before: OpenReport, noisy: OpenReport) -> Noisy:
+def _row(kind: str, before: OpenReport, noisy: OpenReport, after: OpenReport) -> Noisy:
+    rounds = list(zip(before.per_round, noisy.per_round, after.per_round, strict=True))
+    p50, p99 = [ratio_of([(first[which], loud[which], last[which]) for first, loud, last in rounds]) for which in (0, 1)]
     return Noisy(
         kind,
-        _slowdown([(loud[0], still[0]) for loud, still in zip(noisy.per_round, before.per_round, strict=True)]),
-        _slowdown([(loud[1], still[1]) for loud, still in zip(noisy.per_round, before.per_round, strict=True)]),
-        round(noisy.admitted / max(1, noisy.offered), 4),
-        round(before.admitted / max(1, before.offered), 4),
+        p50,
+        p99,
+        _done(noisy),
+        min(_done(before), _done(after)),
         noisy.p50_ms,
-        before.p50_ms,
+        round((before.p50_ms + after.p50_ms) / 2, 2),
         noisy.p99_ms,
-        before.p99_ms,
+        round((before.p99_ms + after.p99_ms) / 2, 2),
         round(noisy.offered / noisy.seconds, 1),
         noisy.server_cpu,
-        before.server_cpu,
+        round((before.server_cpu + after.server_cpu) / 2, 3),
     )
+
+
+def _done(report: OpenReport) -> float:
+    return round(report.admitted / max(1, report.offered), 4)
