@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-
 from laissez.market.money import dollars
 from laissez.service.accounts import Account
+from laissez.service.aside import a_little_at_a_time
 from laissez.service.billing import owed_in_all
 from laissez.service.budgets import budget_view, measure, used_up, whole
 from laissez.service.desk import Desk
@@ -17,21 +15,11 @@ from laissez.wire.figures import Budget, Spending
 from laissez.wire.times import format_time
 from laissez.wire.views import MarketSummary
 
-TENANTS_PER_TURN = 20  # worked out before others have their turn
-
-
-async def in_turns(accounts: Iterable[Account]) -> AsyncIterator[Account]:
-    """One after the other, a few at a time, because what is worked out for each may take long."""
-    for turn, account in enumerate(list(accounts)):
-        if turn % TENANTS_PER_TURN == 0:
-            await asyncio.sleep(0)
-        yield account
-
 
 async def all_owed(desk: Desk) -> tuple[int, int]:
-    """What all tenants owe, exactly, and what they are charged per hour now."""
+    """What all tenants owe, exactly, and what they are charged per hour: each of them when it was its turn. In a large market that takes a while."""
     owed = rate = 0
-    async for account in in_turns(desk.exchange.accounts.values()):
+    async for account in a_little_at_a_time(desk.exchange.accounts.values(), desk.clock):
         more, charged = owed_in_all(desk.exchange, account, desk.clock.now())
         owed += more
         rate += charged

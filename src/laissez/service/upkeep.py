@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from laissez.market.commands import CloseBooks
+from laissez.service.aside import a_little_at_a_time
 from laissez.service.commands import OPERATOR, SERVICE, CancelOrder
 from laissez.service.desk import Desk
 from laissez.service.settings import Books
@@ -80,6 +81,5 @@ class Bookkeeper:
 
     async def _work_out_charges(self) -> None:
         """Ask for every bill, one tenant at a time: the market remembers how far it got, and closing finds little left to do."""
-        for tenant in list(self._desk.exchange.accounts):
+        async for tenant in a_little_at_a_time(self._desk.exchange.accounts, self._desk.clock):
             self._desk.exchange.market.bill(tenant)
-            await asyncio.sleep(0)

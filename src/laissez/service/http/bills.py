@@ -6,6 +6,7 @@ import asyncio
 
 from laissez.service import exports
 from laissez.service.accounts import Account
+from laissez.service.aside import a_little_at_a_time
 from laissez.service.billing import Owed, of_period, read_statement, running
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call
@@ -31,7 +32,7 @@ async def shown(call: Call) -> Answer:
     cursor = cursor_of(call, "bills")
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in names else len(names)
     wanted = names[first : first + limit_of(call) + 1] if form == "json" else names
-    found = [await _owed(call, call.tenant(name)) for name in wanted]
+    found = [await _owed(call, call.tenant(name)) async for name in a_little_at_a_time(wanted, call.desk.clock)]
     if form != "json":
         return _table(call, form, found)
     return Answer(page(call, "bills", [owed.bill() for owed in found], lambda bill: Cursor(bill.tenant)))
@@ -46,7 +47,6 @@ async def _owed(call: Call, account: Account) -> Owed:
     desk = call.desk
     since, until = call.time("since"), call.time("until")
     if since is None and until is None:
-        await asyncio.sleep(0)
         return running(desk.exchange, account, desk.clock.now())
     statements = await _statements(desk, account.name)
     return of_period(desk.exchange, account, statements, since, until, desk.clock.now())

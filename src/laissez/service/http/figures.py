@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from laissez.service.accounts import Account
+from laissez.service.aside import a_little_at_a_time
 from laissez.service.budgets import NO_BUDGET, WARN
 from laissez.service.caps import EXPECTED, caps_view, per_hour
 from laissez.service.commands import SetBudget, SetOwnCaps
-from laissez.service.figures import in_turns, spending_of
+from laissez.service.figures import spending_of
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
 from laissez.service.outcomes import numbered
@@ -45,7 +46,7 @@ async def spending(call: Call) -> Answer:
     names = list(accounts)
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)
     wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
-    found = [spending_of(call.desk, account) async for account in in_turns(wanted)]
+    found = [spending_of(call.desk, account) async for account in a_little_at_a_time(wanted, call.desk.clock)]
     return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
 
 
