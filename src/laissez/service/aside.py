@@ -1,4 +1,4 @@
-"""Long work beside that which somebody waits for: a little at a time, with pauses, so that it never takes more than a third of the loop."""
+"""Long work that nobody must wait behind: about a millisecond of it at a time, then a pause twice as long, in which the loop is everybody else's."""
 
 from __future__ import annotations
 
