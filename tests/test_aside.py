@@ -5,47 +5,65 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
+
 from laissez.check.simulated.loop import SimulatedLoop
-from laissez.service.aside import PAUSE_S, WORK_US, a_little_at_a_time
+from laissez.service.aside import RESTS, WORK_US, Pieces
 from laissez.service.clock import Clock
 
+pytestmark = pytest.mark.once
 
-def worked(costs_us: list[int]) -> list[tuple[int, int]]:
-    """When each item was begun and ended, in microseconds, where it takes as long as it says."""
+
+def worked(costs_us: list[int], rests: bool = True) -> tuple[list[tuple[int, int]], int]:
+    """When each item was begun and ended, in microseconds, where it takes as long as it says; and how often somebody else had a turn."""
     loop = SimulatedLoop()
     clock = Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
 
     async def work() -> list[tuple[int, int]]:
+        beside = None if rests else asyncio.create_task(others())
         done = []
-        async for cost in a_little_at_a_time(costs_us, clock):
+        async for cost in Pieces(clock, rests).of(costs_us):
             began = clock.now()
             loop.jump(cost / 1e6)
             done.append((began, clock.now()))
+        if beside is not None:
+            beside.cancel()
         return done
 
     asyncio.set_event_loop(loop)
     try:
-        return loop.run_until_complete(work())
+        return loop.run_until_complete(work()), turns
     finally:
         asyncio.set_event_loop(None)
         loop.close()
 
 
 def test_little_work_is_done_without_a_pause() -> None:
-    done = worked([WORK_US // 4] * 4)
-    assert all(end == begin for (_, end), (begin, _) in pairwise(done))
-    assert [] == worked([])
+    done, _ = worked([WORK_US // 4] * 4)
+    assert 4 == len(done) and all(end == begin for (_, end), (begin, _) in pairwise(done))
+    assert ([], 0) == worked([])
 
 
 def test_much_work_leaves_two_thirds_of_the_time_to_others() -> None:
-    done = worked([WORK_US // 4] * 400)
+    done, _ = worked([WORK_US // 4] * 400)
     assert 400 == len(done)
-    took = done[-1][1] - done[0][0]
-    assert 100 * WORK_US == sum(end - begin for begin, end in done) <= took / 2.9
-    pauses = [begin - end for (_, end), (begin, _) in pairwise(done) if begin > end]
-    assert 99 == len(pauses) and all(abs(pause - PAUSE_S * 1e6) <= 1 for pause in pauses)
+    assert 100 * WORK_US == sum(end - begin for begin, end in done) <= (done[-1][1] - done[0][0]) / 2.9
+    assert 99 == sum(begin > end for (_, end), (begin, _) in pairwise(done))
 
 
-def test_an_item_that_takes_long_is_followed_by_a_pause() -> None:
-    done = worked([5 * WORK_US] * 3)
-    assert all(begin - end >= PAUSE_S * 1e6 - 1 for (_, end), (begin, _) in pairwise(done))
+def test_the_longer_an_item_takes_the_longer_is_the_pause_after_it() -> None:
+    done, _ = worked([5 * WORK_US] * 3)
+    assert all(abs(begin - end - RESTS * 5 * WORK_US) <= 1 for (_, end), (begin, _) in pairwise(done))
+
+
+def test_work_that_somebody_waits_for_goes_on_as_soon_as_others_had_their_turn() -> None:
+    done, turns = worked([WORK_US] * 50, rests=False)
+    assert all(end == begin for (_, end), (begin, _) in pairwise(done))
+    assert turns >= 48

@@ -551,3 +551,15 @@ def test_m14_a_long_history_is_charged_as_it_happens() -> None:
         assert ledger.charge("h/a", 1, time + 1) == market.bill("own", 1, time + 1).total
     market.apply(AdvanceTime(), 1_300)
     assert ledger.charge("h/a", 0, 1_300) == market.bill("own").total == market.revenue()
+
+
+def test_m14_a_charge_that_was_worked_out_before_is_the_same(long_history: tuple[bytes, Ledger]) -> None:
+    snapshot, ledger = long_history
+    market = Market.restore(snapshot)
+    for lease in market.leases():
+        market.settle(lease.lease)
+    market.settle(999_999)  # one that never was, or whose books are closed
+    assert market.snapshot() == snapshot
+    for leaf, owner in ledger.owners.items():
+        assert ledger.charge(leaf, 0, market.now) == market.bill(owner).total
+        assert ledger.charge(leaf, 0, 500) == market.bill(owner, until=500).total

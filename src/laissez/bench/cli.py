@@ -169,14 +169,15 @@ def overload(
 def noisy(
     kind: Annotated[list[str] | None, typer.Option(help=f"A kind of noise ({', '.join(NOISES)}); all unless given.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="How long each kind is measured, by turns with silence.")] = 10,
+    real: Annotated[bool, typer.Option(help="By the clock, with a server process and real sockets: where nothing else runs.")] = False,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """See how much one tenant that asks as fast as it can slows the others down."""
+    """See how much one tenant that asks as fast as it can slows the others down, in the server's processor time."""
     kinds = kind or list(NOISES)
     _check_known("kinds of noise", kinds, NOISES)
     with steps("bench noisy", 2) as step:
-        rows = measure_noisy(kinds, seconds, step)
+        rows = measure_noisy(kinds, seconds, step, real)
     if not _told_machines(rows, output, as_json):
         show_noisy(rows)
 

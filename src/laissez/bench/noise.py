@@ -85,13 +85,13 @@ class HttpNoise(asyncio.Protocol):
         self._noise = noise
         self._make = make
         self._buffer = bytearray()
-        self._transport: asyncio.Transport
+        self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self.transport = cast(asyncio.Transport, transport)
 
     def begin(self) -> None:
-        self._transport.write(self._make(self._noise))
+        self.transport.write(self._make(self._noise))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -119,7 +119,8 @@ class SessionNoise(SessionConnection):
         return 0
 
 
-async def make_noise(plan: NoisePlan) -> None:
+async def connect(plan: NoisePlan) -> list[Any]:
+    """All connections, which have yet to begin."""
     loop = asyncio.get_running_loop()
     make, connections, sessions = KINDS[plan.kind]
     noise = Noise(plan)
@@ -132,6 +133,11 @@ async def make_noise(plan: NoisePlan) -> None:
         session = (await loop.create_connection(lambda t=tenant: SessionNoise(common, 0, t, plan.held.key, Tally(common)), plan.host, plan.port))[1]  # type: ignore[misc]
         await session.ready
         loud.append(session)
+    return loud
+
+
+async def make_noise(plan: NoisePlan) -> None:
+    loud = await connect(plan)
     print("ready", flush=True)
     for connection in loud:
         connection.begin()

@@ -1,7 +1,8 @@
 """Does one noisy tenant slow the others down? The others ask at a steady rate that the service can take, with and without the noise by turns.
 
-What else the machine does comes and goes, so a phase with noise is compared with the silence just before and just after it, round by round, and the
-same is done with a phase in which nobody makes noise: what that one shows is not the service's doing.
+By the server's processor time (`processor_time`), or by the clock, with real processes. What else the machine does comes and goes then, so a phase
+with noise is compared with the silence just before and just after it, round by round, and the same is done with a phase in which nobody makes noise:
+what that one shows is not the service's doing.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from laissez.bench.crowd import tree
 from laissez.bench.load import Plan
 from laissez.bench.open_load import OpenPlan, OpenReport
 from laissez.bench.overload import WARM_UP_S, put_open
+from laissez.bench.processor_time import FolderPlan
 from laissez.bench.service import LEAVES, TENANTS, running
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 2
 PHASE_S = 2.0
 NOBODY = "nobody"
+NOWHERE = "memory"  # the host of a service that has no socket
 SURE = 0.95
 
 
@@ -58,7 +61,9 @@ class Noisy(msgspec.Struct):
     server_cpu_without: float
 
 
-def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> list[Noisy]:
+def measure(
+    kinds: list[str], seconds: float, step: Callable[[str], None], real: bool = False, leaves: int = LEAVES, tenants: int = TENANTS
+) -> list[Noisy]:
     """A row for nobody's noise, then one for each kind."""
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
@@ -67,15 +72,23 @@ def measure(kinds: list[str], seconds: float, step: Callable[[str], None], leave
         scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
         step(f"{', '.join(kinds)}: with and without")
         rounds = max(1, round(seconds / PHASE_S))
-        with running(base / "market", sheds=True) as (host, port, pid):
-            connections = min(CONNECTIONS, len(held))
-            common = Plan("session", host, port, connections, IN_FLIGHT, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
-            noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
-            plan = OpenPlan(**msgspec.structs.asdict(common), levels=[LEVEL] * len(noises), rounds=rounds, noises=noises, loud=loud, server=pid)
-            reports = put_open(plan)
+        noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
+        connections, warm_up_s = min(CONNECTIONS, len(held)), min(WARM_UP_S, seconds)
+        common = Plan("session", NOWHERE, 0, connections, IN_FLIGHT, seconds / rounds, warm_up_s, time.time_ns(), held, scopes)
+        plan = OpenPlan(**msgspec.structs.asdict(common), levels=[LEVEL] * len(noises), rounds=rounds, noises=noises, loud=loud)
+        reports = _by_the_clock(plan, base / "market") if real else _by_processor_time(plan, base / "market")
         return [_row(kind, *reports[2 * index : 2 * index + 3]) for index, kind in enumerate((NOBODY, *kinds))]
     finally:
         shutil.rmtree(base)
+
+
+def _by_the_clock(plan: OpenPlan, folder: Path) -> list[OpenReport]:
+    with running(folder, sheds=True) as (plan.host, plan.port, plan.server):
+        return put_open("laissez.bench.open_load", plan)
+
+
+def _by_processor_time(plan: OpenPlan, folder: Path) -> list[OpenReport]:
+    return put_open("laissez.bench.processor_time", FolderPlan(**msgspec.structs.asdict(plan), folder=str(folder)))
 
 
 def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:

@@ -17,9 +17,9 @@ import time
 from asyncio.subprocess import PIPE
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -188,11 +188,11 @@ class OpenRest(RestConnection):
 
 KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, "rest": OpenRest}
 
+MakeNoise: TypeAlias = Callable[[OpenPlan, str | None], AbstractAsyncContextManager[None]]  # of this kind, as long as the block lasts; None is none
 
-async def run(plan: OpenPlan) -> list[OpenReport]:
+
+async def run(plan: OpenPlan, noise: MakeNoise, server_cpu_s: Callable[[], float]) -> list[OpenReport]:
     """A report on each level. They take turns, each time after the capacity was measured anew: what a machine can do changes while one looks."""
-    if plan.noises:
-        keep_apart(plan.server)
     tallies = [OpenTally(plan) for _ in plan.levels]
     opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0]))
     gc.collect()
@@ -200,12 +200,12 @@ async def run(plan: OpenPlan) -> list[OpenReport]:
     gc.disable()
     for _ in range(plan.rounds):
         closed = OpenTally(plan)
-        await _phase(plan, opened, closed, None)
+        await _phase(plan, opened, closed, None, server_cpu_s)
         capacity = len(closed.admitted) / plan.seconds
-        for level, tally, noise in zip(plan.levels, tallies, plan.noises or [None] * len(plan.levels), strict=True):
+        for level, tally, kind in zip(plan.levels, tallies, plan.noises or [None] * len(plan.levels), strict=True):
             tally.capacities.append(capacity)
-            async with _noise(plan, noise):
-                await _phase(plan, opened, tally, level * capacity)
+            async with noise(plan, kind):
+                await _phase(plan, opened, tally, level * capacity, server_cpu_s)
     for connection in opened:
         connection.tally.over = True
         connection.transport.close()
@@ -234,8 +234,8 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
         await process.wait()
 
 
-async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None) -> None:
-    started, cpu, server_cpu = time.perf_counter(), time.process_time(), cpu_seconds(plan.server)
+async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None, server_cpu_s: Callable[[], float]) -> None:
+    started, cpu, server_cpu = time.perf_counter(), time.process_time(), server_cpu_s()
     before = len(tally.admitted)
     OpenRest.queue, OpenRest.idle = deque(), deque()
     plan.per_second = per_second
@@ -246,7 +246,7 @@ async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second
             connection.begin()
     await _drive(plan, opened, started, tally)
     tally.cpu += time.process_time() - cpu
-    tally.server_cpu += cpu_seconds(plan.server) - server_cpu
+    tally.server_cpu += server_cpu_s() - server_cpu
     tally.wall += time.perf_counter() - started
     await _drained(tally)
     tally.unanswered += _waiting(opened, tally)
@@ -339,7 +339,10 @@ def main() -> None:
     import uvloop
 
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=OpenPlan)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run(plan))))
+    if plan.noises:
+        keep_apart(plan.server)
+    reports = uvloop.run(run(plan, _noise, lambda: cpu_seconds(plan.server)))
+    sys.stdout.buffer.write(msgspec.json.encode(reports))
 
 
 if __name__ == "__main__":

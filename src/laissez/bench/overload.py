@@ -72,7 +72,7 @@ def _levels(
     rounds = max(1, round(seconds / PHASE_S))
     with running(folder, sheds=True) as (host, port, pid):
         common = Plan(load, host, port, connections, in_flight, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
-        reports = put_open(OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
+        reports = put_open("laissez.bench.open_load", OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
     return [_row(load, level, report) for level, report in zip(LEVELS, reports, strict=True)]
 
 
@@ -92,6 +92,7 @@ def _row(load: str, level: float, report: OpenReport) -> Level:
     )
 
 
-def put_open(plan: OpenPlan) -> list[OpenReport]:
-    ran = subprocess.run([sys.executable, "-m", "laissez.bench.open_load"], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
+def put_open(module: str, plan: OpenPlan) -> list[OpenReport]:
+    """In a process of its own."""
+    ran = subprocess.run([sys.executable, "-m", module], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
     return msgspec.json.decode(ran.stdout, type=list[OpenReport])

@@ -169,6 +169,10 @@ class Market:
         """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
 
+    def settle(self, lease: int) -> None:
+        """Work out what a lease was charged until now, so that the next bill need not. No answer is another one for it."""
+        questions.settle(self._state, lease)
+
     def fees(self, tenant: str) -> tuple[FeeLine, ...]:
         """The flash fees of a tenant that are still on the books, whole (M18)."""
         return questions.fees(self._state, tenant)

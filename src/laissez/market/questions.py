@@ -169,6 +169,12 @@ def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
     return LeaseLine(lease.id, lease.leaf.path, lease.start, lease.end if lease.end >= 0 else None, charge)
 
 
+def settle(state: State, id: int) -> None:
+    lease = state.leases.get(id)
+    if lease is not None:
+        charge_until(lease, state.now)
+
+
 def revenue(state: State) -> int:
     """All that all tenants owe: counted over leases, not over bills, so that the two can be compared."""
     total = 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from laissez.market.money import dollars
 from laissez.service.accounts import Account
-from laissez.service.aside import a_little_at_a_time
-from laissez.service.billing import owed_in_all
+from laissez.service.aside import Pieces
+from laissez.service.billing import owed_in_all, settle
 from laissez.service.budgets import budget_view, measure, used_up, whole
 from laissez.service.desk import Desk
 from laissez.service.metrics import Metrics
@@ -19,7 +19,9 @@ from laissez.wire.views import MarketSummary
 async def all_owed(desk: Desk) -> tuple[int, int]:
     """What all tenants owe, exactly, and what they are charged per hour: each of them when it was its turn. In a large market that takes a while."""
     owed = rate = 0
-    async for account in a_little_at_a_time(desk.exchange.accounts.values(), desk.clock):
+    pieces = Pieces(desk.clock)
+    async for account in pieces.of(desk.exchange.accounts.values()):
+        await settle(desk.exchange, account, pieces)
         more, charged = owed_in_all(desk.exchange, account, desk.clock.now())
         owed += more
         rate += charged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.service.aside import a_little_at_a_time
+from laissez.service.aside import Pieces
 from laissez.service.commands import OPERATOR
 from laissez.service.desk import Desk
 from laissez.service.rates import levels
@@ -14,7 +14,7 @@ async def sample_rates(desk: Desk, every_s: float) -> None:
     """For ever: look at the rates of every tenant that somebody follows."""
     while True:
         await asyncio.sleep(every_s)
-        async for holder in a_little_at_a_time(desk.following(), desk.clock):
+        async for holder in Pieces(desk.clock).of(desk.following()):
             if holder != OPERATOR and desk.failure is None:
                 sample(desk, holder)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from laissez.market.commands import CloseBooks
-from laissez.service.aside import a_little_at_a_time
+from laissez.service.aside import Pieces
+from laissez.service.billing import settle
 from laissez.service.commands import OPERATOR, SERVICE, CancelOrder
 from laissez.service.desk import Desk
 from laissez.service.settings import Books
@@ -80,6 +81,7 @@ class Bookkeeper:
         return self._desk.commands - self._commands_at_closing >= self._commands_max
 
     async def _work_out_charges(self) -> None:
-        """Ask for every bill, one tenant at a time: the market remembers how far it got, and closing finds little left to do."""
-        async for tenant in a_little_at_a_time(self._desk.exchange.accounts, self._desk.clock):
-            self._desk.exchange.market.bill(tenant)
+        """The market remembers how far it got, and closing finds little left to do."""
+        pieces = Pieces(self._desk.clock)
+        async for account in pieces.of(self._desk.exchange.accounts.values()):
+            await settle(self._desk.exchange, account, pieces)

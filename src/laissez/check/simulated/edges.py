@@ -48,6 +48,7 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
         (os, "urandom", chance.randbytes),
         (random, "_urandom", chance.randbytes),
         (time, "monotonic", loop.time),
+        (time, "perf_counter", loop.time),
         (time, "time_ns", wall.now_ns),
         (connection_pool, "AutoBackend", Backend),
         (_synchronization, "current_async_library", lambda: "asyncio"),  # which it would look for, each time, among the installed packages

@@ -41,6 +41,7 @@ class Stuck(BaseException):
 class SimulatedLoop(asyncio.BaseEventLoop):
     _ready: deque[asyncio.Handle]  # the base class's own
     _scheduled: list[asyncio.TimerHandle]
+    turns_max = TURNS_MAX
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,8 +90,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             raise self._busy
         if timeout is None:
             raise Stuck("nothing is scheduled, and the world has not come to its end")
-        if self.turns > TURNS_MAX:
-            raise Stuck(f"the loop has turned {TURNS_MAX} times, and the world has not come to its end")
+        if self.turns > self.turns_max:
+            raise Stuck(f"the loop has turned {self.turns_max} times, and the world has not come to its end")
         self._now += timeout
         return []
 
@@ -110,7 +111,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
     def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
         timer = asyncio.TimerHandle(when, callback, args, self, context)

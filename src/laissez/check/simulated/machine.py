@@ -8,13 +8,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
-
-from uvicorn.lifespan.off import LifespanOff
 
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.finding import Finding
 from laissez.check.simulated.edges import Wall
+from laissez.check.simulated.listening import listen
 from laissez.check.simulated.loop import Process, SimulatedLoop
 from laissez.check.simulated.mix import Mix
 from laissez.check.simulated.network import Network
@@ -28,7 +26,7 @@ from laissez.service.commands import OPERATOR, SERVICE, CreateTenant
 from laissez.service.desk import Desk
 from laissez.service.founding import KEYS, is_founded, issue_first_key
 from laissez.service.opening import open_folder
-from laissez.service.server import Server, uvicorn_config
+from laissez.service.server import Server
 from laissez.wire.problems import ProblemError
 from laissez.wire.requests import Caps
 
@@ -47,28 +45,6 @@ class Life(Process):
         self.ended = ended
         self.service: Service | None = None
         self.server: Server | None = None
-
-
-class _InOrder(dict[Any, None]):
-    """uvicorn's set of connections, in the order in which they came."""
-
-    def add(self, one: Any) -> None:
-        self[one] = None
-
-    def discard(self, one: Any) -> None:
-        self.pop(one, None)
-
-    remove = discard
-
-
-class _Listening:
-    """What uvicorn takes for its server socket."""
-
-    def __init__(self, close: Callable[[], None]) -> None:
-        self.close = close
-
-    async def wait_closed(self) -> None:
-        pass
 
 
 class Machine:
@@ -133,7 +109,7 @@ class Machine:
         life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
         life.service.begin()
         await self._found_accounts(life.service.desk)
-        life.server = self._listen(life.service)
+        life.server = listen(self._network, PORT, life.service, settings)
 
     async def _found_accounts(self, desk: Desk) -> None:
         """The operator's key, and tenants with theirs, each in a file: what is there already stays."""
@@ -142,18 +118,6 @@ class Machine:
             if tenant not in desk.exchange.accounts:
                 desk.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
             await issue_first_key(desk, self.folder, tenant)
-
-    def _listen(self, service: Service) -> Server:
-        config = uvicorn_config(self._mix.settings, service.app)
-        config.load()
-        server = Server(config, service.say_farewell)
-        state = server.server_state
-        state.connections = _InOrder()  # type: ignore[assignment]
-        server.lifespan = LifespanOff(config)
-        server.servers = [_Listening(lambda: self._network.deafen(PORT))]  # type: ignore[list-item]
-        protocol: Any = config.http_protocol_class
-        self._network.listen(PORT, lambda: protocol(config=config, server_state=state, app_state={}))
-        return server
 
     @property
     def is_well(self) -> bool:

@@ -34,6 +34,8 @@ CALM = Weather()
 
 
 class Network:
+    latencies_s: tuple[float, ...] = (0.0002, 0.001, 0.004)
+
     def __init__(self, loop: SimulatedLoop, draw: Random, weather: Weather) -> None:
         self.loop = loop
         self.draw = draw
@@ -97,7 +99,7 @@ class Network:
         return True
 
     def _latency(self) -> float:
-        return self.draw.choice((0.0002, 0.001, 0.004))
+        return self.draw.choice(self.latencies_s)
 
     def delay(self) -> float:
         return self.draw.choice((0.05, 0.3, 1.5)) if self._happens("late") else self._latency()

@@ -6,8 +6,8 @@ import asyncio
 
 from laissez.service import exports
 from laissez.service.accounts import Account
-from laissez.service.aside import a_little_at_a_time
-from laissez.service.billing import Owed, of_period, read_statement, running
+from laissez.service.aside import Pieces
+from laissez.service.billing import Owed, of_period, read_statement, running, settle
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
@@ -23,16 +23,17 @@ async def shown(call: Call) -> Answer:
     form = call.query.get("format", "json")
     if form not in FORMATS:
         raise ProblemError(Code.BAD_REQUEST, f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}")
+    pieces = Pieces(call.desk.clock, rests=False)
     if not call.principal.is_operator or "tenant" in call.query:
         if "limit" in call.query or "cursor" in call.query:
             raise ProblemError(Code.BAD_REQUEST, "limit and cursor go with the list of all bills, which is the operator's")
-        owed = await _owed(call, call.accounts()[0])
+        owed = await _owed(call, call.accounts()[0], pieces)
         return Answer(owed.bill()) if form == "json" else _table(call, form, [owed])
     names = list(call.desk.exchange.accounts)
     cursor = cursor_of(call, "bills")
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in names else len(names)
     wanted = names[first : first + limit_of(call) + 1] if form == "json" else names
-    found = [await _owed(call, call.tenant(name)) async for name in a_little_at_a_time(wanted, call.desk.clock)]
+    found = [await _owed(call, call.tenant(name), pieces) async for name in pieces.of(wanted)]
     if form != "json":
         return _table(call, form, found)
     return Answer(page(call, "bills", [owed.bill() for owed in found], lambda bill: Cursor(bill.tenant)))
@@ -43,9 +44,10 @@ def _table(call: Call, form: str, owed: list[Owed]) -> Answer:
     return Answer(body, CSV)
 
 
-async def _owed(call: Call, account: Account) -> Owed:
+async def _owed(call: Call, account: Account, pieces: Pieces) -> Owed:
     desk = call.desk
     since, until = call.time("since"), call.time("until")
+    await settle(desk.exchange, account, pieces)
     if since is None and until is None:
         return running(desk.exchange, account, desk.clock.now())
     statements = await _statements(desk, account.name)

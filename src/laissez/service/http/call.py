@@ -66,6 +66,14 @@ class Call:
             raise Journaled(refused.code, refused.detail)
         return result.applied
 
+    def check_in_force(self) -> None:
+        """Still: a body may be long on its way, or much be asked for at once, and the key revoked or the sign-in ended by now."""
+        principal = self.principal
+        if principal is NOBODY:
+            return
+        if self.desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not self.site.signins.lasts(principal)):
+            raise unauthenticated()
+
     def admit(self, principal: Principal, commands: int = 1) -> None:
         self.desk.admission.admit(principal, commands)
         self.is_paid = True
@@ -99,3 +107,8 @@ class Call:
         if account is None:
             raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name[:200]!r}")
         return account
+
+
+def unauthenticated() -> ProblemError:
+    """Made anew each time: an error that is raised again keeps the frames of every time before, and so every request that came without a key."""
+    return ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_...")

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from laissez.service.http import cookies, incoming
-from laissez.service.http.call import NOBODY, Answer, Call, Receive, Scope, Send
+from laissez.service.http.call import NOBODY, Answer, Call, Receive, Scope, Send, unauthenticated
 from laissez.service.http.incoming import line_of_address
 from laissez.service.http.operation import Operation
-from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem, unauthenticated
+from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem
 from laissez.service.http.site import Site
 from laissez.service.keyring import Principal, authenticate
 from laissez.wire.problems import Code, ProblemError
@@ -136,7 +136,7 @@ class _Ready:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
             await incoming.no_body(headers, receive)
-        self._check_in_force(call.principal)
+        call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:
             answer = await answer
@@ -160,13 +160,6 @@ class _Ready:
                 Code.FORBIDDEN, f"expected a key with the scope {' or '.join(scopes)}; yours has {', '.join(sorted(principal.scopes))}"
             )
         return principal
-
-    def _check_in_force(self, principal: Principal) -> None:
-        """Still: a body may be long on its way, and its key revoked or its sign-in ended by the time it is here."""
-        if principal is NOBODY:
-            return
-        if self._desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not self._site.signins.lasts(principal)):
-            raise unauthenticated()
 
     async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
         """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from laissez.service.accounts import Account
-from laissez.service.aside import a_little_at_a_time
+from laissez.service.aside import Pieces
+from laissez.service.billing import settle
 from laissez.service.budgets import NO_BUDGET, WARN
 from laissez.service.caps import EXPECTED, caps_view, per_hour
 from laissez.service.commands import SetBudget, SetOwnCaps
@@ -46,7 +47,11 @@ async def spending(call: Call) -> Answer:
     names = list(accounts)
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)
     wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
-    found = [spending_of(call.desk, account) async for account in a_little_at_a_time(wanted, call.desk.clock)]
+    pieces = Pieces(call.desk.clock, rests=False)
+    found = []
+    async for account in pieces.of(wanted):
+        await settle(call.desk.exchange, account, pieces)
+        found.append(spending_of(call.desk, account))
     return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
 
 

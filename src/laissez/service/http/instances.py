@@ -22,7 +22,7 @@ from laissez.wire.requests import RunInstances
 from laissez.wire.views import Instance, InstancesDone
 
 
-def run(call: Call) -> Answer:
+async def run(call: Call) -> Answer:
     asked: RunInstances = call.body
     most = call.desk.limits.instances_per_request_max
     if not 1 <= asked.count <= most:
@@ -32,7 +32,7 @@ def run(call: Call) -> Answer:
     price = read_price(asked.max_price, "max_price")
     # Sent again, it is the command of the first time: the lease that it is to be near may be forgotten by now.
     command = call.first_command or PlaceOrder((Alternative(_scope(call, asked), price, price),))
-    applied = enter_all(call, "instances", asked, [command] * asked.count)
+    applied = await enter_all(call, "instances", asked, [command] * asked.count)
     refuse_all_refused(call, applied)
     refused = tuple([one.outcome.refused.detail for one in applied if one.outcome.refused is not None])
     return Answer(InstancesDone(tuple(_started(applied, call.principal.holder)), refused))

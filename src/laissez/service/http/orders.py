@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from laissez.market.reasons import Reason
 from laissez.service import views
+from laissez.service.aside import Pieces
 from laissez.service.audit.collecting import Journaled
 from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
 from laissez.service.http.call import Answer, Call
@@ -74,7 +75,7 @@ def shown(call: Call) -> Answer:
 # -- batches
 
 
-def batch(call: Call) -> Answer:
+async def batch(call: Call) -> Answer:
     asked = call.body.commands
     limits = call.desk.limits
     if not 1 <= len(asked) <= limits.batch_commands_max:
@@ -89,14 +90,14 @@ def batch(call: Call) -> Answer:
         except ProblemError as problem:
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
     commands = [one for one in read if not isinstance(one, BatchItem)]
-    outcomes = iter(enter_all(call, "batch", asked, commands))
+    outcomes = iter(await enter_all(call, "batch", asked, commands))
     return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
 
 
-def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command]) -> list[Applied]:
+async def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command]) -> list[Applied]:
     """Have all of them carried out under one Idempotency-Key, which stands for what was `asked`: the first under the key itself, so that a key that
-    was used for anything else is found before anything is done; the others under ids made from it. Sent again after a crash in the middle, the
-    rest is done then."""
+    was used for anything else is found before anything is done; the others under ids made from it. Others have their turn in between. Sent again
+    after a crash in the middle, or when the caller's key was revoked meanwhile, the rest is done then."""
     principal, desk = call.principal, call.desk
     if not principal.is_operator and len(commands) > desk.admission.allowance(principal.holder).burst:
         burst = desk.admission.allowance(principal.holder).burst
@@ -107,7 +108,9 @@ def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command])
     body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
     applied: list[Applied] = []
     replayed = True
-    for index, command in enumerate(commands):
+    async for index, command in Pieces(desk.clock, rests=False).of(enumerate(commands)):
+        call.check_in_force()
+        desk.admission.check_journal()
         id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
         result = desk.enter(principal.holder, principal.key, id, command, None, body)
         replayed = replayed and result.replayed

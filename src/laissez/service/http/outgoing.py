@@ -40,8 +40,3 @@ async def send_problem(send: Send, problem: ProblemError, more: Headers, head_on
 
 
 INTERNAL = ProblemError(Code.INTERNAL, "the service met a bug; whether anything was done is not known: ask before you try again")
-
-
-def unauthenticated() -> ProblemError:
-    """Made anew each time: an error that is raised again keeps the frames of every time before, and so every request that came without a key."""
-    return ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_...")

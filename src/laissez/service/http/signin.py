@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from laissez.service.http.call import Answer, Call
+from laissez.service.http.call import Answer, Call, unauthenticated
 from laissez.service.http.cookies import check_ours, expire_cookie, read_token, set_cookie, signed_in
-from laissez.service.http.outgoing import unauthenticated
 from laissez.service.http.tenants import me_of
 from laissez.service.keyring import authenticate
 from laissez.wire.views import SignedIn, SignedOut

@@ -6,7 +6,6 @@ import hashlib
 
 from laissez.service.commands import CreateWebhook, DeleteWebhook, RestartWebhook, RotateWebhookSecret
 from laissez.service.http.call import Answer, Call
-from laissez.service.http.outgoing import unauthenticated
 from laissez.service.http.paging import Cursor, cursor_of, page
 from laissez.service.outcomes import numbered, pack
 from laissez.service.reading import read_name
@@ -30,7 +29,7 @@ async def create(call: Call) -> Answer:
         _check_number(call, asked.after)
         call.desk.admission.admit_question(call.principal, lists=False)
         await call.site.webhooks.check(call.principal.holder, asked.url)
-        _check_in_force(call)
+        call.check_in_force()
     call.site.webhooks.load_key()
     event = call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[-1].event
     assert type(event) is told.WebhookCreated
@@ -99,10 +98,3 @@ def _check_number(call: Call, after: int | None) -> None:
     if after is not None:
         holder = call.principal.holder
         call.desk.history.entries_after(holder, after, call.desk.latest(holder), most=1)
-
-
-def _check_in_force(call: Call) -> None:
-    """Still: the host was looked up meanwhile."""
-    principal = call.principal
-    if call.desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not call.site.signins.lasts(principal)):
-        raise unauthenticated()
