@@ -27,7 +27,7 @@ from laissez.bench.service import LEAVES, TENANTS, running
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 2
-PHASE_S = 2.0
+PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
 SURE = 0.95

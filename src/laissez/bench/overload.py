@@ -21,7 +21,7 @@ from laissez.bench.service import LEAVES, TENANTS, running
 PHASE_S = 2.0
 WARM_UP_S = 0.5
 LEVELS = (0.5, 0.8, 1.0, 1.5)
-LOADS = {"session": (64, 2), "rest": (768, 1)}  # connections, requests under way on each while the capacity is found
+LOADS = {"session": (64, 2), "rest": (2_048, 1)}  # connections, requests under way on each while the capacity is found
 
 
 class Level(msgspec.Struct):

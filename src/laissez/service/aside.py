@@ -9,15 +9,16 @@ from typing import TypeVar
 from laissez.service.clock import Clock
 
 WORK_US = 1_000
-RESTS = 2  # times as long as it has worked
+# How long it rests after a piece, in times of how long that took:
+NO_REST = 0  # somebody waits for it; others only have their turn
+RESTS = 2  # a third of the loop is its own
+RESTS_LONG = 19  # a twentieth: nobody waits for it
 
 T = TypeVar("T")
 
 
 class Pieces:
-    """Work that nobody waits for `rests` between two pieces, and so takes a third of the loop. Other work only lets others have their turn."""
-
-    def __init__(self, clock: Clock, rests: bool = True) -> None:
+    def __init__(self, clock: Clock, rests: int = RESTS) -> None:
         self._clock = clock
         self._rests = rests
         self._began = clock.now()
@@ -26,7 +27,7 @@ class Pieces:
         """To be awaited between two steps of the work, which must bear that others do something meanwhile."""
         worked = self._clock.now() - self._began
         if worked >= WORK_US:
-            await asyncio.sleep(RESTS * worked / 1e6 if self._rests else 0)
+            await asyncio.sleep(self._rests * worked / 1e6)
             self._began = self._clock.now()
 
     async def of(self, items: Iterable[T]) -> AsyncIterator[T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from laissez.market.money import dollars
 from laissez.service.accounts import Account
-from laissez.service.aside import Pieces
+from laissez.service.aside import RESTS, Pieces
 from laissez.service.billing import owed_in_all, settle
 from laissez.service.budgets import budget_view, measure, used_up, whole
 from laissez.service.desk import Desk
@@ -16,10 +16,10 @@ from laissez.wire.times import format_time
 from laissez.wire.views import MarketSummary
 
 
-async def all_owed(desk: Desk) -> tuple[int, int]:
+async def all_owed(desk: Desk, rests: int = RESTS) -> tuple[int, int]:
     """What all tenants owe, exactly, and what they are charged per hour: each of them when it was its turn. In a large market that takes a while."""
     owed = rate = 0
-    pieces = Pieces(desk.clock)
+    pieces = Pieces(desk.clock, rests)
     async for account in pieces.of(desk.exchange.accounts.values()):
         await settle(desk.exchange, account, pieces)
         more, charged = owed_in_all(desk.exchange, account, desk.clock.now())
@@ -28,8 +28,8 @@ async def all_owed(desk: Desk) -> tuple[int, int]:
     return owed, rate
 
 
-async def market_summary(desk: Desk, metrics: Metrics) -> MarketSummary:
-    owed, rate = await all_owed(desk)
+async def market_summary(desk: Desk, metrics: Metrics, rests: int = RESTS) -> MarketSummary:
+    owed, rate = await all_owed(desk, rests)
     accounts = desk.exchange.accounts.values()
     leaves = len(desk.exchange.market.topology.leaves)
     leased = sum(leases_of(account) for account in accounts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from laissez.service.aside import RESTS_LONG
 from laissez.service.desk import Desk
 from laissez.service.figures import market_summary
 from laissez.service.metrics import Metrics
@@ -29,7 +30,7 @@ class MarketSamples:
             await asyncio.sleep(SAMPLE_EVERY_S)
 
     async def take(self) -> None:
-        now = await market_summary(self._desk, self._metrics)
+        now = await market_summary(self._desk, self._metrics, RESTS_LONG)
         turnover = self._metrics.turnover
         counted = turnover.transfers, turnover.started, turnover.all_ended
         transfers, started, ended = (count - before for count, before in zip(counted, self._counted, strict=True))

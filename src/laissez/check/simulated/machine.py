@@ -16,7 +16,7 @@ from laissez.check.simulated.listening import listen
 from laissez.check.simulated.loop import Process, SimulatedLoop
 from laissez.check.simulated.mix import Mix
 from laissez.check.simulated.network import Network
-from laissez.check.simulated.storing import LoopCopy, commit_of
+from laissez.check.simulated.storing import LoopCommit, LoopCopy
 from laissez.journal import JournalError
 from laissez.market import Topology
 from laissez.service import opening
@@ -105,7 +105,7 @@ class Machine:
             opening.create(self.folder, self.topology, settings.limits.open_orders_max)
         clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
-        commit = commit_of(self._draw, self._mix.slow_disk)
+        commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
         life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
         life.service.begin()
         await self._found_accounts(life.service.desk)

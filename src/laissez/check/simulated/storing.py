@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from laissez.check.simulated.loop import PROCESS
 from laissez.journal import Journal, JournalFailed, Storing
 from laissez.service.copied import CopyFailed
 
@@ -25,7 +24,6 @@ class LoopCommit(Storing):
         self._draw = draw
         self._slow = slow
         self._loop = asyncio.get_running_loop()
-        self._process = PROCESS.get()
 
     def close(self) -> None:
         self._closing = True
@@ -54,6 +52,7 @@ class LoopCommit(Storing):
             self._asleep = True
 
     def _store(self) -> None:
+        """What another thread would do."""
         try:
             self._store_group()
         except BaseException as error:
@@ -88,10 +87,3 @@ class LoopCopy:
         except Exception as error:  # of another process, which tells its end and no more
             raise CopyFailed(1, str(error)) from error
         return b""
-
-
-def commit_of(draw: Random, slow: float) -> Any:
-    def make(journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> LoopCommit:
-        return LoopCommit(journal, on_durable=on_durable, on_failure=on_failure, draw=draw, slow=slow)
-
-    return make

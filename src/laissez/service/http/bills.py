@@ -6,7 +6,7 @@ import asyncio
 
 from laissez.service import exports
 from laissez.service.accounts import Account
-from laissez.service.aside import Pieces
+from laissez.service.aside import NO_REST, Pieces
 from laissez.service.billing import Owed, of_period, read_statement, running, settle
 from laissez.service.desk import Desk
 from laissez.service.http.call import Answer, Call
@@ -23,7 +23,7 @@ async def shown(call: Call) -> Answer:
     form = call.query.get("format", "json")
     if form not in FORMATS:
         raise ProblemError(Code.BAD_REQUEST, f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}")
-    pieces = Pieces(call.desk.clock, rests=False)
+    pieces = Pieces(call.desk.clock, NO_REST)
     if not call.principal.is_operator or "tenant" in call.query:
         if "limit" in call.query or "cursor" in call.query:
             raise ProblemError(Code.BAD_REQUEST, "limit and cursor go with the list of all bills, which is the operator's")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laissez.service.accounts import Account
-from laissez.service.aside import Pieces
+from laissez.service.aside import NO_REST, Pieces
 from laissez.service.billing import settle
 from laissez.service.budgets import NO_BUDGET, WARN
 from laissez.service.caps import EXPECTED, caps_view, per_hour
@@ -47,7 +47,7 @@ async def spending(call: Call) -> Answer:
     names = list(accounts)
     first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)
     wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
-    pieces = Pieces(call.desk.clock, rests=False)
+    pieces = Pieces(call.desk.clock, NO_REST)
     found = []
     async for account in pieces.of(wanted):
         await settle(call.desk.exchange, account, pieces)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from laissez.market.reasons import Reason
 from laissez.service import views
-from laissez.service.aside import Pieces
+from laissez.service.aside import NO_REST, Pieces
 from laissez.service.audit.collecting import Journaled
 from laissez.service.commands import AmendOrder, CancelOrder, Command, PlaceOrder
 from laissez.service.http.call import Answer, Call
@@ -108,7 +108,7 @@ async def enter_all(call: Call, name: str, asked: object, commands: Sequence[Com
     body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
     applied: list[Applied] = []
     replayed = True
-    async for index, command in Pieces(desk.clock, rests=False).of(enumerate(commands)):
+    async for index, command in Pieces(desk.clock, NO_REST).of(enumerate(commands)):
         call.check_in_force()
         desk.admission.check_journal()
         id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
