@@ -14,6 +14,8 @@ from laissez.wire.times import HOUR_US
 
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
+CLOSING_RESTS = 5  # see `Pieces`: a sixth of the loop
+CLOSING_ROUNDS = 3
 
 
 def cancel_orphans(desk: Desk) -> int:
@@ -81,7 +83,8 @@ class Bookkeeper:
         return self._desk.commands - self._commands_at_closing >= self._commands_max
 
     async def _work_out_charges(self) -> None:
-        """The market remembers how far it got, and closing finds little left to do."""
-        pieces = Pieces(self._desk.clock)
-        async for account in pieces.of(self._desk.exchange.accounts.values()):
-            await settle(self._desk.exchange, account, pieces)
+        """The market remembers how far it got, so each time there is less to do, and closing finds little left."""
+        for _ in range(CLOSING_ROUNDS):
+            pieces = Pieces(self._desk.clock, CLOSING_RESTS)
+            async for account in pieces.of(self._desk.exchange.accounts.values()):
+                await settle(self._desk.exchange, account, pieces)

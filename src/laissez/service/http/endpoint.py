@@ -67,6 +67,7 @@ class _Ready:
         self._bytes_max = limits.batch_bytes_max if operation.large else limits.body_bytes_max
         self._query_names = operation.query_names
         self._waits = inspect.iscoroutinefunction(operation.carry_out)
+        self._never_waits = operation.path in NEVER_WAIT
         self._scopes = operation.scopes
         self._limited = operation.mutates
         self._takes_key = operation.takes_key
@@ -136,6 +137,8 @@ class _Ready:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
             await incoming.no_body(headers, receive)
+        if not self._never_waits and not call.principal.is_operator:
+            await self._site.together.room()
         call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:
@@ -163,7 +166,7 @@ class _Ready:
 
     async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
         """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""
-        if principal.is_operator or self._operation.path in NEVER_WAIT:
+        if self._never_waits or principal.is_operator:
             return
         who = principal.holder if principal is not NOBODY else line_of_address(scope)
         delay_s = self._desk.admission.delay_s(who, 1, incoming.body_size(scope))
