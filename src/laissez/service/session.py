@@ -168,9 +168,9 @@ class Session:
             raise ProblemError(Code.BAD_REQUEST, f"{message.__struct_config__.tag}: the operator lists these with GET requests, in pages")
         account = desk.exchange.accounts[holder]
         if type(message) is asked.AskOrders:
-            return sent.OrdersReply(id=message.id, n=account.events, orders=views.order_views(desk.exchange, account))
+            return sent.OrdersReply(id=message.id, n=account.events, orders=tuple(views.order_views(desk.exchange, account)))
         if type(message) is asked.AskLeases:
-            return sent.LeasesReply(id=message.id, n=account.events, leases=views.lease_views(desk.exchange, account, desk.clock.now()))
+            return sent.LeasesReply(id=message.id, n=account.events, leases=tuple(views.lease_views(desk.exchange, account, desk.clock.now())))
         raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
 
     def _refused(self, id: str, problem: ProblemError, operation: str = "session") -> bytes:

@@ -39,9 +39,9 @@ def reached(exchange: Exchange, at: int | None) -> int:
 # -- orders
 
 
-def order_views(exchange: Exchange, account: Account, named: bool = False) -> tuple[Order, ...]:
-    """The open orders of a tenant, oldest first; `named` adds whose they are, for the operator."""
-    return tuple([_order(account, view, named) for view in exchange.market.orders(account.name)])
+def order_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Order]:
+    """The open orders of a tenant, oldest first; `named` adds whose they are, for the operator. Each is put into words when it is asked for."""
+    return (_order(account, view, named) for view in exchange.market.orders(account.name))
 
 
 def order_view(exchange: Exchange, account: Account, name: str, named: bool = False) -> Order | None:
@@ -60,16 +60,16 @@ def _order(account: Account, view: OrderView, named: bool) -> Order:
 # -- leases
 
 
-def lease_views(exchange: Exchange, account: Account, at: int | None = None, named: bool = False) -> tuple[Lease, ...]:
+def lease_views(exchange: Exchange, account: Account, at: int | None = None, named: bool = False) -> Iterator[Lease]:
     """The leases of a tenant that last, oldest first, with what they cost until `at` (until the market's own time if None)."""
     market = exchange.market
     views = market.leases(account.name)
     if not views:
-        return ()
+        return iter(())
     passed = reached(exchange, at) - market.now
     charges = {line.lease: line.charge for line in market.bill(account.name).leases}
     # A lease that started at this very instant is on no bill yet.
-    return tuple([_lease(account, view, charges.get(view.lease, 0) + view.charged * passed, named) for view in views])
+    return (_lease(account, view, charges.get(view.lease, 0) + view.charged * passed, named) for view in views)
 
 
 def lease_view(exchange: Exchange, account: Account, name: str, at: int | None = None, named: bool = False) -> Lease | None:
