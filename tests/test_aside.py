@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from laissez.check.simulated.loop import SimulatedLoop
-from laissez.service.aside import NO_REST, RESTS, RESTS_LONG, TOGETHER_US, WORK_US, Pieces, Together
+from laissez.service.aside import NO_REST, RESTS, RESTS_LONG, WORK_US, Pieces
 from laissez.service.clock import Clock
 
 pytestmark = pytest.mark.once
@@ -72,30 +72,3 @@ def test_work_that_somebody_waits_for_goes_on_as_soon_as_others_had_their_turn()
     done, turns = worked([WORK_US] * 50, NO_REST)
     assert all(end == begin for (_, end), (begin, _) in pairwise(done))
     assert turns >= 48
-
-
-def test_what_many_begin_at_once_is_spread_over_turns_in_its_order() -> None:
-    loop = SimulatedLoop()
-    clock = Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9))
-    done: list[tuple[int, int]] = []  # which, in which turn of the loop
-
-    async def work(together: Together, number: int, cost_us: int) -> None:
-        await together.room()
-        loop.jump(cost_us / 1e6)
-        done.append((number, loop.turns))
-
-    async def all_of_it() -> None:
-        together = Together(clock)
-        await asyncio.gather(*(work(together, number, 2 * TOGETHER_US) for number in range(5)))
-        await asyncio.gather(*(work(together, number, TOGETHER_US // 4) for number in range(5, 13)))
-
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(all_of_it())
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
-    assert list(range(13)) == [number for number, _ in done]
-    turns = [turn for _, turn in done]
-    assert 5 == len(set(turns[:5]))  # what is long, one in a turn
-    assert [4, 4] == [turns[5:].count(turn) for turn in sorted(set(turns[5:]))]  # what is short, as many as there is room for

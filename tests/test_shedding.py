@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from laissez.check.wire.bad_frames import TEXT, frame
 from laissez.service.inbox import FRAMES_MAX
 from laissez.service.settings import Limits
 from laissez.service.turns import TURN_US
@@ -132,6 +134,34 @@ def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_pat
     with_live(tmp_path / "data", tale, PATIENT)
 
 
+def written(*messages: dict[str, str]) -> bytes:
+    """Frames to be sent in one piece, so that they arrive in one."""
+    return b"".join(frame(TEXT, json.dumps(message).encode()) for message in messages)
+
+
+def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        turns = live.world.desk.admission.turns
+        ids = [str(number) for number in range(3 * FRAMES_MAX)]
+        async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
+            peer.socket.transport.write(written(*({"type": "ping", "id": id} for id in ids)))
+            await eventually(lambda: len(turns) == FRAMES_MAX + 2)
+            boulder.is_done = True
+            assert ids == [one["id"] for one in await peer.hear_all(len(ids))]
+
+    with_live(tmp_path / "data", tale, PATIENT)
+
+
+def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            peer.socket.transport.write(written({"type": "hello"}, *[{"type": "ping", "id": ""}] * 9))
+            await eventually(lambda: len(live.sessions) == 1)
+            assert not is_read(live)
+
+    with_live(tmp_path / "data", tale, replace(PATIENT, refusals_per_second=1, refusals_burst=1))
+
+
 def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.desk.admission.turns
@@ -140,7 +170,9 @@ def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> 
                 await peer.say({"type": "place_order", "id": "1", **ORDER})
                 await eventually(lambda: len(turns) == 2)
             await live.is_left(0)
-            assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(live.world.desk.exchange.accounts["ann"].leases)
+            assert 0 == live.world.desk.exchange.accounts["ann"].open_orders  # not before its turn: others have theirs
+        await eventually(lambda: not live.world.places.taken)
+        assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(live.world.desk.exchange.accounts["ann"].leases)
 
     with_live(tmp_path / "data", tale, PATIENT)
 

@@ -11,7 +11,7 @@ from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR
 from laissez.service.pacing import DELAY_S_MAX, KEPT_MAX, Paces
 from laissez.service.settings import Limits
-from laissez.service.turns import BAD_FOR_US, PIECE_US, REQUEST_US, TURN_US, Turns
+from laissez.service.turns import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, Turns
 
 pytestmark = pytest.mark.once
 
@@ -85,10 +85,47 @@ def test_what_comes_while_nobody_waits_is_done_at_once_until_the_turn_is_over() 
     run(story)
 
 
-def test_requests_that_are_only_begun_count_as_if_they_were_done() -> None:
+class Begun:
+    """A request over HTTP: begun in its turn, it takes its time later."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world, self._name = world, name
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self._world.turns.begun()
+        self._world.log.append(self._name)
+        return True
+
+    def turn_away(self) -> int:
+        self._world.log.append(f"{self._name} away")
+        return 1
+
+
+def test_only_so_many_requests_are_begun_in_one_turn_however_little_time_that_takes() -> None:
     async def story(world: World) -> None:
-        fit = -(-TURN_US // REQUEST_US)
-        assert [True] * fit + [False] == [world.turns.may_begin() for _ in range(fit + 1)]
+        assert [True] * REQUESTS_MAX + [False] == [world.turns.may_begin() for _ in range(REQUESTS_MAX + 1)]
+        await world.turn()
+        for number in range(REQUESTS_MAX + 2):
+            world.turns.wait("noisy", Begun(world, f"n{number}"))
+        world.turns.wait("ann", Begun(world, "a"))
+        assert ["n0", "a", "n1", "n2"] == await world.turn()  # the next ones are read before there are more
+        assert ["n3", "n4", "n5"] == await world.turn()
+
+    run(story)
+
+
+def test_turning_many_away_takes_no_longer_than_a_turn() -> None:
+    class Dear(Piece):
+        def turn_away(self) -> int:
+            self._hand.us += TURN_US
+            return super().turn_away()
+
+    async def story(world: World) -> None:
+        for number in range(3):
+            world.turns.wait("noisy", Dear(world.hand, world.log, f"n{number}"))
+        world.come("ann", "a")
+        world.hand.us += WAIT_US_MAX + BAD_FOR_US + 1
+        assert [["n0 away"], ["a away", "n1 away"], ["n2 away"]] == [await world.turn() for _ in range(3)]
 
     run(story)
 

@@ -14,8 +14,6 @@ NO_REST = 0  # somebody waits for it; others only have their turn
 RESTS = 2  # a third of the loop is its own
 RESTS_LONG = 19  # a twentieth: nobody waits for it
 
-TOGETHER_US = 5_000  # in one turn of the loop
-
 T = TypeVar("T")
 
 
@@ -37,27 +35,3 @@ class Pieces:
         for item in list(items):
             await self.between()
             yield item
-
-
-class Together:
-    """Work that many have begun at once: so much of it in one turn of the loop, the rest in the next ones, in the order in which it was begun."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._loop = asyncio.get_running_loop()
-        self._until: int | None = None  # of this turn; None before the first in it
-
-    async def room(self) -> None:
-        """To be awaited by each before its work."""
-        while not self._has_room():
-            await asyncio.sleep(0)
-
-    def _has_room(self) -> bool:
-        now = self._clock.now()
-        if self._until is None:
-            self._until = now + TOGETHER_US
-            self._loop.call_soon(self._next_turn)
-        return now < self._until
-
-    def _next_turn(self) -> None:
-        self._until = None

@@ -48,7 +48,8 @@ class Connection(WebSocketsSansIOProtocol):
                 self.queue.put_nowait(message)
         if self.read_paused:
             self.read_paused = False
-            self.transport.resume_reading()
+            if not self._holds:
+                self.transport.resume_reading()
 
     def hold(self) -> None:
         """Read no more, and hear no more of what was read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -66,16 +67,19 @@ class Inbox:
         self._waiting: deque[Frame] = deque()
         self._bytes = 0
         self._is_held = False
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
 
     def put(self, payload: bytes | str) -> None:
-        """Hear it at once if nobody waits; what is left of it stands in line."""
+        """Hear it at once if nobody waits, of its own least of all; what is left of it stands in line."""
         messages = None
-        if self._turns.may_go_on():
+        if not self._waiting and self._turns.may_go_on():
             messages = self.session.hear(self.session.read(payload), self._turns.in_time)
             if not messages:
                 return
         frame = Frame(self, payload, messages)
         self._waiting.append(frame)
+        self._is_empty.clear()
         self._bytes += len(payload)
         self._turns.wait(self._line, frame)
         if not self._is_held and (len(self._waiting) > FRAMES_MAX or self._bytes > BYTES_MAX):
@@ -89,8 +93,9 @@ class Inbox:
         if self._is_held and len(self._waiting) <= FRAMES_MAX // 2 and self._bytes <= BYTES_MAX // 2:
             self._is_held = False
             self._connection.let_go()
+        if not self._waiting:
+            self._is_empty.set()
 
-    def hear_all(self) -> None:
-        """The connection is gone: what came before that counts."""
-        while self._waiting:
-            self._waiting[0].carry_out(lambda: True)
+    async def all_heard(self) -> None:
+        """The connection is gone: what came before that counts, and is heard in its turn."""
+        await self._is_empty.wait()

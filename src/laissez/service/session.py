@@ -276,9 +276,11 @@ class Session:
         assert self.ended is not None
         self._connection.hang_up(*self.ended)
 
+    async def all_heard(self) -> None:
+        await self._inbox.all_heard()
+
     def leave(self) -> None:
-        """The connection is gone: stop following, and cancel its orders if it asked for that."""
-        self._inbox.hear_all()
+        """It is over: stop following, and cancel its orders if it asked for that."""
         self._desk.unfollow(self._principal.holder, self)
         for order in sorted(self._placed or ()):
             record = self._desk.exchange.accounts[self._principal.holder].orders.get(order)

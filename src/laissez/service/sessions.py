@@ -128,8 +128,11 @@ class Sessions:
             gone.cancel()
             over.cancel()
             self._open.pop(session, None)
-            self._places.leave(holder)
-            session.leave()
+            try:
+                await session.all_heard()
+            finally:
+                self._places.leave(holder)
+                session.leave()
 
     async def keep_alive(self) -> None:
         """For ever: let every session hear from the service."""

@@ -20,7 +20,7 @@ from laissez.service.commands import OPERATOR
 
 TURN_US = 25_000  # of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together is stored and sent together
 PIECE_US = 2_000  # of work for one line at a time
-REQUEST_US = 600  # what a request over HTTP is taken to cost: it is only begun here, and carried out a moment later, so rather more than less
+REQUESTS_MAX = 4  # over HTTP in one turn: each is only begun here, carried out a moment later, and nobody knows how long that takes
 BAD_FOR_US = 100_000  # a line that is late for so long stays so
 RETRY_AFTER_S = 1.0
 
@@ -60,6 +60,7 @@ class Turns:
         self._in_turn = False
         self._began = 0
         self._until = 0
+        self._begun = 0  # requests over HTTP, in this turn
         self._late_since: int | None = None  # from when on everybody was late
         self._is_behind = False
 
@@ -78,10 +79,10 @@ class Turns:
         return True
 
     def may_begin(self) -> bool:
-        """The same for a request that is only begun now."""
-        if not self.may_go_on():
+        """The same for a request over HTTP, which is only begun now; if so, it is."""
+        if not self.may_go_on() or self._begun >= REQUESTS_MAX:
             return False
-        self._until -= REQUEST_US
+        self._begun += 1
         return True
 
     def in_time(self) -> bool:
@@ -109,6 +110,7 @@ class Turns:
         self._in_turn = True
         self._began = now
         self._until = now + TURN_US
+        self._begun = 0
         self._loop.call_soon(self._end)
 
     def _end(self) -> None:
@@ -121,11 +123,11 @@ class Turns:
             self._serve()
 
     def _serve(self) -> None:
-        while self._ring and (now := self._clock.now()) < self._until:
+        while self._ring and self._begun < REQUESTS_MAX and (now := self._clock.now()) < self._until:
             line = self._ring.popleft()
             try:
                 self._turn_late_away(line, now)
-                if line.works:
+                if line.works and (now := self._clock.now()) < self._until:
                     self._serve_one(line, now)
             finally:  # a bug in one answer must not keep the others of the line waiting for ever
                 if line.works:
@@ -144,12 +146,13 @@ class Turns:
             line.works.appendleft((arrived, work))
 
     def begun(self) -> None:
-        """A request was begun, and will take its time later in this turn."""
-        self._until -= REQUEST_US
+        """A request over HTTP that stood in line was begun."""
+        self._begun += 1
 
     def _turn_late_away(self, line: Line, now: int) -> None:
-        while line.works and self._is_bad(line, line.works[0][0], now):
+        while line.works and now < self._until and self._is_bad(line, line.works[0][0], now):
             self.shed += line.works.popleft()[1].turn_away()
+            now = self._clock.now()
 
     def _is_bad(self, line: Line, arrived: int, now: int) -> bool:
         """Has it waited for too long, in a line that has not been empty for a while, or while everybody has in all lines?"""

@@ -137,8 +137,6 @@ class _Ready:
             call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
         else:
             await incoming.no_body(headers, receive)
-        if not self._never_waits and not call.principal.is_operator:
-            await self._site.together.room()
         call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from laissez.service.aside import Together
 from laissez.service.desk import Desk
 from laissez.service.inframaps import Board
 from laissez.service.levels import Feed
@@ -23,7 +22,6 @@ class Site:
         self.places = places
         self.signins = signins
         self.webhooks = webhooks
-        self.together = Together(desk.clock)
         self.inframaps = Board()
         self.levels = Feed(desk)
         self.previews = Previews(desk)
