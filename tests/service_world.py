@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from laissez.market import Topology
 from laissez.market.commands import CloseBooks
+from laissez.service import catching_up, sessions
 from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR, CreateTenant, IssueKey
 from laissez.service.desk import Desk
+from laissez.service.http import events as http_events
 from laissez.service.http.app import App, make_app
 from laissez.service.keyring import new_key
 from laissez.service.opening import create, open_folder
@@ -87,6 +90,12 @@ class World:
         closed = self.desk.enter(OPERATOR, "", "", CloseBooks(before))
         assert closed.applied.outcome.refused is None
         return before
+
+
+def with_pages_of(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
+    """Who has missed more than this catches up page by page."""
+    for module in (catching_up, sessions, http_events):
+        monkeypatch.setattr(module, "PAGE", events)
 
 
 Story = Callable[[World], Awaitable[None]]

@@ -10,11 +10,13 @@ from typing import TypeAlias
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from laissez.market.commands import SetFloor
 from laissez.service import aside
 from laissez.service.commands import OPERATOR, RevokeKey
-from service_world import World, with_service
+from laissez.service.settings import Limits
+from service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once
 
@@ -29,14 +31,14 @@ def _a_turn_after_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "WORK_US", 0)
 
 
-def with_dear_leaves(folder: Path, story: Story) -> None:
+def with_dear_leaves(folder: Path, story: Story, limits: Limits = GENEROUS) -> None:
     """Every order waits, so that the market tells which were placed."""
 
     async def begin(world: World) -> None:
         world.desk.enter(OPERATOR, "", "", SetFloor("h100", 9_000_000))
         await story(world)
 
-    with_service(folder, begin)
+    with_service(folder, begin, limits)
 
 
 def send(world: World, who: str, key: str) -> Awaitable[httpx.Response]:
@@ -98,3 +100,14 @@ def test_a_journal_that_fails_in_the_middle_ends_it(tmp_path: Path) -> None:
         assert 0 < len(limits_of(world, "ann")) < COUNT
 
     with_dear_leaves(tmp_path, story)
+
+
+def test_what_a_batch_has_yet_to_do_counts_among_what_waits_for_the_disk(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        answers = await asyncio.gather(send(world, "ann", "a"), send(world, "bob", "b"))
+        assert [200, 503] == [answer.status_code for answer in answers]
+        assert IN_ORDER == limits_of(world, "ann") and [] == limits_of(world, "bob")
+        assert 0 == world.desk.admission.promised
+        assert 200 == (await send(world, "bob", "b")).status_code
+
+    with_dear_leaves(tmp_path, story, replace(GENEROUS, pending_commands_max=COUNT + COUNT // 2, batch_commands_max=COUNT))

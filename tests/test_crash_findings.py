@@ -39,7 +39,7 @@ def test_instances_near_a_lease_that_the_books_have_forgotten_are_answered_as_th
 class Wire:
     """In place of a connection: keeps what is written."""
 
-    is_full = False
+    is_full = is_gone = False
 
     def __init__(self) -> None:
         self.written: list[Any] = []

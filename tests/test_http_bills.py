@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 from decimal import Decimal
@@ -12,8 +13,13 @@ from typing import Any
 import pytest
 
 from laissez.market.commands import AdvanceTime, Alternative
+from laissez.service.accounts import Account
+from laissez.service.aside import Pieces
 from laissez.service.commands import OPERATOR, PlaceOrder, Relinquish
+from laissez.service.exchange import Exchange
 from laissez.service.exports import FOCUS
+from laissez.service.http import bills as http_bills
+from laissez.service.http import figures as http_figures
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
 
@@ -214,3 +220,55 @@ def test_a_lease_that_ended_as_it_began_is_on_the_bill_whether_or_not_others_did
             assert [line["id"] for line in before] == [line["id"] for line in after] and 2 == len(before)
 
     with_service(tmp_path, story)
+
+
+@pytest.mark.parametrize("path", ["/v1/bills", "/v1/spending"])
+def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    async def story(world: World) -> None:
+        await start(world)
+        budget = await world.ask("ann", "PUT", "/v1/budget", {"amount": "0.010000", "action": "relinquish"})
+        assert 200 == budget.status_code
+        world.passing.pass_us(9_000_000)
+
+        async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
+            world.passing.pass_us(5_000_000)
+
+        monkeypatch.setattr(module, "settle", settle)
+        first = (await world.ask("ann", "GET", path)).json()
+        second = (await world.ask("ann", "GET", path)).json()
+        told = [found if path == "/v1/bills" else found["data"][0] for found in (first, second)]
+        assert told[0]["rate_now"] == told[1]["rate_now"] == "0"
+        assert told[0]["total"] == told[1]["total"]
+
+    module = http_bills if path == "/v1/bills" else http_figures
+    with_service(tmp_path / "data", story)
+
+
+def test_books_that_are_closed_while_statements_are_read_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        await start(world)
+        begin = world.desk.clock.now()
+        world.passing.pass_us(10_000_000)
+        end = world.desk.clock.now()
+        documents = world.desk.documents
+        reads = 0
+
+        def read(name: str) -> list[bytes]:
+            nonlocal reads
+            reads += 1
+            found = documents(name)
+            if reads == 1:
+                asyncio.run_coroutine_threadsafe(close(), loop).result()
+            return found
+
+        async def close() -> None:
+            world.close_books(end)
+            await world.desk.all_durable()
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(world.desk, "documents", read)
+        whole = await bill(world, until=format_time(end))
+        assert 2 == reads
+        assert whole == await bill(world, until=format_time(end)) and about("0.01", whole["total"]) and begin < world.desk.exchange.closed_before
+
+    with_service(tmp_path / "data", story)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from laissez.client.following import Messages
+from laissez.service import admission
 from laissez.service.http.events import Stream
 from laissez.service.keyring import authenticate
 from laissez.service.sampling import sample
 from laissez.service.settings import Limits
-from service_world import GENEROUS, World, with_service
+from service_world import GENEROUS, World, with_pages_of, with_service
 from stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -68,7 +70,10 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(history_events_max=4, commands_burst=100))
 
 
-def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [1, 500])
+def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         stream = Listening(world, "ann")
@@ -92,7 +97,10 @@ def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [7, 500])
+def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
     async def story(world: World) -> None:
         for _ in range(30):
             await world.place("ann", "h100", "1")
@@ -105,6 +113,50 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path)
         await stream.leave()
 
     with_service(tmp_path / "data", story)
+
+
+def test_catching_up_waits_for_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_pages_of(monkeypatch, 100)
+
+    async def story(world: World) -> None:
+        waited: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waited.append(seconds)
+            world.passing.pass_us(round(seconds * 1e6) + 1)
+
+        monkeypatch.setattr(admission, "asyncio", SimpleNamespace(sleep=sleep))
+        for _ in range(300):
+            world.passing.pass_us(1_000_000)
+            await world.place("ann", "h100", "0.1")
+        latest = world.desk.latest("ann")
+        stream = Listening(world, "ann", "after=0")
+        assert latest == len(await stream.until(latest))
+        assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)  # three pages, for two questions each
+        await stream.leave()
+
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
+
+
+@pytest.mark.parametrize("page", [1, 500])
+def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
+    async def story(world: World) -> None:
+        for _ in range(3):
+            await world.place("ann", "h100", "1")
+        stream = Listening(world, "ann", "after=0")
+        stream.reads.clear()
+        while not world.places.taken:
+            await asyncio.sleep(0)
+        for _ in range(5):
+            await world.place("ann", "h100", "1")
+        stream.reads.set()
+        assert "closing history_gone" in await stream.over() if page == 1 else 16 == len(await stream.until(16))
+        await stream.leave()
+        assert not world.places.taken and not world.desk.following()
+
+    with_service(tmp_path / "data", story, Limits(history_events_max=12 if page == 1 else 100, commands_burst=100))
 
 
 def test_notices_have_no_number(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from laissez.service.upkeep import cancel_orphans
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON
 from live_world import SOON_S, Live, eventually, many_turns, place, with_live
-from service_world import GENEROUS, World, with_service
+from service_world import GENEROUS, World, with_pages_of, with_service
 
 pytestmark = pytest.mark.once
 
@@ -46,7 +46,8 @@ class Wire:
     """A connection that keeps what is written to it."""
 
     def __init__(self) -> None:
-        self.is_full = False
+        self.is_full = self.is_gone = False
+        self.writable = asyncio.Event()
         self.said: list[Any] = []
 
     def attach(self, session: Session) -> None:
@@ -115,6 +116,32 @@ def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_
         session.leave()
 
     with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize("reason", ["slow_consumer", "key_revoked"])
+def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    with_pages_of(monkeypatch, 3)
+
+    async def story(world: World) -> None:
+        for _ in range(20):
+            world.desk.enter("ann", "", "", ORDER)
+        session, wire = session_of(world, "ann", Hello(resume_after=0))
+        greeting = asyncio.create_task(session.greet(Hello(resume_after=0)))
+        await eventually(lambda: bool(wire.said))  # and the peer reads no further
+        if reason == "key_revoked":
+            world.desk.enter(OPERATOR, "", "", RevokeKey(session.key))
+            await eventually(lambda: session.ended is not None)
+            wire.writable.set()
+        await greeting
+        assert session.ended is not None and reason == session.ended[1]
+        assert ["welcome", "event", "event", "event", "closing"] == [message["type"] for message in wire.said]
+        assert 3 == wire.said[-1]["n"]
+        session.leave()
+        assert not world.desk.following() and not world.desk._others
+
+    with_service(
+        tmp_path / "data", story, msgspec.structs.replace(GENEROUS, dead_after_s=0.05 if reason == "slow_consumer" else 600, heartbeat_s=0.01)
+    )
 
 
 def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from laissez.service.sampling import sample, sample_rates
 from laissez.service.settings import Limits
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
 from live_world import Closed, Live, Message, Peer, deaf_socket, events_of, eventually, many_turns, place, with_live
-from service_world import GENEROUS
+from service_world import GENEROUS, with_pages_of
 
 pytestmark = pytest.mark.once
 
@@ -70,8 +70,13 @@ def test_an_event_over_http_reaches_every_session_of_the_tenant(tmp_path: Path) 
     with_live(tmp_path / "data", tale)
 
 
+SOME_PAGES, NO_PAGE = 3, 500
+
+
+@pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
 @pytest.mark.parametrize("form", [JSON, MSGPACK])
-def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, form: str) -> None:
+def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int) -> None:
+    with_pages_of(monkeypatch, page)
     secrets: dict[str, str] = {}
 
     async def before(live: Live) -> None:
@@ -95,7 +100,10 @@ def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, form: st
     with_live(tmp_path / "data", after, secrets=secrets)
 
 
-def test_events_during_the_catching_up_come_after_what_was_missed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
+def test_events_during_the_catching_up_come_after_what_was_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
     async def tale(live: Live) -> None:
         desk = live.world.desk
         for _ in range(40):
@@ -114,7 +122,10 @@ def test_events_during_the_catching_up_come_after_what_was_missed(tmp_path: Path
     with_live(tmp_path / "data", tale)
 
 
-def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
+def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
     async def tale(live: Live) -> None:
         for _ in range(10):
             await live.world.place("ann", "h100", "0.5")
@@ -285,7 +296,10 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path, mon
     with_live(tmp_path / "data", tale, Limits(outbound_messages_max=50, commands_burst=BURST, commands_per_second=BURST))
 
 
-def test_what_was_missed_does_not_make_a_session_slow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
+def test_what_was_missed_does_not_make_a_session_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    with_pages_of(monkeypatch, page)
+
     async def tale(live: Live) -> None:
         for _ in range(60):
             await live.world.place("ann", "h100", "1")

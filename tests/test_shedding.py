@@ -13,9 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from laissez.check.wire.bad_frames import TEXT, frame
+from laissez.service.http.incoming import line_of_address
 from laissez.service.inbox import FRAMES_MAX
 from laissez.service.settings import Limits
-from laissez.service.turns import TURN_US
+from laissez.service.turns import TURN_US, Turns, Work
 from live_world import Live, Peer, eventually, with_live
 from service_world import GENEROUS, World, with_service
 
@@ -238,3 +239,60 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tm
         assert 1 == world.desk.admission.delayed
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("DELETE", "/v1/prices"), ("OPTIONS", "/v1/orders")])
+def test_what_is_no_operation_is_answered_at_a_pace(tmp_path: Path, method: str, path: str) -> None:
+    async def story(world: World) -> None:
+        for _ in range(3):
+            await world.ask(None, method, path)
+        assert 2 == world.desk.admission.delayed
+
+    with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
+
+
+def test_a_hello_costs_a_question_and_a_bad_one_is_refused_at_a_pace(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        admission = live.world.desk.admission
+        for _ in range(3):
+            async with live.connected("lz_0000000000000000_wrong") as peer:
+                await peer.say({"type": "hello"})
+                assert "unauthenticated" == (await peer.hear())["code"]
+        assert 2 == admission.delayed
+        async with live.peer("ann"), live.peer("ann"):
+            assert 0 == admission.questions("ann").remaining
+            async with live.connected("ann") as third:
+                await third.say({"type": "hello"})
+                assert "rate_limited" == (await third.hear())["code"]
+
+    with_live(tmp_path / "data", tale, Limits(refusals_per_second=1_000, refusals_burst=1, commands_burst=2))
+
+
+def test_only_a_key_in_force_opens_a_holders_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    wait = Turns.wait
+
+    def noted(self: Turns, name: str, work: Work) -> None:
+        lines.append(name)
+        wait(self, name, work)
+
+    async def tale(live: Live) -> None:
+        world = live.world
+        revoked = world.new_secret("operator", "operate")
+        assert 200 == (await world.ask("operator", "DELETE", f"/v1/keys/key_{revoked.split('_')[1]}")).status_code
+        forged = f"{world.secrets['operator'].rpartition('_')[0]}_{'0' * 64}"
+        async with client_of(live) as http, blocked(live, "ann"):
+            monkeypatch.setattr(Turns, "wait", noted)
+            for key in (revoked, forged):
+                assert 401 == (await http.get("/v1/orders", headers={"Authorization": f"Bearer {key}"})).status_code
+        assert ["/127.0.0.1"] * 2 == lines
+
+    with_live(tmp_path / "data", tale, PATIENT)
+
+
+def test_neighbours_share_an_address() -> None:
+    lines = {
+        host: line_of_address({"client": (host, 1)}) for host in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "10.0.0.1")
+    }
+    assert lines["2001:db8::1"] == lines["2001:db8::2"] != lines["2001:db8:0:1::1"]
+    assert "/10.0.0.1" == lines["10.0.0.1"] == lines["::ffff:10.0.0.1"]

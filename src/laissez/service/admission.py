@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from laissez.service.allowance import Allowance
@@ -14,7 +15,7 @@ from laissez.wire.problems import Code, ProblemError
 if TYPE_CHECKING:
     from laissez.service.desk import Desk
 
-ITEMS_PER_QUESTION = 100  # so many listed orders or leases cost as much as another question: about half a millisecond
+ITEMS_PER_QUESTION = 100  # so many listed orders, leases or events cost as much as another question: about a millisecond
 
 BYTES_PER_REFUSAL = 2_048  # so many more to read cost about as much as another refusal
 
@@ -26,6 +27,7 @@ class Admission:
         self._desk = desk
         self._commands: dict[str, Allowance] = {}
         self._questions: dict[str, Allowance] = {}
+        self.promised = 0  # commands that were admitted and are to be carried out a little later
         self._paces = Paces(desk.limits)
         self.turns = Turns(desk.clock, round(desk.limits.wait_s_max * 1e6))
 
@@ -43,7 +45,7 @@ class Admission:
         desk = self._desk
         if desk.failure is not None or desk.stopping:
             self.check_open()
-        if desk.position - desk.durable + commands > desk.limits.pending_commands_max:
+        if desk.position - desk.durable + self.promised + commands > desk.limits.pending_commands_max:
             raise ProblemError(Code.OVERLOADED, "more commands wait to be stored than are allowed to; nothing was done: try again in a moment", 0.1)
         if principal.holder != OPERATOR:
             self.allowance(principal.holder).take(commands, desk.clock.now())
@@ -54,15 +56,25 @@ class Admission:
         if principal.holder != OPERATOR:
             self.allowance(principal.holder).check(self._desk.clock.now())
 
-    def admit_question(self, principal: Principal, lists: bool) -> None:
-        """May this holder ask something now? A list of what it has costs more the more it has."""
+    def admit_question(self, principal: Principal, lists: bool = False, events: int = 0) -> None:
+        """May this holder ask something now? A list of what it has costs more the more it has, and events that it missed the more they are."""
         self.check_journal()
         self._desk.end_holds()
         if principal.holder != OPERATOR:
             account = self._desk.account(principal)
-            cost = 1 + (account.open_orders + len(account.leases)) // ITEMS_PER_QUESTION if lists else 1
+            items = account.open_orders + len(account.leases) if lists else events
             allowance = self.questions(principal.holder)
-            allowance.take(min(cost, max(allowance.burst, 1)), self._desk.clock.now())
+            allowance.take(min(1 + items // ITEMS_PER_QUESTION, max(allowance.burst, 1)), self._desk.clock.now())
+
+    async def wait_for_question(self, principal: Principal, events: int) -> None:
+        """The same for who has been admitted already: it waits until it may."""
+        while True:
+            try:
+                return self.admit_question(principal, events=events)
+            except ProblemError as problem:
+                if problem.code != Code.RATE_LIMITED or problem.retry_after is None:
+                    raise
+                await asyncio.sleep(problem.retry_after)
 
     def delay_s(self, who: str, answers: int = 1, bytes_read: int = 0) -> float:
         """How long a holder, or an address, must wait for answers that no allowance pays for. To read what was refused costs, too."""

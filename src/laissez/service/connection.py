@@ -130,6 +130,10 @@ class Connection(WebSocketsSansIOProtocol):
         """The peer does not read as fast as it is sent to."""
         return not self.writable.is_set()
 
+    @property
+    def is_gone(self) -> bool:
+        return bool(self.transport.is_closing())
+
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
         if not self.handshake_complete:  # not refused

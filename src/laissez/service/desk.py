@@ -9,7 +9,6 @@ the disk, and only a restart, which recovers what the disk holds, can tell what 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -116,13 +115,15 @@ class Desk:
 
     # -- in
 
-    def end_holds(self) -> None:
-        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up ends. Whoever looks now must not see it last."""
+    def end_holds(self) -> int:
+        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up ends. Whoever looks now must not see it last.
+        Says until when: what is charged later is not known yet."""
         now = self.clock.now()
         self.history.forget(now)
         self.remembered.forget(now)
-        if self.exchange.is_due(now):
+        if self.failure is None and self.exchange.is_due(now):
             self.enter(OPERATOR, SERVICE, "", AdvanceTime())
+        return now
 
     def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
@@ -372,8 +373,3 @@ def _packed(request: Request) -> bytes:
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def digest(commands: Sequence[Command]) -> bytes:
-    """Tells two requests of several commands under one id apart."""
-    return hashlib.blake2b(pack(commands), digest_size=8).digest()

@@ -22,7 +22,7 @@ async def all_owed(desk: Desk, rests: int = RESTS) -> tuple[int, int]:
     pieces = Pieces(desk.clock, rests)
     async for account in pieces.of(desk.exchange.accounts.values()):
         await settle(desk.exchange, account, pieces)
-        more, charged = owed_in_all(desk.exchange, account, desk.clock.now())
+        more, charged = owed_in_all(desk.exchange, account, desk.end_holds())
         owed += more
         rate += charged
     return owed, rate
@@ -44,7 +44,7 @@ def leases_of(account: Account) -> int:
 
 
 def spending_of(desk: Desk, account: Account) -> Spending:
-    now = reached(desk.exchange, desk.clock.now())
+    now = reached(desk.exchange, desk.end_holds())
     owed, rate = owed_in_all(desk.exchange, account, now)
     return Spending(account.name, dollars(owed), price(rate), leases_of(account), account.open_orders, _budget_of(desk, account, owed, rate, now))
 

@@ -71,12 +71,6 @@ def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
     return holder_of(keys, record.id)
 
 
-def claimed(keys: dict[str, KeyRecord], secret: str) -> str | None:
-    """Whose key this says it is, which is not looked into."""
-    record = keys.get(KEY + secret.removeprefix(_PREFIX).partition("_")[0])
-    return None if record is None else record.holder
-
-
 def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
     """Whoever has the key with this id; None if it is unknown or revoked."""
     record = keys.get(id)

@@ -1,5 +1,5 @@
-"""Requests over HTTP stand in line like the frames of sessions. One that is turned away costs little: no task is made for it, its body is not read
-and its key not looked into; the answer is written as it stands.
+"""Requests over HTTP stand in line like the frames of sessions. One that is turned away costs little: no task is made for it and its body is not
+read; the answer is written as it stands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laissez.service.http.endpoint import NEVER_WAIT, OTHER
 from laissez.service.http.incoming import line_of_address, read_headers, read_secret
 from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.service.http.site import Site
-from laissez.service.keyring import claimed
+from laissez.service.keyring import authenticate
 from laissez.wire.problems import ProblemError
 
 
@@ -72,17 +72,16 @@ class QueuedRequests(BoundedHeads):
         super()._say(problem)
 
     def _line(self, scope: Any) -> str:
-        """Whose request this says it is; an address if nobody's. That it is so is found out in its turn."""
+        """Whose request this is; an address if nobody's."""
         try:
             headers = read_headers(scope)
             if b"authorization" in headers:
-                holder = claimed(self._site.desk.exchange.keys, read_secret(headers))
+                principal = authenticate(self._site.desk.exchange.keys, read_secret(headers))
             else:
-                signin = signed_in(self._site.signins, headers, changes=False)
-                holder = None if signin is None else signin.holder
+                principal = signed_in(self._site.signins, headers, changes=False)
         except ProblemError:
-            holder = None
-        return holder or line_of_address(scope)
+            principal = None
+        return line_of_address(scope) if principal is None else principal.holder
 
 
 OVERLOADED = overloaded()

@@ -14,6 +14,7 @@ from laissez import __version__
 from laissez.service import views
 from laissez.service.admission import overloaded
 from laissez.service.audit.collecting import Journaled
+from laissez.service.catching_up import catch_up
 from laissez.service.commands import CancelOrder, Command
 from laissez.service.commands import PlaceOrder as Placed
 from laissez.service.connection import Connection
@@ -27,7 +28,7 @@ from laissez.service.reading import COMMANDS, SCOPE_OF, check_id, read_fraction
 from laissez.wire import events as told
 from laissez.wire import requests as asked
 from laissez.wire import session as sent
-from laissez.wire.events import Notice
+from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
 
 MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
@@ -170,7 +171,7 @@ class Session:
         if type(message) is asked.AskOrders:
             return sent.OrdersReply(id=message.id, n=account.events, orders=tuple(views.order_views(desk.exchange, account)))
         if type(message) is asked.AskLeases:
-            return sent.LeasesReply(id=message.id, n=account.events, leases=tuple(views.lease_views(desk.exchange, account, desk.clock.now())))
+            return sent.LeasesReply(id=message.id, n=account.events, leases=tuple(views.lease_views(desk.exchange, account, desk.end_holds())))
         raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
 
     def _refused(self, id: str, problem: ProblemError, operation: str = "session") -> bytes:
@@ -182,16 +183,24 @@ class Session:
 
     async def greet(self, hello: asked.Hello) -> None:
         """Welcome the caller and send what it missed. It follows from this instant; what happens meanwhile is held back until it has caught up."""
-        desk, holder = self._desk, self._principal.holder
+        desk, holder, limits = self._desk, self._principal.holder, self._desk.limits
         latest = desk.latest(holder)
         n = self._began_after = latest if hello.resume_after is None else hello.resume_after
-        missed = desk.events_after(holder, n)
-        desk.follow(holder, self)
-        limits = desk.limits
         welcome = sent.Welcome(id=hello.id, holder=holder, n=n, server=__version__, heartbeat_s=limits.heartbeat_s, dead_after_s=limits.dead_after_s)
         messages = [self._form.encode(welcome)]
+
+        async def send(page: list[Numbered]) -> bool:
+            messages.extend(self._events(page))
+            self._connection.write(self._form.join(messages), self._form.text)
+            messages.clear()
+            self._began_after = page[-1].n
+            await self._until_read()
+            return self._is_there
+
+        n = await catch_up(desk, self, self._principal, n, send)
+        desk.follow(holder, self)
         try:
-            messages += [self._form.encode(sent.EventSent(told=one)) for one in await missed]
+            messages += self._events(await desk.events_after(holder, n)) if self._is_there else []
         except BaseException:
             desk.unfollow(holder, self)
             raise
@@ -200,6 +209,21 @@ class Session:
         self._held_back = None
         self._queue_up(messages)
         self._connection.attach(self)
+
+    def _events(self, missed: list[Numbered]) -> list[bytes]:
+        return [self._form.encode(sent.EventSent(told=one)) for one in missed]
+
+    async def _until_read(self) -> None:
+        """What was written is taken by the peer."""
+        try:
+            async with asyncio.timeout(self._desk.limits.dead_after_s):
+                await self._connection.writable.wait()
+        except TimeoutError:
+            self.end(sent.CLOSE_SLOW, "slow_consumer")
+
+    @property
+    def _is_there(self) -> bool:
+        return self.ended is None and not self._connection.is_gone
 
     def told(self, applied: Applied, index: int) -> bytes:
         one = numbered_one(applied.outcome, index, self._principal.holder)
@@ -235,7 +259,7 @@ class Session:
                 self._loop.call_soon(self.flush)
 
     def _is_too_slow(self) -> bool:
-        """Too much waits for a peer that does not read. What it missed before this session does not count: that may be a day's events."""
+        """Too much waits for a peer that does not read. What it missed before this session does not count."""
         limits = self._desk.limits
         waiting = self._queue[self._missed :]
         return len(waiting) > limits.outbound_messages_max or sum(map(len, waiting)) > limits.outbound_bytes_max

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from laissez.service.catching_up import PAGE
 from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS, Form
+from laissez.service.http.incoming import line_of_address
 from laissez.service.keyring import Principal, authenticate
 from laissez.service.places import Places
 from laissez.service.session import Session
@@ -57,7 +59,9 @@ class Sessions:
             session, holder = await self._open_session(scope, receive, form)
         except ProblemError as problem:
             problem = await self._once_durable(problem)
-            self._desk.refusals.note(problem, HELLO, scope.get(KNOWN), scope, secret=scope.get(CLAIMED, ""))
+            known = scope.get(KNOWN)
+            self._desk.refusals.note(problem, HELLO, known, scope, secret=scope.get(CLAIMED, ""))
+            await asyncio.sleep(self._desk.admission.delay_s(line_of_address(scope) if known is None else known.holder))
             await self._turn_away(problem, scope[SELF], form, send)
             return
         if session is not None:
@@ -91,6 +95,7 @@ class Sessions:
             raise ProblemError(Code.BAD_REQUEST, "expected a hello as the first message")
         self._desk.admission.check_open()
         principal = self._principal(scope, hello)
+        self._desk.admission.admit_question(principal, events=min(self._missed(principal, hello), PAGE))
         session = Session(self._desk, principal, form, hello, scope[SELF])
         session.scope = scope
         self._places.enter(principal.holder, self._desk.places_max(principal))
@@ -101,6 +106,9 @@ class Sessions:
             raise
         self._open[session] = None
         return session, principal.holder
+
+    def _missed(self, principal: Principal, hello: asked.Hello) -> int:
+        return 0 if hello.resume_after is None else max(0, self._desk.latest(principal.holder) - hello.resume_after)
 
     def _principal(self, scope: MutableMapping[str, Any], hello: asked.Hello) -> Principal:
         secret = hello.key or ""

@@ -30,8 +30,7 @@ def cancel_orphans(desk: Desk) -> int:
 async def end_holds(desk: Desk) -> None:
     while True:
         await asyncio.sleep(HOLDS_EVERY_S)
-        if desk.failure is None:
-            desk.end_holds()
+        desk.end_holds()
 
 
 class Bookkeeper:

@@ -112,7 +112,7 @@ class Service:
 class Wire:
     """The tenant's end of one session: keeps what is said to it."""
 
-    is_full = False
+    is_full = is_gone = False
 
     def __init__(self, heard: Callable[[bytes], None]) -> None:
         self._heard = heard

@@ -13,11 +13,11 @@ from starlette.routing import Route, Router
 from laissez.service.desk import Desk
 from laissez.service.http.call import Receive, Scope, Send
 from laissez.service.http.docs_page import docs_page
-from laissez.service.http.endpoint import OTHER, Endpoint
+from laissez.service.http.endpoint import OTHER, Endpoint, refuse
 from laissez.service.http.openapi import openapi
 from laissez.service.http.operation import Operation
 from laissez.service.http.operations import OPERATIONS
-from laissez.service.http.outgoing import encode, send_problem
+from laissez.service.http.outgoing import encode
 from laissez.service.http.site import Site
 from laissez.service.http.static import FOLDER, File, console
 from laissez.service.metrics import Metrics
@@ -94,8 +94,7 @@ def _opened(operation: Operation) -> Operation:
 
 async def _nothing_there(site: Site, scope: Any, receive: Any, send: Any) -> None:
     problem = ProblemError(Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is")
-    site.desk.refusals.note(problem, OTHER, None, scope)
-    await send_problem(send, problem, [], scope["method"] == "HEAD")
+    await refuse(site, problem, scope, send, [])
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -49,9 +49,9 @@ async def _owed(call: Call, account: Account, pieces: Pieces) -> Owed:
     since, until = call.time("since"), call.time("until")
     await settle(desk.exchange, account, pieces)
     if since is None and until is None:
-        return running(desk.exchange, account, desk.clock.now())
+        return running(desk.exchange, account, desk.end_holds())
     statements = await _statements(desk, account.name)
-    return of_period(desk.exchange, account, statements, since, until, desk.clock.now())
+    return of_period(desk.exchange, account, statements, since, until, desk.end_holds())
 
 
 async def _statements(desk: Desk, tenant: str) -> list[Statement]:

@@ -48,11 +48,11 @@ class Endpoint:
         if ready is not None:
             await ready.serve(scope, receive, send)
         elif method == "OPTIONS":
+            await keep_pace(self._site, NOBODY, scope)
             await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
         else:
             problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}")
-            self._site.desk.refusals.note(problem, OTHER, None, scope)
-            await send_problem(send, problem, [(b"allow", self._allow)])
+            await refuse(self._site, problem, scope, send, [(b"allow", self._allow)])
 
 
 class _Ready:
@@ -163,19 +163,29 @@ class _Ready:
         return principal
 
     async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
-        """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""
-        if self._never_waits or principal.is_operator:
-            return
-        who = principal.holder if principal is not NOBODY else line_of_address(scope)
-        delay_s = self._desk.admission.delay_s(who, 1, incoming.body_size(scope))
-        if delay_s:
-            await asyncio.sleep(delay_s)
+        if not self._never_waits and not principal.is_operator:
+            await keep_pace(self._site, principal, scope)
 
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:
             return []
         allowance = self._desk.admission.allowance(principal.holder)
         return [(b"ratelimit-limit", b"%d" % allowance.burst), (b"ratelimit-remaining", b"%d" % allowance.remaining)]
+
+
+async def keep_pace(site: Site, principal: Principal, scope: Scope) -> None:
+    """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""
+    who = principal.holder if principal is not NOBODY else line_of_address(scope)
+    delay_s = site.desk.admission.delay_s(who, 1, incoming.body_size(scope))
+    if delay_s:
+        await asyncio.sleep(delay_s)
+
+
+async def refuse(site: Site, problem: ProblemError, scope: Scope, send: Send, headers: Headers) -> None:
+    """What is no operation."""
+    site.desk.refusals.note(problem, OTHER, None, scope)
+    await keep_pace(site, NOBODY, scope)
+    await send_problem(send, problem, headers, scope["method"] == "HEAD")
 
 
 def _secret(call: Call) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from laissez.service.catching_up import PAGE, catch_up
 from laissez.service.http.call import Answer, Call, Send
 from laissez.service.http.outgoing import encode
 from laissez.service.http.paging import Cursor, cursor_of, limit_of, page
@@ -62,31 +63,55 @@ class Stream(Streaming):
         self.watch = RateWatch(WARN_WITHIN_PPM)
         self._queue: list[bytes] = []
         self._queued_bytes = 0
-        self._missed: list[bytes] = []  # before it was opened; not bounded like what waits, since it is all there at once
+        self._missed: list[bytes] = []  # before it followed: a page at most
+        self._after: int | None = None  # what it was told last, while it catches up
+        self._is_following = False
         self._bookmark = b""  # an id without data: what to resume after if the stream breaks before its first event
         self._wake = asyncio.Event()
 
     async def open(self, after: int | None) -> None:
-        """Take a place and find what was missed; it follows from this instant, and what happens meanwhile is kept for later."""
+        """Take a place. With not much missed it follows from this instant, and what happens meanwhile is kept for later."""
         self._take_place()
         desk = self._desk
-        desk.follow(self._holder, self)
-        if after is None:
-            self._bookmark = b"id: %d\n\n" % desk.latest(self._holder)
         try:
-            missed = [] if after is None else await desk.events_after(self._holder, after)
-            await desk.all_durable()
+            if after is not None and desk.latest(self._holder) - after > PAGE:
+                await desk.events_after(self._holder, after, 1)  # they are still kept
+                self._after = after
+            else:
+                await self._follow(after)
         except BaseException:
             self._leave()
             raise
+
+    async def _follow(self, after: int | None) -> None:
+        desk = self._desk
+        desk.follow(self._holder, self)
+        self._is_following = True
+        if after is None:
+            self._bookmark = b"id: %d\n\n" % desk.latest(self._holder)
+        missed = [] if after is None else await desk.events_after(self._holder, after)
+        await desk.all_durable()
         self._missed = [_told(one) for one in missed]
+
+    async def _catch_up(self, after: int, send: Send) -> None:
+        async def send_page(page: list[Numbered]) -> bool:
+            await self._send(send, b"".join([_told(one) for one in page]))
+            return not self._over.is_set()
+
+        try:
+            reached = await catch_up(self._desk, self, self._principal, after, send_page)
+            if not self._over.is_set():
+                await self._follow(reached)
+        except ProblemError as problem:  # events left the history meanwhile, say
+            self.end(0, problem.code)
 
     async def _send_all(self, send: Send) -> None:
         await self._send(send, BEAT + self._bookmark)
-        most = self._desk.limits.outbound_messages_max
-        for first in range(0, len(self._missed), most):
-            await self._send(send, b"".join(self._missed[first : first + most]))
-        self._missed = []
+        if self._after is not None:
+            await self._catch_up(self._after, send)
+        if self._missed:
+            await self._send(send, b"".join(self._missed))
+            self._missed = []
         while not self._over.is_set():
             try:
                 async with asyncio.timeout(self._desk.limits.heartbeat_s):
@@ -99,7 +124,8 @@ class Stream(Streaming):
                 await self._send(send, body)
 
     def _leave(self) -> None:
-        self._desk.unfollow(self._holder, self)
+        if self._is_following:
+            self._desk.unfollow(self._holder, self)
         super()._leave()
 
     # -- a follower

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -72,9 +73,15 @@ def read_key(headers: dict[bytes, bytes]) -> str:
 
 
 def line_of_address(scope: Scope) -> str:
-    """The line of those who show no good key. No tenant's name has a '/'."""
+    """The line of those who show no good key. No tenant's name has a '/'. Whoever has one address of IPv6 has all those around it."""
     client = scope.get("client")
-    return f"/{client[0] if client else ''}"
+    host = str(client[0]) if client else ""
+    return f"/{_neighbourhood(host) if ':' in host else host}"
+
+
+def _neighbourhood(host: str) -> str:
+    address = IPv6Address(host)
+    return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
 
 
 def body_size(scope: Scope) -> int:

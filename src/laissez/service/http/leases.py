@@ -39,7 +39,7 @@ def _done(call: Call, applied: Applied) -> Answer:
 
 def listed(call: Call) -> Answer:
     named = call.principal.is_operator
-    exchange, now = call.desk.exchange, call.desk.clock.now()
+    exchange, now = call.desk.exchange, call.desk.end_holds()
     return Answer(
         of_accounts(
             call, "leases", lambda account: views.lease_views(exchange, account, now, named), lambda lease: lease.id, lambda lease: lease.tenant
@@ -50,7 +50,7 @@ def listed(call: Call) -> Answer:
 def shown(call: Call) -> Answer:
     name = call.path["id"]
     account = _account(call, name)
-    view = None if account is None else views.lease_view(call.desk.exchange, account, name, call.desk.clock.now(), call.principal.is_operator)
+    view = None if account is None else views.lease_view(call.desk.exchange, account, name, call.desk.end_holds(), call.principal.is_operator)
     if view is None:
         raise unknown(name)
     return Answer(view)
@@ -59,7 +59,7 @@ def shown(call: Call) -> Answer:
 def prices(call: Call) -> Answer:
     name = call.path["id"]
     account = _account(call, name)
-    history = None if account is None else views.price_history(call.desk.exchange, account, name, call.desk.clock.now())
+    history = None if account is None else views.price_history(call.desk.exchange, account, name, call.desk.end_holds())
     if history is None:
         raise unknown(name)
     return Answer(history)

@@ -108,13 +108,18 @@ async def enter_all(call: Call, name: str, asked: object, commands: Sequence[Com
     body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
     applied: list[Applied] = []
     replayed = True
-    async for index, command in Pieces(desk.clock, NO_REST).of(enumerate(commands)):
-        call.check_in_force()
-        desk.admission.check_journal()
-        id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
-        result = desk.enter(principal.holder, principal.key, id, command, None, body)
-        replayed = replayed and result.replayed
-        applied.append(result.applied)
+    desk.admission.promised += len(commands)
+    try:
+        async for index, command in Pieces(desk.clock, NO_REST).of(enumerate(commands)):
+            call.check_in_force()
+            desk.admission.check_journal()
+            id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
+            result = desk.enter(principal.holder, principal.key, id, command, None, body)
+            replayed = replayed and result.replayed
+            applied.append(result.applied)
+            desk.admission.promised -= 1
+    finally:
+        desk.admission.promised -= len(commands) - len(applied)
     call.replayed = replayed
     return applied
 
