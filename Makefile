@@ -82,6 +82,7 @@ build: $(BUILT) ## compile the market in place, if there is a C compiler
 lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with their hashes
 	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --output-file $(LOCKS)/run.lock
 	@$(COMPILE) pyproject.toml --extra check --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
+	@printf 'mypy\n' | $(COMPILE) - --constraint $(LOCKS)/develop.lock --output-file $(LOCKS)/build.lock
 	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
 
 audit: $(TOOLING) ## look all locked packages up in a database of known vulnerabilities

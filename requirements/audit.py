@@ -1,7 +1,7 @@
 """Look every locked package up in a database of known vulnerabilities: `make audit`.
 
-pip-audit says "no known vulnerabilities" also of what it could not look up, so that is counted here and told. Where no database can be reached
-there is no verdict; the next one is tried, and after the last a line says that nothing was audited.
+Exit status 0: all were looked up, and nothing is known. 1: something is. 3: there is no verdict, of all or of some. pip-audit says "no known
+vulnerabilities" also of what it could not look up, so that is told here by name; where a database cannot be asked, the next one is.
 """
 
 from __future__ import annotations
@@ -12,22 +12,33 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LOCKS = ("develop.lock", "tools.lock")  # what is needed to run is in the first, too
+LOCKS = ("develop.lock", "tools.lock")  # what is needed to run and to build is in the first, too
 DATABASES = ("pypi", "osv")
 WITHIN_S = 10  # for one answer
 ALL_WITHIN_S = 300
+KNOWN, NO_VERDICT = 1, 3
+
+
+class CannotAsk(Exception):
+    """pip-audit came to no answer; says why."""
 
 
 def audit(lock: Path, database: str) -> list[dict[str, Any]]:
-    """What pip-audit found of each package; nothing if the database could not be asked."""
+    """What pip-audit found of each package that it looked up."""
     asked = ["--require-hashes", "--disable-pip", "--requirement", str(lock), "--vulnerability-service", database]
     shown = ["--progress-spinner", "off", "--format", "json", "--timeout", str(WITHIN_S)]
     try:
         ran = subprocess.run([sys.executable, "-m", "pip_audit", *asked, *shown], capture_output=True, text=True, timeout=ALL_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        raise CannotAsk(f"no answer within {ALL_WITHIN_S} s") from None
+    try:
         found: list[dict[str, Any]] = json.loads(ran.stdout)["dependencies"]
-    except (subprocess.TimeoutExpired, ValueError, KeyError):
-        return []
-    return [one for one in found if "skip_reason" not in one]
+    except (ValueError, KeyError):
+        raise CannotAsk((ran.stderr.strip().splitlines() or ["it said nothing"])[-1]) from None
+    looked_up = [one for one in found if "skip_reason" not in one]
+    if not looked_up:
+        raise CannotAsk(found[0]["skip_reason"] if found else "it names no package")
+    return looked_up
 
 
 def vulnerable(found: list[dict[str, Any]]) -> list[str]:
@@ -41,16 +52,20 @@ def vulnerable(found: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     folder = Path(__file__).parent
-    locked = {line.partition(" ")[0] for name in LOCKS for line in (folder / name).read_text().splitlines() if "==" in line}
+    locked = {line.partition("==")[0] for name in LOCKS for line in (folder / name).read_text().splitlines() if "==" in line}
     for database in DATABASES:
-        found = [one for name in LOCKS for one in audit(folder / name, database)]
-        if found:
-            lines = vulnerable(found)
-            looked_up = {one["name"] for one in found}
-            print("\n".join([*lines, f"{len(lines)} known vulnerabilities in {len(looked_up)} packages ({len(locked)} versions are locked)"]))
-            return 1 if lines else 0
-    print(f"audit skipped: no database of known vulnerabilities could be asked ({', '.join(DATABASES)})")
-    return 0
+        try:
+            found = [one for name in LOCKS for one in audit(folder / name, database)]
+        except CannotAsk as why:
+            print(f"{database} could not be asked: {why}")
+            continue
+        lines, left_out = vulnerable(found), sorted(locked - {one["name"] for one in found})
+        print("\n".join([*lines, f"{len(lines)} known vulnerabilities in {len(found)} packages, by {database}"]))
+        if left_out:
+            print(f"not looked up: {', '.join(left_out)}")
+        return KNOWN if lines else NO_VERDICT if left_out else 0
+    print("nothing was audited: no database of known vulnerabilities could be asked")
+    return NO_VERDICT
 
 
 if __name__ == "__main__":

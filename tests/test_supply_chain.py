@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from packaging.requirements import Requirement
@@ -25,7 +26,7 @@ DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 DEVELOPED_WITH = ("check", "sim", "test")
 PYTHONS = ("3.11", "3.12", "3.13")
-NAMES = ("run", "develop", "tools")
+NAMES = ("run", "build", "develop", "tools")
 
 
 class Pin:
@@ -73,12 +74,12 @@ def test_every_version_has_its_hashes_and_no_host_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
-    to_run, to_develop = versions("run", python), versions("develop", python)
+    to_run, to_build, to_develop = versions("run", python), versions("build", python), versions("develop", python)
     assert [] == unmet(DEPENDENCIES, to_run, python)
     assert [] == unmet([*DEPENDENCIES, *(one for extra in DEVELOPED_WITH for one in EXTRAS[extra])], to_develop, python)
     assert [] == unmet(PROJECT["build-system"]["requires"], to_develop, python)
-    assert [] == unmet([one for one in PROJECT["build-system"]["requires"] if one.startswith("setuptools")], to_run, python)
-    assert to_run.items() <= to_develop.items()
+    assert [] == unmet(PROJECT["build-system"]["requires"], to_run | to_build, python)
+    assert to_run.items() | to_build.items() <= to_develop.items()
 
 
 def test_a_requirement_that_is_not_met_is_noticed() -> None:
@@ -121,22 +122,60 @@ def audit() -> ModuleType:
     return module
 
 
-KNOWN = {"name": "left", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}, {"id": "PYSEC-2", "fix_versions": []}]}
-FINE = {"name": "right", "version": "2.0", "vulns": []}
+Answers: TypeAlias = dict[str, list[dict[str, object]]]
+KNOWN: dict[str, object] = {
+    "name": "left",
+    "version": "1.0",
+    "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}, {"id": "PYSEC-2", "fix_versions": []}],
+}
+FINE: dict[str, object] = {"name": "right", "version": "2.0", "vulns": []}
 
 
-def test_a_known_vulnerability_is_told_and_fails(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(audit, "audit", lambda lock, database: [KNOWN, FINE])
+@pytest.fixture
+def answers(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answers:
+    """What each database says of the packages `left` and `right`, which are locked; one that is not there cannot be asked."""
+    for name in audit.LOCKS:
+        (tmp_path / name).write_text("left==1.0 \\\n    --hash=sha256:00\nright==2.0 \\\n")
+    found: Answers = {}
+
+    def ask(lock: Path, database: str) -> list[dict[str, object]]:
+        if database not in found:
+            raise audit.CannotAsk("nobody is there")
+        return found[database] if lock.name == "develop.lock" else []
+
+    monkeypatch.setattr(audit, "audit", ask)
+    monkeypatch.setattr(audit, "__file__", str(tmp_path / "audit.py"))
+    return found
+
+
+def test_a_known_vulnerability_is_told_and_fails(audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]) -> None:
+    answers["pypi"] = [KNOWN, FINE]
     assert 1 == audit.main()
     assert "left 1.0: PYSEC-1, mended in 1.1\nleft 1.0: PYSEC-2, mended in no version yet\n" in capsys.readouterr().out
 
 
-def test_the_next_database_is_asked_and_after_the_last_nothing_is_claimed(
-    audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
+    audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(audit, "audit", lambda lock, database: [FINE] if database == "osv" else [])
+    assert 3 == audit.main()
+    assert "nothing was audited" in capsys.readouterr().out
+    answers["osv"] = [FINE]
+    assert 3 == audit.main()
+    assert capsys.readouterr().out.endswith("0 known vulnerabilities in 1 packages, by osv\nnot looked up: left\n")
+    answers["osv"] = [{**KNOWN, "vulns": []}, FINE]
     assert 0 == audit.main()
-    assert "0 known vulnerabilities in 1 packages" in capsys.readouterr().out
-    monkeypatch.setattr(audit, "audit", lambda lock, database: [])
-    assert 0 == audit.main()
-    assert capsys.readouterr().out.startswith("audit skipped: ")
+    assert "pypi could not be asked: nobody is there\n0 known vulnerabilities in 2 packages, by osv\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("said", "complained", "why"),
+    [
+        ("", "first\nthe last word\n", "the last word"),
+        ("{}", "", "it said nothing"),
+        ('{"dependencies": [{"name": "left", "skip_reason": "no such host"}]}', "", "no such host"),
+    ],
+)
+def test_why_a_database_could_not_be_asked_is_told(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, said: str, complained: str, why: str) -> None:
+    monkeypatch.setattr(audit.subprocess, "run", lambda *command, **more: subprocess.CompletedProcess([], 1, said, complained))
+    with pytest.raises(audit.CannotAsk, match=why):
+        audit.audit(LOCKS / "run.lock", "pypi")

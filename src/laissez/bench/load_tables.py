@@ -10,12 +10,24 @@ from laissez.bench.noisy import LEVEL, Noisy
 from laissez.bench.overload import Level
 from laissez.bench.soak import Soak
 
+FILE_WIDTH = 120
+
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
         table.add_column(column, justify="left" if column in ("load", "noise") else "right", no_wrap=True)
     return table
+
+
+def _ms(time: float) -> str:
+    return f"{time:,.0f}" if time >= 100 else f"{time:.1f}"
+
+
+def _console() -> Console:
+    """Into a file, nothing is cut off."""
+    wide = Console(highlight=False)
+    return wide if wide.is_terminal else Console(highlight=False, width=FILE_WIDTH)
 
 
 def show_overload(rows: list[Level]) -> None:
@@ -26,14 +38,14 @@ def show_overload(rows: list[Level]) -> None:
     for row in rows:
         counts = (f"{row.offered:,.0f}", f"{row.admitted:,.0f}", f"{row.shed:,.0f}")
         times = (row.p50_ms, row.p99_ms, row.p999_ms, row.refused_p50_ms, row.refused_p99_ms)
-        table.add_row(row.load, f"{row.level:.0%}".replace("%", " %"), *counts, *(f"{time:,.1f}" for time in times))
-    console = Console()
+        table.add_row(row.load, f"{row.level:.0%}".replace("%", " %"), *counts, *map(_ms, times))
+    console = _console()
     console.print(table)
     for load in dict.fromkeys(row.load for row in rows):
         capacity = next(row.capacity for row in rows if row.load == load)
         worst = max(row.late_p99_ms for row in rows if row.load == load)
-        console.print(f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind (p99)", highlight=False)
-    console.print("times run from when a request was due; what was never answered counts, with its wait", highlight=False)
+        console.print(f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind (p99)")
+    console.print("times run from when a request was due; what was never answered counts, with its wait")
 
 
 def show_noisy(rows: list[Noisy]) -> None:
@@ -41,8 +53,8 @@ def show_noisy(rows: list[Noisy]) -> None:
     for row in rows:
         done = f"{row.done:.1%}".replace("%", " %")
         cpu = f"{row.server_cpu - row.server_cpu_without:+.2f}"
-        table.add_row(row.kind, str(row.slowdown_p50), str(row.slowdown_p99), done, f"{row.p50_ms:,.1f}", f"{row.p99_ms:,.1f}", cpu)
-    console = Console()
+        table.add_row(row.kind, str(row.slowdown_p50), str(row.slowdown_p99), done, _ms(row.p50_ms), _ms(row.p99_ms), cpu)
+    console = _console()
     console.print(table)
     share = f"{LEVEL:.0%}".replace("%", " %")
     notes = [
@@ -51,7 +63,7 @@ def show_noisy(rows: list[Noisy]) -> None:
         "CPU: what the noise takes of the server's core",
     ]
     for note in notes:
-        console.print(note, highlight=False)
+        console.print(note)
 
 
 def show_soak(found: Soak) -> None:

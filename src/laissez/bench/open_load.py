@@ -105,6 +105,14 @@ class Heard(msgspec.Struct):
     told: dict[str, Any] | None = None
 
 
+class Spare:
+    """What all connections share that carry one request at a time: those that are idle, or, when none is, the moments at which requests were due."""
+
+    def __init__(self) -> None:
+        self.idle: deque[OpenRest] = deque()
+        self.due: deque[float] = deque()
+
+
 class OpenSession(SessionConnection):
     """Each request is a frame of several commands."""
 
@@ -146,21 +154,20 @@ class OpenSession(SessionConnection):
 
 
 class OpenRest(RestConnection):
-    """One request at a time. When all connections are busy, requests that are due wait in `queue`, and their time runs."""
+    """One request at a time. When all connections are busy, requests that are due wait, and their time runs."""
 
     tally: OpenTally
-    queue: deque[float]
-    idle: deque[OpenRest]
+    spare: Spare
 
     def begin(self) -> None:
         if not self.began:
             self._ask()
 
     def ask(self, due: float) -> None:
-        if self.idle:
-            self.idle.popleft().send(due)
+        if self.spare.idle:
+            self.spare.idle.popleft().send(due)
         else:
-            self.queue.append(due)
+            self.spare.due.append(due)
             self.tally.ask(due, due)
 
     def send(self, due: float, counted: bool = False) -> None:
@@ -172,12 +179,12 @@ class OpenRest(RestConnection):
 
     def _ask(self) -> None:
         now = time.perf_counter()
-        if self.queue:
-            self.send(self.queue.popleft(), counted=True)
+        if self.spare.due:
+            self.send(self.spare.due.popleft(), counted=True)
         elif self.plan.per_second is None and now < self.tally.stop:
             self.send(now)
         else:
-            self.idle.append(self)
+            self.spare.idle.append(self)
 
     def _heard(self, status: int, answer: Any) -> None:
         due, _ = self.began.popleft()
@@ -237,11 +244,11 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
 async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None, server_cpu_s: Callable[[], float]) -> None:
     started, cpu, server_cpu = time.perf_counter(), time.process_time(), server_cpu_s()
     before = len(tally.admitted)
-    OpenRest.queue, OpenRest.idle = deque(), deque()
+    spare = Spare()
     plan.per_second = per_second
     tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds
     for number, connection in enumerate(opened):
-        connection.tally = tally
+        connection.tally, connection.spare = tally, spare
         if per_second is not None or number < CLOSED_CONNECTIONS:
             connection.begin()
     await _drive(plan, opened, started, tally)
@@ -249,7 +256,7 @@ async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second
     tally.server_cpu += server_cpu_s() - server_cpu
     tally.wall += time.perf_counter() - started
     await _drained(tally)
-    tally.unanswered += _waiting(opened, tally)
+    tally.unanswered += _waiting(opened, spare, tally)
     latest = sorted(tally.admitted[before:])
     tally.rounds.append((quantile(latest, 0.5), quantile(latest, 0.99)))
 
@@ -289,11 +296,11 @@ async def _drained(tally: OpenTally) -> None:
         await asyncio.sleep(0.01)
 
 
-def _waiting(opened: list[Any], tally: OpenTally) -> list[float]:
+def _waiting(opened: list[Any], spare: Spare, tally: OpenTally) -> list[float]:
     """How long what was never answered has waited until now: to leave it out would flatter the server."""
     now = time.perf_counter()
-    dues = [*OpenRest.queue]
-    OpenRest.queue.clear()
+    dues = [*spare.due]
+    spare.due.clear()
     for connection in opened:
         dues += connection.sent.values() if isinstance(connection, OpenSession) else [due for due, _ in connection.began]
     return [now - due for due in dues if tally.start <= due < tally.stop]
