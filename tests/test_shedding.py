@@ -241,8 +241,8 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tm
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("DELETE", "/v1/prices"), ("OPTIONS", "/v1/orders")])
-def test_what_is_no_operation_is_answered_at_a_pace(tmp_path: Path, method: str, path: str) -> None:
+@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("DELETE", "/v1/prices"), ("OPTIONS", "/v1/orders"), ("GET", "/openapi.json")])
+def test_what_is_answered_without_a_key_is_answered_at_a_pace(tmp_path: Path, method: str, path: str) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             await world.ask(None, method, path)

@@ -12,7 +12,7 @@ import pytest
 
 from laissez.journal import snapshots
 from laissez.journal.verify import verify
-from laissez.service import snapshotter, upkeep
+from laissez.service import aside, snapshotter, upkeep
 from laissez.service.commands import CancelOrder
 from laissez.service.opening import Replaying, open_folder
 from laissez.service.settings import Books, Limits
@@ -123,6 +123,36 @@ def test_busy_books_are_closed_until_now_with_every_hour_on_the_way(tmp_path: Pa
         period = {"since": format_time(first), "until": format_time(second)}
         assert "3.600000" == (await world.ask("ann", "GET", "/v1/bills", params=period)).json()["total"]
         assert keeper.due(world.desk.clock.now()) is None  # until as many commands have come again
+
+    with_service(tmp_path / "data", story, GENEROUS)
+
+
+def test_busy_books_are_worked_out_a_little_at_a_time_before_they_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "WORK_US", 0)
+
+    async def story(world: World) -> None:
+        keeper = Bookkeeper(world.desk, Books(keep_hours=24, close_after_commands=1))
+        await world.place("ann", "a100", "9")
+        others = 0
+
+        async def have_turns() -> None:
+            nonlocal others
+            while True:
+                await asyncio.sleep(0)
+                others += 1
+
+        beside = asyncio.create_task(have_turns())
+        await keeper.close()
+        assert others >= upkeep.CLOSING_ROUNDS and closed_until(world)  # it rested in each
+        await world.place("ann", "h100", "9")
+        assert keeper.due(world.desk.clock.now()) is not None
+        position = world.desk.position
+        closing = asyncio.create_task(keeper.close())
+        await asyncio.sleep(0)
+        world.desk.fail("the disk is gone")
+        await closing
+        assert position == world.desk.position
+        beside.cancel()
 
     with_service(tmp_path / "data", story, GENEROUS)
 
