@@ -13,7 +13,7 @@ from budget_world import DOLLAR, HOUR_US, Thrifty, code
 from exchange_histories import draw
 from laissez.market import Alternative
 from laissez.market import commands as to_market
-from laissez.market.exposure import exposure
+from laissez.service.accounts import highest
 from laissez.service.caps import PER_HOUR_MAX, waiting
 from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, SetCaps, SetLimit, SetOwnCaps
 from laissez.service.exchange import Exchange
@@ -224,8 +224,9 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
             exchange = Exchange.restore(exchange.snapshot())
         exchange.replay(step.at, step.request)
         for name, account in exchange.accounts.items():
-            found, kept = exposure(exchange.market, name), waiting(exchange.market, account)
-            assert (found.bids, found.limits, account.open_orders) == (kept.bids, kept.limits, len(kept.orders))
+            found, kept = [highest(order.alternatives) for order in exchange.market.orders(name)], waiting(exchange.market, account)
+            assert (sum(bid for bid, _ in found), sum(limit for _, limit in found)) == (kept.bids, kept.limits)
+            assert len(found) == account.open_orders == len(kept.orders)
             most = max(most, len(kept.orders))
             to_run = sum(fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now)
             assert to_run == account.fees_per_hour(exchange.market.now)

@@ -17,38 +17,11 @@ if TYPE_CHECKING:
     from laissez.market.tenant import Tenant
 
 
-class Exposure:
-    """Per hour: what all leases are charged, the most that they can be, and what the open orders bid and would follow up to at most."""
-
-    __slots__ = ("bids", "charged", "limits", "worst")
-
-    def __init__(self, charged: int, worst: int, bids: int, limits: int) -> None:
-        self.charged = charged
-        self.worst = worst
-        self.bids = bids
-        self.limits = limits
-
-
-def exposure(market: Market, name: str) -> Exposure:
-    """An order wins one leaf, so it counts with the highest bid and the highest limit of its alternatives."""
-    tenant = _tenant(market, name)
-    if tenant is None:
-        return Exposure(0, 0, 0, 0)
-    charged, worst = _leased(market, tenant)
-    bids = limits = 0
-    for order in tenant.orders.values():
-        bids += max([resting.bid for resting in order.alternatives])
-        limits += max([resting.limit for resting in order.alternatives])
-    return Exposure(charged, worst, bids, limits)
-
-
 def leased(market: Market, name: str) -> tuple[int, int]:
     """What all leases are charged per hour now, and the most that they can be."""
     tenant = _tenant(market, name)
-    return (0, 0) if tenant is None else _leased(market, tenant)
-
-
-def _leased(market: Market, tenant: Tenant) -> tuple[int, int]:
+    if tenant is None:
+        return 0, 0
     leaves = market._state.forest.leaves
     charged = worst = 0
     for position in tenant.holding:
