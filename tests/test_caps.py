@@ -13,9 +13,9 @@ from budget_world import DOLLAR, HOUR_US, Thrifty, code
 from exchange_histories import draw
 from laissez.market import Alternative
 from laissez.market import commands as to_market
-from laissez.service.accounts import highest
+from laissez.service.accounts import highest_limit
 from laissez.service.caps import PER_HOUR_MAX, waiting
-from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, SetCaps, SetLimit, SetOwnCaps
+from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetCaps, SetLimit, SetOwnCaps
 from laissez.service.exchange import Exchange
 from laissez.wire import events as wire
 from laissez.wire.requests import Caps
@@ -40,17 +40,84 @@ def lease_of(world: Thrifty, who: str) -> str:
 # -- what they bound
 
 
-def test_what_is_charged_and_bid_may_come_to_the_rate_and_not_a_millionth_more() -> None:
-    world = capped(5 * DOLLAR, None)
-    world.leased_at(2 * DOLLAR, 9 * DOLLAR)
+def test_what_is_charged_and_what_orders_may_win_at_may_come_to_the_rate_and_not_a_millionth_more() -> None:
+    world = Thrifty("a/1", "b/1")
+    world.leased_at(2 * DOLLAR, 50 * DOLLAR)
+    world.say("ann", SetOwnCaps(9 * DOLLAR, None))
     world.place("bob", "b", 9 * DOLLAR)
-    refused = world.place("ann", "b", 3 * DOLLAR + 1, 8 * DOLLAR).refused
+    refused = world.place("ann", "b", DOLLAR, 7 * DOLLAR + 1).refused
     assert refused is not None
-    why = "rate: you are charged and bidding 2 dollars per hour, and with this it would be 5.000001; your cap is 5"
-    assert ("cap_exceeded", why) == (refused.code, refused.detail)
-    assert code(world.place("ann", "b", 3 * DOLLAR, 8 * DOLLAR)) is None
-    assert "cap_exceeded" == code(world.place("ann", "b", 1))
-    assert code(world.place("ann", "b", 0, DOLLAR)) is None  # it bids nothing
+    why = "you are charged, with your open orders at their limits, 2 dollars per hour, and with this it could be 9.000001; your cap is 9"
+    assert ("cap_exceeded", f"rate: {why}") == (refused.code, refused.detail)
+    assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
+    assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
+    assert code(world.say("ann", SetLimit(lease_of(world, "ann"), 60 * DOLLAR))) is None  # it is charged no more for it
+
+
+@pytest.mark.parametrize(("bid", "limit", "won"), [(0, 9, 1), (0, 4, 4), (1, 2, 5), (2, 2, 5)])
+def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(bid: int, limit: int, won: int) -> None:
+    world = Thrifty(*(f"a/{number}" for number in range(12)))
+    world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
+    world.say(OPERATOR, SetCaps("ann", Caps(rate="10")))
+    refused = [code(world.place("ann", "a", bid * DOLLAR, limit * DOLLAR)) for _ in range(12)]
+    assert [None] * won + ["cap_exceeded"] * (12 - won) == refused
+    assert won == world.leases("ann")
+
+
+def test_orders_that_wait_and_win_all_at_once_do_not_exceed_the_rate() -> None:
+    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world.say(OPERATOR, to_market.SetFloor("a", 9 * DOLLAR))
+    world.say("ann", SetOwnCaps(10 * DOLLAR, None))
+    assert [None, None, None, "cap_exceeded"] == [code(world.place("ann", "a", 0, 3 * DOLLAR)) for _ in range(4)]
+    world.say(OPERATOR, to_market.SetFloor("a", 3 * DOLLAR))
+    assert (3, 9 * DOLLAR) == (world.leases("ann"), sum(lease.charged for lease in world.exchange.market.leases("ann")))
+
+
+def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wins() -> None:
+    """Bob comes and goes and never bids, so that nothing but winning makes ann pay more."""
+    rng = Random(8)
+    world = Thrifty(*(f"a/{number}" for number in range(8)))
+    for number in range(8):
+        world.say(OPERATOR, to_market.SetFloor(f"a/{number}", rng.randrange(2, 8) * DOLLAR))
+    world.say("ann", SetOwnCaps(20 * DOLLAR, None))
+    most = 0
+    for _ in range(300):
+        who = rng.choice(("ann", "ann", "bob"))
+        limit = rng.randrange(1, 9) * DOLLAR
+        world.place(who, rng.choice(("a", f"a/{rng.randrange(8)}")), rng.choice((0, limit // 3)) if who == "ann" else 0, limit)
+        if rng.random() < 0.5:
+            world.say("bob", Relinquish(rng.choice(sorted(world.exchange.accounts["bob"].leases) or ["none"])))
+        if rng.random() < 0.05:
+            world.say("ann", Relinquish(rng.choice(sorted(world.exchange.accounts["ann"].leases) or ["none"])))
+        for order in world.exchange.market.orders("ann")[1:]:  # what waits counts too: make room
+            world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
+        charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
+        assert charged <= 20 * DOLLAR
+        most = max(most, charged)
+    assert most > 12 * DOLLAR
+
+
+def test_a_refusal_does_not_depend_on_prices_that_a_tenant_may_not_see() -> None:
+    """Else a tenant could ask for any floor, by caps of its own, without ever trading."""
+    answers = []
+    for floor in (2, 4, 7):
+        world = capped(5 * DOLLAR, None)
+        world.say(OPERATOR, to_market.SetFloor("b", floor * DOLLAR))
+        answers.append([world.place("ann", "b", bid * DOLLAR, limit * DOLLAR).refused for bid, limit in ((0, 6), (1, 9), (6, 6), (0, 1))])
+    assert answers[0] == answers[1] == answers[2]
+    assert [True, True, True, False] == [refused is not None for refused in answers[0]]
+
+
+def test_a_limit_that_makes_a_held_lease_dearer_at_once_is_bounded_by_the_rate() -> None:
+    world = capped(6 * DOLLAR, None)
+    world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
+    world.place("ann", "a", 5 * DOLLAR)
+    world.place("bob", "a", 8 * DOLLAR)  # it is charged 5, because it is held
+    lease = lease_of(world, "ann")
+    for limit in (6 * DOLLAR + 1, None):
+        assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, limit)))
+    assert code(world.say("ann", SetLimit(lease, 6 * DOLLAR))) is None
+    assert code(world.say("ann", SetLimit(lease, DOLLAR))) is None
 
 
 def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
@@ -66,15 +133,16 @@ def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
 
 
-def test_an_order_counts_with_its_highest_bid_and_limit_and_an_amended_one_as_it_will_be() -> None:
-    world = capped(4 * DOLLAR, 8 * DOLLAR)
+@pytest.mark.parametrize("own", [SetOwnCaps(8 * DOLLAR, None), SetOwnCaps(None, 8 * DOLLAR)])
+def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be(own: SetOwnCaps) -> None:
+    world = Thrifty("a/1", "b/1")
+    world.say("ann", own)
     for leaf in ("a", "b"):
         world.place("bob", leaf, 9 * DOLLAR)
     both = (Alternative("a", 3 * DOLLAR, 8 * DOLLAR), Alternative("b", 4 * DOLLAR, 5 * DOLLAR))
     order = world.say("ann", PlaceOrder(both)).told[0].event.order  # type: ignore[union-attr]
-    assert code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR),)))) is None
-    for past in (Alternative("a", 4 * DOLLAR + 1, 8 * DOLLAR), Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1)):
-        assert "cap_exceeded" == code(world.say("ann", AmendOrder(order, (past,))))
+    assert code(world.say("ann", AmendOrder(order, (Alternative("a", 8 * DOLLAR, 8 * DOLLAR),)))) is None
+    assert "cap_exceeded" == code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1),))))
     assert "alternatives_count" == code(world.say("ann", AmendOrder(order, ())))
 
 
@@ -224,9 +292,8 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
             exchange = Exchange.restore(exchange.snapshot())
         exchange.replay(step.at, step.request)
         for name, account in exchange.accounts.items():
-            found, kept = [highest(order.alternatives) for order in exchange.market.orders(name)], waiting(exchange.market, account)
-            assert (sum(bid for bid, _ in found), sum(limit for _, limit in found)) == (kept.bids, kept.limits)
-            assert len(found) == account.open_orders == len(kept.orders)
+            found, kept = [highest_limit(order.alternatives) for order in exchange.market.orders(name)], waiting(exchange.market, account)
+            assert (sum(found), len(found), len(found)) == (kept.limits, len(kept.orders), account.open_orders)
             most = max(most, len(kept.orders))
             to_run = sum(fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now)
             assert to_run == account.fees_per_hour(exchange.market.now)

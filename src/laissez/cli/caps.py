@@ -34,7 +34,7 @@ CAPS: list[Column[SpendingCaps]] = [
 @app.command("show")
 @connected
 def show_caps(client: Client, tenant: TenantOption = None, output: FormatOption = Format.TABLE) -> None:
-    """Show what you are charged and bid, what it could come to at your limits, and the caps on both."""
+    """Show what you are charged, with your open orders at their limits, what all could come to at their limits, and the caps on both."""
     show_one(client.own_caps(tenant), CAPS, output)
 
 
@@ -43,15 +43,17 @@ def show_caps(client: Client, tenant: TenantOption = None, output: FormatOption 
 def set_caps(
     client: Client,
     rate: Annotated[
-        str | None, typer.Option(parser=cap_per_hour, metavar="DOLLARS|none", help="What your leases are charged and your open orders bid, per hour.")
+        str | None,
+        typer.Option(parser=cap_per_hour, metavar="DOLLARS|none", help="What your leases are charged and your open orders may win at, per hour."),
     ] = None,
     worst_rate: Annotated[
-        str | None, typer.Option(parser=cap_per_hour, metavar="DOLLARS|none", help="What both could come to at their limits, per hour.")
+        str | None,
+        typer.Option(parser=cap_per_hour, metavar="DOLLARS|none", help="What your leases and open orders could come to at their limits, per hour."),
     ] = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set caps of your own; one that is not given stays. Orders and raised limits that would exceed one are refused; nothing is ended."""
+    """Set caps of your own; one that is not given stays. Orders and raised limits that could exceed one are refused; nothing is ended."""
     own = client.own_caps().own
     wanted = [before if given is None else None if given == "none" else given for given, before in ((rate, own.rate), (worst_rate, own.worst_rate))]
     show_one(client.set_own_caps(*wanted, idempotency_key=idempotency_key), CAPS, output)

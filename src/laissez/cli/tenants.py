@@ -42,10 +42,14 @@ RateOption: TypeAlias = Annotated[int | None, _cap_option("Commands per second, 
 BurstOption: TypeAlias = Annotated[int | None, _cap_option("Commands at once.")]
 SessionsOption: TypeAlias = Annotated[int | None, _cap_option("Sessions and event streams at a time.")]
 SpendingOption: TypeAlias = Annotated[
-    str | None, typer.Option("--rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases are charged and open orders bid, per hour.")
+    str | None,
+    typer.Option("--rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases are charged and open orders may win at, per hour."),
 ]
 WorstOption: TypeAlias = Annotated[
-    str | None, typer.Option("--worst-rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What both could come to at their limits, per hour.")
+    str | None,
+    typer.Option(
+        "--worst-rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases and open orders could come to at their limits, per hour."
+    ),
 ]
 
 

@@ -28,20 +28,30 @@ def leased(market: Market, name: str) -> tuple[int, int]:
         lease = leaves[position].lease
         assert lease is not None
         charged += min(leaves[position].rate(tenant), lease.cap())
-        worst += _most(lease)
+        worst += _most(lease, lease.limit)
     return charged, worst
 
 
 def most_of(market: Market, leaf: str) -> int:
     """The most that the lease of a leaf can be charged per hour, as its limit is now."""
+    lease = _lease(market, leaf)
+    return _most(lease, lease.limit)
+
+
+def most_at(market: Market, leaf: str, limit: int) -> int:
+    """The same if its limit were this one."""
+    return _most(_lease(market, leaf), limit)
+
+
+def _most(lease: Lease, limit: int) -> int:
+    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the highest price there is."""
+    return min(max(limit, lease.start_limit) if lease.held else limit, PRICE_MAX)
+
+
+def _lease(market: Market, leaf: str) -> Lease:
     lease = market._state.forest.by_path[leaf].lease
     assert lease is not None
-    return _most(lease)
-
-
-def _most(lease: Lease) -> int:
-    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the highest price there is."""
-    return min(max(lease.limit, lease.start_limit) if lease.held else lease.limit, PRICE_MAX)
+    return lease
 
 
 def committed(market: Market, name: str) -> int:

@@ -66,30 +66,26 @@ class OwnCaps(msgspec.Struct, frozen=True, gc=False):
 
 
 class Waiting:
-    """What the open orders of a tenant bid and would follow up to at most, in all. It follows from the market, and is kept so that caps are quick."""
+    """What the open orders of a tenant would follow up to at most, in all. It follows from the market, and is kept so that caps are quick."""
 
-    __slots__ = ("bids", "limits", "orders")
+    __slots__ = ("limits", "orders")
 
     def __init__(self) -> None:
-        self.orders: dict[int, tuple[int, int]] = {}
-        self.bids = 0
+        self.orders: dict[int, int] = {}
         self.limits = 0
 
     def put(self, number: int, alternatives: Sequence[Alternative]) -> None:
         self.take_out(number)
-        bid, limit = self.orders[number] = highest(alternatives)
-        self.bids += bid
+        limit = self.orders[number] = highest_limit(alternatives)
         self.limits += limit
 
     def take_out(self, number: int) -> None:
-        bid, limit = self.orders.pop(number, (0, 0))
-        self.bids -= bid
-        self.limits -= limit
+        self.limits -= self.orders.pop(number, 0)
 
 
-def highest(alternatives: Sequence[Alternative]) -> tuple[int, int]:
-    """An order wins one leaf: the highest bid and the highest limit."""
-    return max([one.bid for one in alternatives], default=0), max([one.limit for one in alternatives], default=0)
+def highest_limit(alternatives: Sequence[Alternative]) -> int:
+    """An order wins one leaf, at this price at most."""
+    return max([one.limit for one in alternatives], default=0)
 
 
 class Account:

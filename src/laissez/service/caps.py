@@ -1,5 +1,10 @@
 """Caps on what a tenant spends per hour: the operator's, and tighter ones that a tenant sets itself. The lower of each is in force.
 
+Of an open order only its limits say what it can cost: it may win, at once or later, at any price up to the highest of them. What it would be
+charged now is not asked: that depends on prices that its tenant may not see (M12), and whoever sets caps of its own could find them out by being
+refused. So an order counts with its highest limit in both; a lease counts in `rate` with what it is charged now, in `worst_rate` with the most that
+it can be.
+
 A cap ends nothing. It is looked at when an order is placed or amended and when a limit is raised, and stops what would come to more. Flash fees
 (M18) that run count: they are paid per hour like a lease.
 """
@@ -8,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from laissez.market import Market
 from laissez.market.commands import PRICE_MAX, Alternative
-from laissez.market.exposure import leased, most_of
+from laissez.market.exposure import leased, most_at, most_of
 from laissez.market.money import MICRO_PER_DOLLAR, format_price
-from laissez.service.accounts import Account, OwnCaps, Waiting, highest
+from laissez.service.accounts import Account, OwnCaps, Waiting, highest_limit
 from laissez.service.commands import SetOwnCaps
 from laissez.service.turned import Turned
 from laissez.wire.figures import OwnCaps as OwnCapsView
@@ -69,29 +75,40 @@ def _lower(one: int | None, other: int | None) -> int | None:
 
 
 def check_order(market: Market, account: Account, alternatives: Sequence[Alternative], at: int, amended: int | None = None) -> None:
-    """An order wins one leaf: it counts with its highest bid and its highest limit. One that is amended counts as it will be."""
+    """One that is amended counts as it will be."""
     if not account.is_capped:
         return
-    rate, worst, fees = _now(market, account, at)
-    old, new = (0, 0) if amended is None else waiting(market, account).orders.get(amended, (0, 0)), highest(alternatives)
+    now = _now(market, account, at)
+    more = highest_limit(alternatives) - (0 if amended is None else waiting(market, account).orders.get(amended, 0))
     # Bids that are moved again and again would bring ever more fees.
-    grows = fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
-    _check("rate", "charged and bidding", rate, new[0] - old[0], account.rate_max, grows)
-    _check("worst_rate", "bound to pay up to", worst, new[1] - old[1], account.worst_rate_max, grows)
+    grows = now.fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
+    _check_rate(account, now.rate, more, grows)
+    _check_worst(account, now.worst, more, grows)
 
 
 def check_limit(market: Market, account: Account, leaf: str, limit: int | None, at: int) -> None:
-    """A limit that is lowered, or stays, is always taken."""
-    if account.worst_rate_max is None:
+    """A limit that is lowered, or stays, is always taken. While a hold keeps the charge below the rate (M17), a higher one costs more at once."""
+    if not account.is_capped:
         return
-    more = (PRICE_MAX if limit is None else limit) - most_of(market, leaf)
-    _check("worst_rate", "bound to pay up to", _now(market, account, at)[1], more, account.worst_rate_max)
+    now = _now(market, account, at)
+    most = most_at(market, leaf, PRICE_MAX if limit is None else limit)
+    lease = market.lease(leaf)
+    assert lease is not None
+    _check_rate(account, now.rate, min(lease.rate, most) - lease.charged)
+    _check_worst(account, now.worst, most - most_of(market, leaf))
 
 
-def _now(market: Market, account: Account, at: int) -> tuple[int, int, int]:
-    """What is charged and bid per hour, what it can come to, and what of both is fees that run."""
-    (charged, worst), fees, open_ = leased(market, account.name), account.fees_per_hour(at), waiting(market, account)
-    return charged + open_.bids + fees, worst + open_.limits + fees, fees
+class _Now(NamedTuple):
+    """Per hour: what the two caps bound, and what of both is fees that run."""
+
+    rate: int
+    worst: int
+    fees: int
+
+
+def _now(market: Market, account: Account, at: int) -> _Now:
+    (charged, worst), fees, orders = leased(market, account.name), account.fees_per_hour(at), waiting(market, account).limits
+    return _Now(charged + orders + fees, worst + orders + fees, fees)
 
 
 def waiting(market: Market, account: Account) -> Waiting:
@@ -114,10 +131,18 @@ def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> 
     return all(one.scope in known and one.bid <= known[one.scope].bid and one.limit <= known[one.scope].limit for one in after)
 
 
-def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool = False) -> None:
+def _check_rate(account: Account, now: int, more: int, grows: bool = False) -> None:
+    _check("rate", "charged, with your open orders at their limits,", now, more, account.rate_max, grows)
+
+
+def _check_worst(account: Account, now: int, more: int, grows: bool = False) -> None:
+    _check("worst_rate", "bound to pay up to", now, more, account.worst_rate_max, grows)
+
+
+def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool) -> None:
     if most is None or (more <= 0 and not grows) or now + more <= most:
         return
-    detail = f"you are {what} {format_price(now)} dollars per hour, and with this it would be {format_price(now + more)}"
+    detail = f"you are {what} {format_price(now)} dollars per hour, and with this it could be {format_price(now + more)}"
     raise Turned(Code.CAP_EXCEEDED, f"{name}: {detail}; your cap is {format_price(most)}")
 
 
@@ -125,14 +150,14 @@ def _check(name: str, what: str, now: int, more: int, most: int | None, grows: b
 
 
 def caps_view(market: Market, account: Account, at: int) -> SpendingCaps:
-    rate, worst, _ = _now(market, account, at)
+    now = _now(market, account, at)
     own = account.own_caps or OwnCaps(None, None)
     return SpendingCaps(
         own=_shown(own.rate, own.worst_rate),
         operator=OwnCapsView(account.caps.rate, account.caps.worst_rate),
         in_force=_shown(account.rate_max, account.worst_rate_max),
-        rate_now=format_price(rate),
-        worst_rate_now=format_price(worst),
+        rate_now=format_price(now.rate),
+        worst_rate_now=format_price(now.worst),
     )
 
 

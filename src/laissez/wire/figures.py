@@ -88,8 +88,8 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are charged and your open orders bid, together, and
-    `worst_rate` what both could come to at their limits."""
+    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are charged now and the limits of your open orders,
+    together, and `worst_rate` the limits of both."""
 
     rate: str | None = None
     worst_rate: str | None = None

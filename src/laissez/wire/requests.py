@@ -140,8 +140,8 @@ class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Per-tenant bounds; `null` leaves the server's default in force.
 
-    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged and the open orders bid together, and what both
-    could come to at their limits.
+    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged, or could be at their limits, and the limits of the
+    open orders, together.
     """
 
     open_orders: int | None = None

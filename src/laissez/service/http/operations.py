@@ -169,8 +169,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Bills", name="setOwnCaps", method="PUT", path="/v1/caps", scopes=TRADE, carry_out=figures.set_own_caps,
         summary="Cap what you spend per hour", body=OwnCaps, answer=SpendingCaps, adds_up=True,
-        description="Replaces both of your own; null, or left out, is none. A cap ends nothing: orders and raised limits that would exceed it are "
-        "refused. Answered with the caps as they are now, also when sent again.",
+        description="Replaces both of your own; null, or left out, is none. A cap ends nothing: orders and raised limits that could exceed it are "
+        "refused. An order counts with its highest limit, whatever it bids. Answered with the caps as they are now, also when sent again.",
     ),
     Operation(
         noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=READ, carry_out=figures.spending, paged=True,

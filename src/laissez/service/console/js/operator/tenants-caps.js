@@ -11,8 +11,8 @@ export const CAPS = [
   ["commands_per_second", "Commands per second", "on average"],
   ["commands_burst", "Commands in a burst", "at once, before the average counts"],
   ["sessions", "Sessions and streams", "at once"],
-  ["rate", "Dollars per hour", "charged and bid together"],
-  ["worst_rate", "Dollars per hour at worst", "all limits together"],
+  ["rate", "Dollars per hour", "charged now, and limits of orders"],
+  ["worst_rate", "Dollars per hour at worst", "limits of leases and orders"],
 ];
 const MONEY = ["rate", "worst_rate"]; // decimal text, and no default
 const KINDS = {
