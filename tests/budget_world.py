@@ -8,7 +8,7 @@ from laissez.market.exposure import committed
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.service.commands import OPERATOR, Command, CreateTenant, PlaceOrder, Request, SetBudget
 from laissez.service.exchange import Exchange
-from laissez.service.outcomes import Outcome
+from laissez.service.outcomes import Outcome, Told
 from laissez.wire import events as wire
 from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time
@@ -22,12 +22,15 @@ class Thrifty:
     def __init__(self, *leaves: str, tenants: tuple[str, ...] = ("ann", "bob")) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2"))))
         self.at = HOUR_US
+        self.told: list[Told] = []  # everything, to anybody
         for tenant in tenants:
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
     def say(self, who: str, command: Command, after_us: int = 1) -> Outcome:
         self.at += after_us
-        return self.exchange.apply(self.at, Request(who, "", "", b"", command)).outcome
+        outcome = self.exchange.apply(self.at, Request(who, "", "", b"", command)).outcome
+        self.told += outcome.told
+        return outcome
 
     def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
         return self.say(who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),)))

@@ -256,6 +256,43 @@ def test_spent_with_limits_to_floor_keeps_what_nobody_else_wants_and_loses_the_r
     assert 0 == world.leases("ann")
 
 
+def held(limit: int) -> Thrifty:
+    """Ann's lease is held for an hour, at a floor of 2 $/h; when her budget is spent, its limits are to fall to that."""
+    world = Thrifty("a/1", "b/1")
+    world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
+    world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
+    world.place("ann", "a", limit)
+    world.budget("ann", 5_000, LIMITS_TO_FLOOR)  # nine seconds
+    return world
+
+
+def test_spent_with_limits_to_floor_gives_up_a_held_lease_that_could_cost_more_than_the_floor() -> None:
+    world = held(3_000 * DOLLAR)
+    (ended,) = told(world.wait(60 * SECOND_US), "ann", wire.LeaseEnded)
+    assert ("budget_spent", "a/1") == (ended.reason, ended.leaf)  # type: ignore[union-attr]
+    world.place("bob", "a", 2_900 * DOLLAR)
+    world.wait(HOUR_US)
+    assert 0 == world.overspent("ann") and 1 == world.leases("bob")
+
+
+def test_spent_with_limits_to_floor_keeps_a_held_lease_that_never_cost_more_than_the_floor() -> None:
+    world = held(2 * DOLLAR)
+    world.wait(60 * SECOND_US)
+    world.place("bob", "a", 2_900 * DOLLAR)
+    (kept,) = world.exchange.market.leases("ann")
+    assert (2 * DOLLAR, 2 * DOLLAR) == (kept.limit, kept.charged)
+    (lost,) = told(world.wait(HOUR_US), "ann", wire.LeaseEnded)
+    assert "outbid" == lost.reason  # type: ignore[union-attr]
+
+
+def test_spent_with_limits_to_floor_lowers_the_limit_of_a_lease_whose_hold_is_over() -> None:
+    world = held(9 * DOLLAR)
+    world.budget("ann", 10 * DOLLAR, LIMITS_TO_FLOOR)
+    world.wait(6 * HOUR_US)
+    (kept,) = world.exchange.market.leases("ann")
+    assert 2 * DOLLAR == kept.limit
+
+
 def test_spent_with_relinquish_gives_up_every_lease_and_wins_none_back_with_an_order_that_waits() -> None:
     world = Thrifty("a/1", "a/2")
     world.leased_at(RATE, 9 * DOLLAR)
@@ -385,6 +422,18 @@ def test_whoever_adds_up_the_events_of_a_thrifty_history_comes_to_the_same_bills
     now = max(exchange.market.now, auditor.now)
     assert [] == auditor.doubts
     assert {name: exchange.market.bill(name).total for name in exchange.accounts} == {name: auditor.owed(name, now) for name in exchange.accounts}
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_whoever_reads_the_events_doubts_a_held_lease_that_is_kept_when_limits_were_to_fall(kept: bool) -> None:
+    world = held(9 * DOLLAR)
+    world.wait(60 * SECOND_US)
+    world.place("bob", "b", DOLLAR)
+    auditor = Auditor(("a/1", "b/1"))
+    for n, one in enumerate([one for one in world.told if not (kept and isinstance(one.event, wire.LeaseEnded))], 1):
+        auditor.take({"n": n, "tenant": one.tenant, "event": msgspec.to_builtins(one.event)})
+    assert kept == any("ann can be charged more than the floor" in doubt for doubt in auditor.doubts)
+    assert kept == (auditor.doubts != [])
 
 
 def test_closed_books_change_nothing_about_when_it_acts() -> None:

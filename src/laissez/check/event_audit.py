@@ -67,6 +67,7 @@ class Budget:
     action: str
     spent_at: int | None = None
     rates: list[tuple[int, int]] = field(default_factory=list)  # what its tenant was charged lately, each until when
+    floors: dict[str, int] = field(default_factory=dict)  # of its tenant's leaves when it was spent
 
 
 @dataclass
@@ -177,6 +178,13 @@ class Auditor:
                 self.doubts.append(f"event {self.n}: {tenant} has spent more than its budget and a second, and nothing was told")
             if budget.spent_at is not None and budget.spent_at < self.now and budget.action == "relinquish" and rates:
                 self.doubts.append(f"event {self.n}: {tenant} has leases after its budget was spent, and it was to give them up")
+            if budget.spent_at is not None and budget.spent_at < self.now and budget.action == "limits_to_floor" and self._is_dear(tenant, budget):
+                self.doubts.append(f"event {self.n}: {tenant} can be charged more than the floor after its budget was spent")
+
+    def _is_dear(self, tenant: str, budget: Budget) -> bool:
+        """A lease that is held is charged up to its cap, whatever its limit (M17); one that is not is lost."""
+        caps = [(lease.cap, budget.floors[leaf]) for leaf, lease in self.leases.items() if lease.tenant == tenant and lease.held_until > self.now]
+        return any(cap is None or cap > floor for cap, floor in caps)
 
     def _budget_set(self, tenant: str, event: dict[str, Any]) -> None:
         self.budgets.pop(tenant, None)
@@ -184,7 +192,9 @@ class Auditor:
             self.budgets[tenant] = Budget(micro(event["amount"]) * HOUR_US, self.committed(tenant), event["action"])
 
     def _budget_spent(self, tenant: str, event: dict[str, Any]) -> None:
-        self.budgets[tenant].spent_at = self.now
+        budget = self.budgets[tenant]
+        budget.spent_at = self.now
+        budget.floors = {leaf: self.floor(leaf) for leaf, lease in self.leases.items() if lease.tenant == tenant}
 
     def _order_placed(self, tenant: str, event: dict[str, Any]) -> None:
         budget = self.budgets.get(tenant)

@@ -54,7 +54,7 @@ def set_budget(
         Action,
         typer.Option(
             help="What happens when it is spent. All but warn cancel your orders and take no new ones; limits_to_floor also lowers every limit to "
-            "the floor, relinquish also gives every lease up."
+            "the floor and gives up what is under a minimum hold; relinquish also gives every lease up."
         ),
     ] = Action.WARN,
     idempotency_key: AgainOption = None,

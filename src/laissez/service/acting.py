@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from laissez.market import commands as to_market
 from laissez.market.commands import PRICE_MAX, TIME_MAX_US, Alternative
-from laissez.market.exposure import at_risk
+from laissez.market.exposure import at_risk, most_at
 from laissez.market.money import dollars, parse_price
 from laissez.service import budgets
 from laissez.service.accounts import NEVER_LOOKED_AT, Account, BudgetRecord
@@ -175,11 +175,12 @@ class Acting:
         for order in market.orders(name):
             told += exchange.tell(market.apply(to_market.CancelOrder(name, order.order), market.now))
             account.forget_order(order.order)
-        for lease in market.leases(name):
-            if action == budgets.RELINQUISH:
+        for lease in market.leases(name) if action in (budgets.LIMITS_TO_FLOOR, budgets.RELINQUISH) else ():
+            floor = market.floor(lease.leaf)
+            # While it is held, a lower limit does not make a lease cheaper (M17): others could still make it cost what it started with.
+            if action == budgets.RELINQUISH or most_at(market, lease.leaf, floor) > floor:
                 told += exchange.tell(market.apply(to_market.Relinquish(name, lease.leaf, True), market.now))
-            elif action == budgets.LIMITS_TO_FLOOR:
-                floor = market.floor(lease.leaf)
+            else:
                 limit = floor if lease.limit is None else min(lease.limit, floor)
                 told += exchange.tell(market.apply(to_market.SetLimit(name, lease.leaf, limit), market.now))
         return told

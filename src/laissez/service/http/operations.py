@@ -155,7 +155,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True, problems=(Code.NOT_FOUND, Code.BUDGET_SPENT),
         description="Dollars, counted from now on, in place of the budget before. Events tell when 50, 80 and 100 % are spent. At 100 % the action "
         "is carried out: warn does nothing more; the others cancel your orders and take no new ones, and limits_to_floor lowers every limit to the "
-        "floor, relinquish gives every lease up. Answered with the budget as it is now, also when sent again.",
+        "floor and gives up what is under a minimum hold, relinquish gives every lease up. Answered with the budget as it is now, also when sent "
+        "again.",
     ),
     Operation(
         noun="Bills", name="removeBudget", method="DELETE", path="/v1/budget", scopes=TRADE, carry_out=figures.remove_budget,

@@ -17,7 +17,7 @@ const ACTIONS = [
   [
     "limits_to_floor",
     "Limits fall to the floor",
-    "As before, and every limit falls to the floor: you keep only what nobody else wants.",
+    "As before, and every limit falls to the floor: you keep only what nobody else wants, and nothing that is under a minimum hold.",
     "then limits fall",
     "limits are at the floor",
   ],
