@@ -380,6 +380,28 @@ def test_an_order_whose_fee_could_exceed_what_is_left_is_refused() -> None:
     assert not [one for one in world.wait(HOUR_US).told if one.tenant == "ann"]
 
 
+def test_a_bid_is_lowered_however_little_is_left() -> None:
+    world = flashing()
+    world.budget("ann", 100_000, RELINQUISH)
+    order = world.place("ann", "b", 5_999_999).told[-1].event.order  # type: ignore[union-attr]
+    for bid in (5_999_999, 4 * DOLLAR):
+        assert code(world.say("ann", AmendOrder(order, (Alternative("b", bid, 6 * DOLLAR),)))) is None
+    assert "budget_spent" == code(world.say("ann", AmendOrder(order, (Alternative("b", 4 * DOLLAR + 1, 6 * DOLLAR),))))
+
+
+def test_whether_an_order_is_refused_for_its_fee_does_not_depend_on_prices_that_its_tenant_may_not_see() -> None:
+    """Of a bid, only what it lifts the price by is charged; a tenant that is refused need not learn how much that is."""
+    answers = []
+    for floor in (0, 1, 5):
+        world = flashing()
+        world.say(OPERATOR, to_market.SetFloor("b", floor * DOLLAR))
+        world.budget("ann", 100_000, RELINQUISH)
+        answers.append(world.place("ann", "b", 6 * DOLLAR).refused)
+    why = "withdrawing this order too soon could cost up to 0.100000 dollars, which is all that it bids for as long as it must stand, and 0.100000 of"
+    assert answers[0] is not None and f"{why} your budget are left" == answers[0].detail
+    assert answers[0] == answers[1] == answers[2]
+
+
 def test_a_budget_below_the_fees_of_cancelling_now_is_refused_and_one_that_only_warns_is_not() -> None:
     world = flashing()
     world.place("ann", "b", 60 * DOLLAR)

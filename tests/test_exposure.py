@@ -46,10 +46,10 @@ def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
 def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_that() -> None:
     market = Market(Topology.of(("a/1",)))
     wanted = (Alternative("a", 5, 5), Alternative("x", 9, 9))
-    assert 0 == at_risk(market, wanted)  # nobody has set a control
+    assert 0 == at_risk(market, "ann", wanted)  # nobody has set a control
     market.apply(to_market.SetControls("a", flash_us=MINUTE_US), 1)
     market.apply(to_market.PlaceOrder("bob", (Alternative("a", 9, 9),)), 2)
-    assert 5 * MINUTE_US == at_risk(market, wanted)
+    assert 5 * MINUTE_US == at_risk(market, "ann", wanted)
     market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 10)
     assert [(5, 10 + MINUTE_US)] == liabilities(market, "ann") and 0 == committed(market, "ann")
     copy = Market.restore(market.snapshot())
@@ -57,6 +57,18 @@ def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_tha
     assert 5 * (MINUTE_US - 10) == committed(copy, "ann") and [] == liabilities(copy, "ann")
     market.apply(to_market.AdvanceTime(), 10 + MINUTE_US)
     assert [] == liabilities(market, "ann")
+
+
+def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:
+    market = Market(Topology.of(("a/1", "b/1")))
+    for scope in ("a", "b"):
+        market.apply(to_market.PlaceOrder("bob", (Alternative(scope, 1, 9),)), 1)
+        market.apply(to_market.SetControls(scope, flash_us=MINUTE_US), 1)
+    market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 2)
+    (order,) = market.orders("ann")
+    risks = [at_risk(market, "ann", (Alternative(scope, bid, 9),), order.order) for scope, bid in (("a", 4), ("a", 5), ("a", 6), ("b", 4))]
+    assert [0, 0, 6 * MINUTE_US, 4 * MINUTE_US] == risks
+    assert 4 * MINUTE_US == at_risk(market, "ann", (Alternative("a", 4, 4),), 99)  # no order of hers
 
 
 @pytest.mark.parametrize("seed", range(6))

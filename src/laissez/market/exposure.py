@@ -78,12 +78,25 @@ def liabilities(market: Market, name: str) -> list[tuple[int, int]]:
     return [(one.liable, one.liable_until) for one in resting if one.liable and now < one.liable_until]
 
 
-def at_risk(market: Market, alternatives: tuple[Alternative, ...]) -> int:
-    """A bound on the fees that an order with these alternatives may bring if it is withdrawn too soon."""
+def at_risk(market: Market, name: str, alternatives: tuple[Alternative, ...], amended: int | None = None) -> int:
+    """The most that an order with these alternatives may newly bring in fees if it is withdrawn too soon: a bid that is placed or raised, whole.
+
+    It will be less where others bid or a floor stands. That is not subtracted: whoever is refused an order would learn a price that it may not
+    see (M12), and need not even bid for it.
+    """
     if not market._state.with_controls:
         return 0
-    nodes = market._state.forest.by_path
-    return sum([max(0, one.bid) * flash_of(nodes[one.scope]) for one in alternatives if one.scope in nodes])
+    nodes, before = market._state.forest.by_path, _bids(market, name, amended)
+    raised = [one for one in alternatives if one.scope in nodes and one.bid > before.get(one.scope, 0)]
+    return sum([one.bid * flash_of(nodes[one.scope]) for one in raised])
+
+
+def _bids(market: Market, name: str, order: int | None) -> dict[str, int]:
+    """By scope, as they are in force."""
+    tenant = _tenant(market, name)
+    if tenant is None or order is None or order not in tenant.orders:
+        return {}
+    return {resting.scope.path: resting.bid for resting in tenant.orders[order].alternatives}
 
 
 def _tenant(market: Market, name: str) -> Tenant | None:

@@ -203,20 +203,20 @@ class Acting:
         earliest = now + left // budget.pace if budget.pace else NEVER_LOOKED_AT
         self._look_at(account, now if earliest < _cell(account, now) + _width(account) else min(budget.look_at, _cell(account, earliest)))
 
-    def check_order(self, account: Account, alternatives: tuple[Alternative, ...], at: int) -> None:
+    def check_order(self, account: Account, alternatives: tuple[Alternative, ...], at: int, amended: int | None = None) -> None:
         """May it be placed, or an order become it? Withdrawing it too soon must not cost more than is left."""
         budget = account.budget
         if budget is None or budget.action == "":
             return
         if budgets.is_spent(budget):
             raise _spent(budget, "no order is placed or amended")
-        fees = at_risk(self._exchange.market, alternatives)
+        fees = at_risk(self._exchange.market, account.name, alternatives, amended)
         if not fees or account.name not in self.watched:
             return
         left = budgets.whole(budget) - measure(self._exchange.market, account).moved_to(at).spent
         if fees >= left and budget.action != budgets.WARN:
-            why = f"withdrawing this order too soon could cost {dollars(fees)} dollars, and {dollars(max(0, left))} of your budget are left"
-            raise Turned(Code.BUDGET_SPENT, why)
+            most = f"withdrawing this order too soon could cost up to {dollars(fees)} dollars, which is all that it bids for as long as it must stand"
+            raise Turned(Code.BUDGET_SPENT, f"{most}, and {dollars(max(0, left))} of your budget are left")
         self._look_at(account, min(budget.look_at, at))  # what it is liable for counts as spent
 
     def check_limit(self, account: Account, leaf: str, limit: int | None) -> None:

@@ -124,7 +124,7 @@ class Exchange:
     def _amend(self, at: int, request: Request, command: commands.AmendOrder) -> Applied:
         number = self._order(request, command.order)
         account = self.accounts[request.who]
-        self.acting.check_order(account, command.alternatives, at)
+        self.acting.check_order(account, command.alternatives, at, number)
         caps.check_order(self.market, account, command.alternatives, at, number)
         return self._tell(self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at), command.order)
 
