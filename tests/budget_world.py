@@ -35,8 +35,8 @@ class Thrifty:
     def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
         return self.say(who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),)))
 
-    def budget(self, who: str, amount: int, action: str) -> Outcome:
-        done = self.say(who, SetBudget(amount, action), 0)
+    def budget(self, who: str, amount: int, action: str, keep: bool | None = None) -> Outcome:
+        done = self.say(who, SetBudget(amount, action, keep), 0)
         assert done.refused is None, done.refused
         return done
 

@@ -130,7 +130,7 @@ class _Play:
     def _say_what_may_be_spent(self) -> None:
         said: commands.Command = self._rng.choice(
             (
-                commands.SetBudget(self._rng.choice((1, 2, 5, 5, 1_000)), self._rng.choice(ACTIONS)),
+                commands.SetBudget(self._rng.choice((1, 2, 5, 5, 1_000)), self._rng.choice(ACTIONS), self._rng.choice((None, False, True, True))),
                 commands.SetOwnCaps(self._rng.choice((None, None, 60)), self._rng.choice((None, None, 120))),
             )
         )

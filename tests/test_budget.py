@@ -142,6 +142,26 @@ def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) ->
     with_service(tmp_path / "data", story)
 
 
+def test_one_that_is_kept_counts_on_and_one_that_is_less_than_what_is_spent_acts_at_once(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        fresh = await set_budget(world, "36")
+        world.passing.pass_us(HOUR_US)
+        kept = (await world.ask("ann", "PUT", "/v1/budget", {"amount": "18", "action": "relinquish", "keep": True}, key="k-1")).json()
+        assert ("18.000000", fresh["since"]) == (kept["amount"], kept["since"]) and about("3.6", kept["spent"])
+        assert abs(parse_time(kept["ends_at"]) - parse_time(fresh["since"]) - 5 * HOUR_US) < SECOND_US
+        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "18", "action": "relinquish"}, key="k-1")
+        assert (409, "idempotency_conflict") == (again.status_code, again.json()["code"])
+        spent = (await world.ask("ann", "PUT", "/v1/budget", {"amount": "3", "action": "relinquish", "keep": True})).json()
+        assert ("spent", "0.000000", "0") == (spent["state"], spent["left"], spent["rate_now"]) and about("3.6", spent["spent"])
+        assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
+        told = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "budget.set"]
+        assert [None, True, True] == [one.get("kept") for one in told]
+        assert 400 == (await world.ask("ann", "PUT", "/v1/budget", {"amount": "3", "keep": "yes"})).status_code
+
+    with_service(tmp_path / "data", story)
+
+
 def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for amount in ("0", "0.0000001", "-1", "1e3", "", "1,5", "\u0661", "9" * 13, "1000000000.000001", 5, None):
@@ -194,6 +214,18 @@ def test_sent_again_after_it_was_first_sent_before_there_were_actions_it_is_know
         assert (200, "true", None) == (again.status_code, again.headers["idempotency-replayed"], again.json()["action"])
         other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1")
         assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
+
+    with_service(tmp_path / "data", story)
+
+
+def test_sent_again_after_it_was_first_sent_before_one_could_be_kept_it_is_known(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR, "relinquish"))
+        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1")
+        assert (200, "true", "relinquish") == (again.status_code, again.headers["idempotency-replayed"], again.json()["action"])
+        for other in ({"amount": "5", "action": "warn"}, {"amount": "5", "action": "relinquish", "keep": True}):
+            conflict = await world.ask("ann", "PUT", "/v1/budget", other, key="b-1")
+            assert (409, "idempotency_conflict") == (conflict.status_code, conflict.json()["code"])
 
     with_service(tmp_path / "data", story)
 

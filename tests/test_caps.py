@@ -282,7 +282,7 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
     assert most > 10 * DOLLAR
 
 
-@pytest.mark.parametrize("seed", [0, 3, 6])
+@pytest.mark.parametrize("seed", [0, 3, 9])
 def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(seed: int) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)

@@ -16,7 +16,7 @@ from laissez.cli.app import app, main
 from laissez.cli.profiles import Target
 from laissez.client import Client
 from laissez.wire import books, events, figures, inframaps, views
-from laissez.wire.problems import ProblemError
+from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Caps
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
@@ -135,8 +135,8 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("controls remove h100", "DELETE /v1/controls/h100", DONE, None),
         ("resources offline h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": False}),
         ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
-        ("budget set 250", "PUT /v1/budget", BUDGET, {"amount": "250", "action": "warn"}),
-        ("budget set 9.5 --action limits_to_floor", "PUT /v1/budget", BUDGET, {"amount": "9.5", "action": "limits_to_floor"}),
+        ("budget set 250 --keep", "PUT /v1/budget", BUDGET, {"amount": "250", "action": "warn", "keep": True}),
+        ("budget set 9.5 --action limits_to_floor --keep", "PUT /v1/budget", BUDGET, {"amount": "9.5", "action": "limits_to_floor"}),
         ("budget remove", "DELETE /v1/budget", DONE, None),
         ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
         ("tenants create ann --rate 40 --worst-rate none", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"rate": "40"}}),
@@ -313,6 +313,23 @@ def test_caps_change_only_where_they_are_given(server: Server) -> None:
     server.answers["GET", "/v1/tenants/ann"] = server.answers["PATCH", "/v1/tenants/ann"] = TENANT
     run("tenants", "caps", "ann", "--sessions", "3", "--open-orders", "default")
     assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
+
+
+def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_the_one_before(server: Server) -> None:
+    server.answers["GET", "/v1/budget"] = msgspec.structs.replace(BUDGET, since="2026-11-14T08:30:00.5Z")
+    server.answers["PUT", "/v1/budget"] = BUDGET
+    done = run("budget", "set", "250", "-o", "json")
+    assert ("PUT", "/v1/budget", {"amount": "250", "action": "warn", "keep": False}) == server.sent
+    said = (
+        "it counts from now; of the one before, 31.500000 of 250.000000 dollars were spent since 2026-11-14T08:30:00Z (--keep would have counted on)"
+    )
+    assert f"{said}\n" == done.stderr and BUDGET == msgspec.json.decode(done.stdout, type=figures.Budget)
+
+
+@pytest.mark.parametrize("before", [BUDGET, ProblemError(Code.NOT_FOUND, "no budget is set"), ProblemError(Code.FORBIDDEN, "may not read")])
+def test_a_budget_that_was_set_before_or_has_none_before_it_or_none_that_may_be_seen_says_nothing(server: Server, before: object) -> None:
+    server.answers["GET", "/v1/budget"], server.answers["PUT", "/v1/budget"] = before, BUDGET
+    assert (0, "") == ((done := run("budget", "set", "250")).exit_code, done.stderr)
 
 
 @pytest.mark.parametrize(("given", "sent"), [("--worst-rate 120", ("40", "120")), ("--rate none", (None, None)), ("--rate 7.5", ("7.5", None))])

@@ -265,7 +265,11 @@ def test_floors_controls_and_leaves_are_set_and_taken_back(live: Live) -> None:
 def test_a_budget_is_set_shown_and_removed(live: Live) -> None:
     assert 4 == live.run("batch", "budget").code
     assert "BUDGET $     250.000000" in live.ok("batch", "budget set 250")
-    assert "250.000000" == live.json("operator", "budget show --tenant batch")["amount"]
+    first = live.json("operator", "budget show --tenant batch")
+    assert "250.000000" == first["amount"]
+    kept = live.json("batch", "budget set 300 --keep")
+    assert ("300.000000", first["since"]) == (kept["amount"], kept["since"])
+    assert first["since"] < live.json("batch", "budget set 300")["since"]
     assert "there is no budget any more\n" == live.ok("batch", "budget remove")
 
 

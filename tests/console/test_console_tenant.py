@@ -140,12 +140,23 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: M
     expect(window.main).to_contain_text("then all is given up")
     assert ("5000.000000", "relinquish") == tuple(market.done("GET", "/v1/budget", key=ann.key)[name] for name in ("amount", "action"))
 
+    first = market.done("GET", "/v1/budget", key=ann.key)
     page.get_by_role("button", name="Change", exact=True).click()
+    dialog.get_by_label("Start again from zero").check()
+    dialog.get_by_label("Dollars").fill("4000")
+    dialog.get_by_role("button", name="Change it").click()
+    expect(dialog).to_have_count(0)
+    anew = market.done("GET", "/v1/budget", key=ann.key)
+    assert ("4000.000000", True) == (anew["amount"], first["since"] < anew["since"])
+
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(dialog.get_by_label("Count on")).to_be_checked()  # what is spent stays spent, unless one says otherwise
     dialog.get_by_label("Dollars").fill("0.5")
-    dialog.get_by_role("button", name="Set anew from now").click()
+    dialog.get_by_role("button", name="Change it").click()
     expect(window.main).to_contain_text("all was given up")
+    assert anew["since"] == market.done("GET", "/v1/budget", key=ann.key)["since"]
     expect(window.main).to_contain_text("You hold nothing now.")
     assert [] == ann.leases()
     window.go("#/events")
-    for told in ("50 % of the budget", "80 % of the budget", "The budget of $0.50 is spent: all leases are given up"):
+    for told in ("50 % of the budget", "80 % of the budget", "Budget changed to $0.50", "The budget of $0.50 is spent: all leases are given up"):
         expect(window.main).to_contain_text(told)

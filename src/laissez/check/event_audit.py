@@ -60,11 +60,12 @@ class Fee:
 
 @dataclass
 class Budget:
-    """What a tenant means to spend, beyond what was owed when it said so."""
+    """What a tenant means to spend, beyond what was owed when it said so, or said so first."""
 
     charge: int
     owed_before: int
     action: str
+    set_at: int
     spent_at: int | None = None
     rates: list[tuple[int, int]] = field(default_factory=list)  # what its tenant was charged lately, each until when
     floors: dict[str, int] = field(default_factory=dict)  # of its tenant's leaves when it was spent
@@ -169,12 +170,12 @@ class Auditor:
         self.now = max(self.now, to)
 
     def _watch_budgets(self) -> None:
-        """None is overspent by more than a second: then it is told, and acted on."""
-        for tenant, budget in self.budgets.items():
+        """None with an action is overspent by more than a second: then it is told, and acted on."""
+        for tenant, budget in [(tenant, budget) for tenant, budget in self.budgets.items() if budget.action]:
             rates = sum(self.rate(leaf) for leaf, lease in self.leases.items() if lease.tenant == tenant)
             budget.rates = [(until, rate) for until, rate in budget.rates if until >= self.now - MICRO] + [(self.now, rates)]
             second = max(rate for _, rate in budget.rates) * MICRO
-            if budget.spent_at is None and self.committed(tenant) - budget.owed_before > budget.charge + second:
+            if budget.spent_at is None and budget.set_at < self.now and self.committed(tenant) - budget.owed_before > budget.charge + second:
                 self.doubts.append(f"event {self.n}: {tenant} has spent more than its budget and a second, and nothing was told")
             if budget.spent_at is not None and budget.spent_at < self.now and budget.action == "relinquish" and rates:
                 self.doubts.append(f"event {self.n}: {tenant} has leases after its budget was spent, and it was to give them up")
@@ -187,9 +188,17 @@ class Auditor:
         return any(cap is None or cap > floor for cap, floor in caps)
 
     def _budget_set(self, tenant: str, event: dict[str, Any]) -> None:
-        self.budgets.pop(tenant, None)
-        if event["amount"] is not None and event.get("action"):
-            self.budgets[tenant] = Budget(micro(event["amount"]) * HOUR_US, self.committed(tenant), event["action"])
+        before = self.budgets.pop(tenant, None)
+        if event["amount"] is None:
+            return
+        action = event.get("action", "")
+        owed = self.committed(tenant) if action else self.owed(tenant, self.now)
+        budget = Budget(micro(event["amount"]) * HOUR_US, owed, action, self.now)
+        if event.get("kept") and before is not None:
+            budget.owed_before = before.owed_before
+            if (before.charge, before.action) == (budget.charge, budget.action):
+                budget = before
+        self.budgets[tenant] = budget
 
     def _budget_spent(self, tenant: str, event: dict[str, Any]) -> None:
         budget = self.budgets[tenant]

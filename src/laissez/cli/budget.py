@@ -1,4 +1,4 @@
-"""`laissez budget`: what you mean to spend from now on, and how far it got."""
+"""`laissez budget`: what you mean to spend, and how far it got."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from laissez.cli.listing import ShowByDefault
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.tables import Column, moment, money, show_json, show_one
 from laissez.client import Client
+from laissez.client.errors import Forbidden, NotFound
 from laissez.wire.figures import Budget
 
 app = typer.Typer(help="Your budget: what you mean to spend, and what happens then.", cls=ShowByDefault, add_completion=False)
@@ -49,7 +50,7 @@ def show_budget(client: Client, tenant: TenantOption = None, output: FormatOptio
 @connected
 def set_budget(
     client: Client,
-    dollars: Annotated[str, typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent from now on, such as 250 or 99.50.")],
+    dollars: Annotated[str, typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent, such as 250 or 99.50.")],
     action: Annotated[
         Action,
         typer.Option(
@@ -57,11 +58,32 @@ def set_budget(
             "the floor and gives up what is under a minimum hold; relinquish also gives every lease up."
         ),
     ] = Action.WARN,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Change the budget that is set: what was spent of it stays spent. Where none is set, it counts from now. If less is given than is "
+            "spent, it acts at once.",
+        ),
+    ] = False,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget, counted from now on, in place of the one before. Events tell when 50, 80 and 100 % are spent."""
-    show_one(client.set_budget(dollars, action.value, idempotency_key=idempotency_key), BUDGET, output)
+    """Set a budget in place of the one before, counted from now on unless you --keep it. Events tell when 50, 80 and 100 % are spent."""
+    before = None if keep else _budget_so_far(client)
+    budget = client.set_budget(dollars, action.value, keep, idempotency_key=idempotency_key)
+    show_one(budget, BUDGET, output)
+    if before is not None and before.since != budget.since:
+        spent = f"of the one before, {before.spent} of {before.amount} dollars were spent since {moment(before.since)}"
+        typer.echo(f"it counts from now; {spent} (--keep would have counted on)", err=True)
+
+
+def _budget_so_far(client: Client) -> Budget | None:
+    """None if there is none, or if the key may not look."""
+    try:
+        return client.budget()
+    except (NotFound, Forbidden):
+        return None
 
 
 @app.command("remove")

@@ -158,9 +158,12 @@ def budget(tenant: str | None = None) -> Call[Budget]:
     return get("/v1/budget", Budget, tenant=tenant)
 
 
-def set_budget(amount: Price, action: str = "warn", *, idempotency_key: str | None = None) -> Call[Budget]:
-    """Dollars to be spent from now on, and what happens then: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`."""
-    return change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount), action), idempotency_key)
+def set_budget(amount: Price, action: str = "warn", keep: bool = False, *, idempotency_key: str | None = None) -> Call[Budget]:
+    """Dollars to be spent, and what happens then: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`.
+
+    They are counted from now on; with `keep` from when the budget before was set, if there is one.
+    """
+    return change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount), action, keep), idempotency_key)
 
 
 def remove_budget(*, idempotency_key: str | None = None) -> Call[views.Done]:

@@ -12,7 +12,7 @@ from laissez.market import Market
 from laissez.market.commands import TIME_MAX_US
 from laissez.market.exposure import committed, leased, liabilities
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, MICRO_PER_DOLLAR, dollars
-from laissez.service.accounts import Account, BudgetRecord
+from laissez.service.accounts import NEVER_LOOKED_AT, Account, BudgetRecord
 from laissez.service.commands import SetBudget
 from laissez.service.telling import optional_time, price
 from laissez.service.turned import Turned
@@ -112,8 +112,8 @@ def check_budget(account: Account, command: SetBudget) -> None:
 
 
 def check_fees(market: Market, account: Account, command: SetBudget, at: int) -> None:
-    """One that cancelling the open orders would use up at once could not be kept."""
-    if command.amount is None or command.action in ("", WARN):
+    """One that cancelling the open orders would use up at once could not be met. One that counts on may be: then it acts at once."""
+    if command.amount is None or command.action in ("", WARN) or counts_on(account, command):
         return
     fees = sum([rate * (until - at) for rate, until in liabilities(market, account.name) if until > at])
     if fees >= command.amount * CHARGE_PER_MICRO_DOLLAR:
@@ -121,13 +121,34 @@ def check_fees(market: Market, account: Account, command: SetBudget, at: int) ->
         raise Turned(Code.BUDGET_SPENT, f"amount: expected {expected}, found {amount_text(command.amount)}")
 
 
-def owed_so_far(market: Market, account: Account, action: str) -> int:
-    """What a budget counts from. Fees that are charged already are none of it, also what of them is yet to come."""
-    return market.bill(account.name).total if action == "" else committed(market, account.name)
-
-
 def amount_text(amount: int | None) -> str | None:
     return None if amount is None else dollars(amount * CHARGE_PER_MICRO_DOLLAR)
+
+
+# -- a new one
+
+
+def counts_on(account: Account, command: SetBudget) -> bool:
+    """Whether what was spent of the one before is spent of this one too."""
+    return command.keep is True and account.budget is not None
+
+
+def begun(market: Market, account: Account, command: SetBudget, at: int) -> BudgetRecord | None:
+    """What the command makes of a tenant's budget. One that counts on and is no other than before stays as it is, told and spent as far as it was."""
+    if command.amount is None:
+        return None
+    before = account.budget
+    look_at = at if command.action else NEVER_LOOKED_AT
+    if before is None or not counts_on(account, command):
+        return BudgetRecord(command.amount, at, str(_owed_so_far(market, account, command.action)), command.action, look_at=look_at)
+    if (before.amount, before.action) == (command.amount, command.action):
+        return before
+    return BudgetRecord(command.amount, before.since, before.owed, command.action, look_at=look_at)
+
+
+def _owed_so_far(market: Market, account: Account, action: str) -> int:
+    """What a budget counts from. Fees that are charged already are none of it, also what of them is yet to come."""
+    return market.bill(account.name).total if action == "" else committed(market, account.name)
 
 
 # -- as it is shown

@@ -45,10 +45,14 @@ class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
 
 
 class SetBudget(msgspec.Struct, frozen=True, gc=False, tag="set_budget", omit_defaults=True):
-    """Millionths of a dollar, counted from now on; None: no budget. `action` is "" in journals from before there were actions."""
+    """Millionths of a dollar, counted from now on, or with `keep` from when the one before was set, if there is one; None: no budget.
+
+    `action` is "" in journals from before there were actions, `keep` None in those from before a budget could be kept.
+    """
 
     amount: int | None
     action: str = ""
+    keep: bool | None = None
 
 
 class SetOwnCaps(msgspec.Struct, frozen=True, gc=False, tag="set_own_caps"):

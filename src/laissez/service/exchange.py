@@ -19,10 +19,9 @@ from laissez.market import events as happened
 from laissez.market.commands import TIME_MAX_US
 from laissez.market.explanations import explain
 from laissez.market.reasons import Reason
-from laissez.service import caps, commands, keyring, state
-from laissez.service.accounts import NEVER_LOOKED_AT, Account, BudgetRecord, KeyRecord, OwnCaps
+from laissez.service import budgets, caps, commands, keyring, state
+from laissez.service.accounts import Account, KeyRecord, OwnCaps
 from laissez.service.acting import Acting
-from laissez.service.budgets import amount_text, check_budget, check_fees, owed_so_far
 from laissez.service.commands import Request
 from laissez.service.outcomes import Applied, Outcome, Refusal, Told, pack
 from laissez.service.statements import statements
@@ -159,18 +158,20 @@ class Exchange:
         return record.leaf
 
     def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> Applied:
-        """It counts from what is owed at this instant, to which the market is brought first: holds that are over end, and that is told."""
+        """It counts from what is owed at this instant, to which the market is brought first: holds that are over end, and that is told.
+
+        One that counts on from the one before may be used up already: then it acts now.
+        """
         account = self.accounts[request.who]
-        check_budget(account, command)
-        check_fees(self.market, account, command, at)
+        budgets.check_budget(account, command)
+        budgets.check_fees(self.market, account, command, at)
         passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome
-        account.budget = None
-        if command.amount is not None:
-            owed = owed_so_far(self.market, account, command.action)
-            account.budget = BudgetRecord(command.amount, at, str(owed), command.action, look_at=at if command.action else NEVER_LOOKED_AT)
+        kept = budgets.counts_on(account, command)
+        account.budget = budgets.begun(self.market, account, command, at)
         self.acting.watch(account)
-        told = self.tell_tenant(account, wire.BudgetSet(format_time(at), amount_text(command.amount), command.action))
-        return Applied(Outcome(passed.first, (*passed.told, told), None))
+        told = [self.tell_tenant(account, wire.BudgetSet(format_time(at), budgets.amount_text(command.amount), command.action, kept))]
+        told += self.acting.bring_to(at) if kept else []
+        return Applied(Outcome(passed.first, (*passed.told, *told), None))
 
     def _set_own_caps(self, at: int, request: Request, command: commands.SetOwnCaps) -> Applied:
         account = self.accounts[request.who]

@@ -76,10 +76,12 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
 
 
 class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
-    """`amount` is dollars to be spent from now on; `null`: there is no budget any more. `action` is what happens when it is spent."""
+    """`amount` is dollars to be spent from now on, or if it is `kept` since the budget before was set; `null`: there is no budget any more.
+    `action` is what happens when it is spent."""
 
     amount: str | None
     action: str = ""
+    kept: bool = False
 
 
 class BudgetWarning(_Event, frozen=True, tag="budget.warning"):

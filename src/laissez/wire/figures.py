@@ -63,10 +63,14 @@ class PreviewDone(msgspec.Struct, frozen=True):
 
 
 class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`."""
+    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`.
+
+    With `keep` they are counted from when the budget before was set, if there is one: what was spent of it is spent of this one too.
+    """
 
     amount: str
     action: str = "warn"
+    keep: bool = False
 
 
 class Budget(msgspec.Struct, frozen=True):

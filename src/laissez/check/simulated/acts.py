@@ -119,7 +119,7 @@ class Acts:
             if self._draw.random() < 0.2:
                 await holder.rest.remove_budget()
             else:
-                await holder.rest.set_budget(self._draw.choice(BUDGETS), action=self._draw.choice(ACTIONS))
+                await holder.rest.set_budget(self._draw.choice(BUDGETS), action=self._draw.choice(ACTIONS), keep=self._draw.random() < 0.5)
             self._notes.tell(f"{holder.name} has a budget")
         except LaissezError as error:
             self._notes.tell(f"{holder.name} has no budget: {error}")

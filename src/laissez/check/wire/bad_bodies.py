@@ -145,6 +145,7 @@ OTHERS: tuple[tuple[str, str, str, bytes, str], ...] = (
     ("a budget below zero", "PUT", "/v1/budget", b'{"amount":"-1"}', "expected dollars"),
     ("a budget of seven decimals", "PUT", "/v1/budget", b'{"amount":"1.0000001"}', "expected dollars"),
     ("a budget without end", "PUT", "/v1/budget", b'{"amount":"' + b"9" * 13 + b'"}', "expected dollars"),
+    ("a budget kept with a word", "PUT", "/v1/budget", b'{"amount":"1","keep":"yes"}', "`$.keep`"),
     ("a budget given twice", "PUT", "/v1/budget", b'{"amount":"1","amount":"2"}', TWICE),
 )
 

@@ -63,11 +63,19 @@ def budget(call: Call) -> Answer:
 
 def set_budget(call: Call) -> Answer:
     """Answered with the budget as it is now: what is spent is no part of an event."""
-    command = SetBudget(read_amount(call.body.amount, "amount"), call.body.action)
-    from_before = SetBudget(command.amount)  # the same request, first sent before there were actions
-    is_sent_again = command.action == WARN and call.desk.first_command(call.principal.holder, call.key) == from_before
-    call.enter(from_before if is_sent_again else command)
+    asked = call.body
+    command = SetBudget(read_amount(asked.amount, "amount"), asked.action, asked.keep)
+    first = call.desk.first_command(call.principal.holder, call.key)
+    call.enter(first if isinstance(first, SetBudget) and first in _from_before(command) else command)
     return Answer(_budget(call, call.account))
+
+
+def _from_before(command: SetBudget) -> list[SetBudget]:
+    """What the same request came to before a budget could be kept, and before there were actions."""
+    if command.keep:
+        return []
+    without_action = [SetBudget(command.amount)] if command.action == WARN else []
+    return [SetBudget(command.amount, command.action), *without_action]
 
 
 def remove_budget(call: Call) -> Answer:

@@ -153,7 +153,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Bills", name="setBudget", method="PUT", path="/v1/budget", scopes=TRADE, carry_out=figures.set_budget,
         summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True, problems=(Code.NOT_FOUND, Code.BUDGET_SPENT),
-        description="Dollars, counted from now on, in place of the budget before. Events tell when 50, 80 and 100 % are spent. At 100 % the action "
+        description="Dollars, counted from now on, in place of the budget before; with keep they count on from when that was set, and if more is "
+        "spent already, it acts at once. Events tell when 50, 80 and 100 % are spent. At 100 % the action "
         "is carried out: warn does nothing more; the others cancel your orders and take no new ones, and limits_to_floor lowers every limit to the "
         "floor and gives up what is under a minimum hold, relinquish gives every lease up. Answered with the budget as it is now, also when sent "
         "again.",

@@ -23,7 +23,7 @@ const WORDS = {
   "lease.ended": (e) => `${e.leaf} ended, ${reason(e.reason)}: ${why(e)}`,
   "lease.limit_set": (e) => `${e.leaf}: limit ${price(e.limit)}`,
   "fee.charged": (e) => `Fee of ${perHour(e.rate)} for ${e.scope}`,
-  "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget set to ${dollars(micros(e.amount))}${then(e.action)}`),
+  "budget.set": (e) => (e.amount === null ? "Budget removed" : `Budget ${e.kept ? "changed" : "set"} to ${dollars(micros(e.amount))}${then(e.action)}`),
   "budget.warning": (e) => `${e.percent} % of the budget of ${dollars(micros(e.amount))} spent, at ${perHour(e.rate)} now`,
   "budget.spent": (e) => `The budget of ${dollars(micros(e.amount))} is spent${then(e.action)}`,
   "caps.set": (e) => `Own caps: ${cap("rate", e.rate)}, ${cap("worst case", e.worst_rate)}`,

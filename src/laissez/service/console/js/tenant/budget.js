@@ -2,7 +2,7 @@
 
 import { change, get, serverNow } from "../api.js";
 import { fill, h, say } from "../dom.js";
-import { decimal, dollars, micros, moment, percent } from "../format.js";
+import { cost, decimal, dollars, micros, moment, percent } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { poll } from "../poll.js";
 import { charge, ms, readMoney } from "./figures.js";
@@ -43,8 +43,12 @@ export function budgetTile({ feed, mayTrade }) {
     budget = undefined;
     asking.now();
   });
-  act.addEventListener("click", () => askBudget(budget ?? null));
+  act.addEventListener("click", () => askBudget(budget ?? null, budget ? spentBy(serverNow()) : 0));
   tick();
+
+  function spentBy(now) {
+    return Math.floor(micros(budget.spent) + charge(micros(budget.rate_now), now - asOf));
+  }
 
   function tick() {
     if (budget === undefined) return;
@@ -57,9 +61,9 @@ export function budgetTile({ feed, mayTrade }) {
     }
     const now = serverNow();
     const amount = micros(budget.amount);
-    const spent = micros(budget.spent) + charge(micros(budget.rate_now), now - asOf);
+    const spent = spentBy(now);
     const share = spent / amount;
-    say(value, dollars(Math.floor(spent), 2));
+    say(value, dollars(spent, 2));
     value.title = `counted since ${budget.since}`;
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
@@ -93,14 +97,29 @@ async function found() {
   return data[0].budget;
 }
 
-function askBudget(budget) {
-  const before = budget ? decimal(micros(budget.amount)) : "";
-  const typed = field("Dollars", { value: before, inputmode: "decimal", required: true }, "Counted from now on.");
-  const choices = ACTIONS.map(([name, label, what]) => {
-    const radio = h("input", { type: "radio", name: "budget-action", value: name, checked: name === (budget?.action ?? "warn") });
-    return h("label", {}, radio, h("span", {}, h("b", {}, label), h("br"), h("span", { class: "small soft" }, what)));
+/** What a changed budget counts: the word for it here, what it is called, and what it means. */
+function countings(spent, since) {
+  return [
+    ["keep", `Count on: ${cost(spent)} spent so far`, `As until now, since ${moment(since)}. An amount below that is spent at once.`],
+    ["anew", "Start again from zero", "What was spent so far no longer counts: the whole amount may be spent from now on."],
+  ];
+}
+
+/** One of several, each with a line about it. Gives {element, value()}. */
+function choice(legend, name, choices, first) {
+  const labels = choices.map(([value, label, about]) => {
+    const radio = h("input", { type: "radio", name, value, checked: value === first });
+    return h("label", {}, radio, h("span", {}, h("b", {}, label), h("br"), h("span", { class: "small soft" }, about)));
   });
-  const chosen = h("fieldset", { class: "checks" }, h("legend", {}, "When it is spent"), choices);
+  const element = h("fieldset", { class: "checks" }, h("legend", {}, legend), labels);
+  return { element, value: () => element.querySelector(":checked").value };
+}
+
+function askBudget(budget, spent) {
+  const before = budget ? decimal(micros(budget.amount)) : "";
+  const typed = field("Dollars", { value: before, inputmode: "decimal", required: true }, budget ? "" : "Counted from now on.");
+  const counted = budget ? choice("What counts", "budget-counted", countings(spent, budget.since), "keep") : null;
+  const chosen = choice("When it is spent", "budget-action", ACTIONS, budget?.action ?? "warn");
   const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
   let dialog;
   remove.addEventListener("click", async () => {
@@ -115,13 +134,14 @@ function askBudget(budget) {
   async function act() {
     const amount = readMoney(typed.input.value, AMOUNT_MAX);
     if (amount === 0) throw new Error("Expected more than $0.");
-    await change("PUT", "/v1/budget", { amount: decimal(amount), action: chosen.querySelector(":checked").value });
-    toast(`The budget is ${dollars(amount, 2)} from now on.`);
+    const keep = counted?.value() === "keep";
+    const now = await change("PUT", "/v1/budget", { amount: decimal(amount), action: chosen.value(), keep });
+    toast(`The budget is ${dollars(amount, 2)}${keep ? `, ${cost(now.spent)} of it spent.` : " from now on."}`);
   }
   return ask({
     title: budget ? "Change the budget" : "Set a budget",
-    body: [typed.element, chosen, budget ? h("div", {}, remove) : null],
-    confirm: budget ? "Set anew from now" : "Set it",
+    body: [typed.element, counted?.element, chosen.element, budget ? h("div", {}, remove) : null],
+    confirm: budget ? "Change it" : "Set it",
     act,
     ready: (_, opened) => (dialog = opened),
   });
