@@ -15,7 +15,7 @@ from laissez.market.commands import AdvanceTime, CloseBooks
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
 from laissez.service import billing
 from laissez.service.accounts import BudgetRecord
-from laissez.service.budgets import AMOUNT_MAX, used_up
+from laissez.service.budgets import ACTIONS, AMOUNT_MAX, used_up
 from laissez.service.commands import OPERATOR, CreateTenant, Request, SetBudget
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.opening import Replaying, open_folder
@@ -91,22 +91,58 @@ def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> 
 def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
-        await set_budget(world, "1")
+        ends = (await set_budget(world, "1"))["ends_at"]
         world.passing.pass_us(HOUR_US)
         found = await budget(world)
-        assert about("3.6", found["spent"]) and ("0.000000", "3.6") == (found["left"], found["rate_now"])
-        assert abs(parse_time(found["ends_at"]) - world.desk.clock.now()) < 1_000  # it is used up now
+        assert about("3.6", found["spent"]) and ("0.000000", "3.6", ends) == (found["left"], found["rate_now"], found["ends_at"])
         assert 1 == len((await world.ask("ann", "GET", "/v1/leases")).json()["data"])
+
+    with_service(tmp_path / "data", story)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_after_a_restart(tmp_path: Path, action: str) -> None:
+    secrets: dict[str, str] = {}
+    ends: list[str] = []
+
+    async def before(world: World) -> None:
+        await charged_an_hour(world)
+        ends.append((await world.ask("ann", "PUT", "/v1/budget", {"amount": "3.6", "action": action})).json()["ends_at"])
+        for _ in range(3):
+            world.passing.pass_us(HOUR_US)
+            world.desk.end_holds()
+            assert ends[0] == (await budget(world))["ends_at"]
+        events = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]
+        assert ends == [one["at"] for one in events if one["type"] == "budget.spent"]
+
+    async def after(world: World) -> None:
+        assert (ends[0], "spent") == ((found := await budget(world))["ends_at"], found["state"])
+        kept = (await world.ask("ann", "PUT", "/v1/budget", {"amount": "99", "keep": True})).json()
+        assert "open" == kept["state"] and kept["ends_at"] != ends[0]
+
+    with_service(tmp_path / "data", before, secrets=secrets)
+    with_service(tmp_path / "data", after, secrets=secrets)
+
+
+def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_stored_as_it_was(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await charged_an_hour(world)
+        world.desk.enter("ann", "", "", SetBudget(DOLLAR, "warn"))
+        world.passing.pass_us(HOUR_US)
+        world.desk.end_holds()
+        assert (None, "spent") == ((found := await budget(world))["ends_at"], found["state"])
+        (saved, _) = msgspec.msgpack.decode(world.desk.exchange.snapshot())[3]
+        assert {"amount", "since", "owed", "action", "reached"} == set(saved[FIELDS_BEFORE_BUDGETS])
 
     with_service(tmp_path / "data", story)
 
 
 @pytest.mark.parametrize(
     ("left", "rate", "ends"),
-    [(0, 0, 1_000), (0, 5, 1_000), (1, 0, None), (10, 3, 1_004), (9, 3, 1_003), (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None)],
+    [(0, 0, None), (0, 5, None), (1, 0, None), (10, 3, 1_004), (9, 3, 1_003), (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None)],
 )
 def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
-    """Without a rate never; beyond what times can be, as good as never."""
+    """Without a rate never; beyond what times can be, as good as never. If nobody watches it, when it was is not known."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
     spent = amount * CHARGE_PER_MICRO_DOLLAR - left
     assert ends == used_up(BudgetRecord(amount, 5, "7"), spent, rate, 1_000)

@@ -326,6 +326,20 @@ def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_th
     assert f"{said}\n" == done.stderr and BUDGET == msgspec.json.decode(done.stdout, type=figures.Budget)
 
 
+@pytest.mark.parametrize(
+    ("ends", "state", "left", "shown"),
+    [
+        (AT, "spent", "0.000000", "2026-11-15T08:30:00Z"),
+        (None, "spent", "0.1", "it is over"),
+        (None, "open", "0.000000", "it is over"),
+        (None, "open", "1", "further on"),
+    ],
+)
+def test_until_when_a_budget_lasts_or_did(server: Server, ends: str | None, state: str, left: str, shown: str) -> None:
+    server.answers["GET", "/v1/budget"] = msgspec.structs.replace(BUDGET, ends_at=ends, state=state, left=left)
+    assert ["LASTS", "UNTIL", *shown.split()] in lines("budget")
+
+
 @pytest.mark.parametrize("before", [BUDGET, ProblemError(Code.NOT_FOUND, "no budget is set"), ProblemError(Code.FORBIDDEN, "may not read")])
 def test_a_budget_that_was_set_before_or_has_none_before_it_or_none_that_may_be_seen_says_nothing(server: Server, before: object) -> None:
     server.answers["GET", "/v1/budget"], server.answers["PUT", "/v1/budget"] = before, BUDGET

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated
 
@@ -26,6 +27,12 @@ class Action(StrEnum):
     RELINQUISH = "relinquish"
 
 
+def lasts_until(budget: Budget) -> str:
+    """Also of one that is spent: then it is when that was."""
+    is_over = budget.state == "spent" or not Decimal(budget.left)
+    return moment(budget.ends_at) or ("it is over" if is_over else "further on")
+
+
 BUDGET: list[Column[Budget]] = [
     Column("BUDGET $", lambda budget: budget.amount, right=True),
     Column("SINCE", lambda budget: moment(budget.since)),
@@ -33,7 +40,7 @@ BUDGET: list[Column[Budget]] = [
     Column("SPENT %", lambda budget: f"{budget.spent_percent:.1f}", right=True),
     Column("LEFT $", lambda budget: budget.left, right=True),
     Column("NOW $/h", lambda budget: money(budget.rate_now), right=True),
-    Column("LASTS UNTIL", lambda budget: moment(budget.ends_at) or "further on"),
+    Column("LASTS UNTIL", lasts_until),
     Column("STATE", lambda budget: budget.state),
     Column("THEN", lambda budget: budget.action or "nothing"),
 ]

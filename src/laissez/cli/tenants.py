@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from laissez.cli.arguments import AgainOption, cap_per_hour
+from laissez.cli.budget import lasts_until
 from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
@@ -80,7 +81,7 @@ SPENDING: list[Column[Spending]] = [
     Column("OPEN ORDERS", lambda one: f"{one.open_orders:,}", right=True),
     Column("BUDGET $", lambda one: None if one.budget is None else one.budget.amount, right=True, optional=True),
     Column("LEFT $", lambda one: None if one.budget is None else one.budget.left, right=True, optional=True),
-    Column("LASTS UNTIL", lambda one: None if one.budget is None else moment(one.budget.ends_at) or "further on", optional=True),
+    Column("LASTS UNTIL", lambda one: None if one.budget is None else lasts_until(one.budget), optional=True),
     Column("STATE", lambda one: None if one.budget is None else one.budget.state, optional=True),
     Column("THEN", lambda one: None if one.budget is None else one.budget.action, optional=True),
 ]

@@ -56,6 +56,7 @@ class BudgetRecord(msgspec.Struct, gc=False, omit_defaults=True):
     reached: int = 0  # how many of its thresholds
     look_at: int = NEVER_LOOKED_AT
     pace: int = 0
+    spent_at: int | None = None  # 0 until it is; None if that is not noted, as of budgets set before it was
 
 
 class OwnCaps(msgspec.Struct, frozen=True, gc=False):

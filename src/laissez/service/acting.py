@@ -144,6 +144,7 @@ class Acting:
             self._look_again(account, meter, until)
             return told
         budget.look_at, budget.pace = NEVER_LOOKED_AT, 0
+        budget.spent_at = None if budget.spent_at is None else meter.at
         self.watch(account)
         return told + self._again(self._act(account, budget.action))
 

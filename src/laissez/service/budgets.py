@@ -137,13 +137,12 @@ def begun(market: Market, account: Account, command: SetBudget, at: int) -> Budg
     """What the command makes of a tenant's budget. One that counts on and is no other than before stays as it is, told and spent as far as it was."""
     if command.amount is None:
         return None
-    before = account.budget
-    look_at = at if command.action else NEVER_LOOKED_AT
-    if before is None or not counts_on(account, command):
-        return BudgetRecord(command.amount, at, str(_owed_so_far(market, account, command.action)), command.action, look_at=look_at)
-    if (before.amount, before.action) == (command.amount, command.action):
+    before = account.budget if counts_on(account, command) else None
+    if before is not None and (before.amount, before.action) == (command.amount, command.action):
         return before
-    return BudgetRecord(command.amount, before.since, before.owed, command.action, look_at=look_at)
+    since, owed = (at, str(_owed_so_far(market, account, command.action))) if before is None else (before.since, before.owed)
+    look_at = at if command.action else NEVER_LOOKED_AT
+    return BudgetRecord(command.amount, since, owed, command.action, look_at=look_at, spent_at=None if command.keep is None else 0)
 
 
 def _owed_so_far(market: Market, account: Account, action: str) -> int:
@@ -164,6 +163,11 @@ def budget_view(budget: BudgetRecord, spent: int, ends_at: int | None, rate: int
     return Budget(dollars(amount), format_time(budget.since), dollars(spent), price(rate), left, ends, budget.action or None, state, percent)
 
 
+def ends_at(budget: BudgetRecord, meter: Meter) -> int | None:
+    """When it was spent, or will be as the rates are now; None if that is not known."""
+    return budget.spent_at if budget.reached == len(THRESHOLDS) else meter.reaches(whole(budget))
+
+
 def used_up(budget: BudgetRecord, spent: int, rate: int, now: int) -> int | None:
-    """The first microsecond at which nothing is left."""
-    return _when(now, whole(budget) - spent, rate)
+    """The same of one that nobody watches. When it was, nobody noticed."""
+    return None if spent >= whole(budget) else _when(now, whole(budget) - spent, rate)

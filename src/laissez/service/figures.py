@@ -6,7 +6,7 @@ from laissez.market.money import dollars
 from laissez.service.accounts import Account
 from laissez.service.aside import RESTS, Pieces
 from laissez.service.billing import owed_in_all, settle
-from laissez.service.budgets import budget_view, measure, used_up, whole
+from laissez.service.budgets import budget_view, ends_at, measure, used_up
 from laissez.service.desk import Desk
 from laissez.service.metrics import Metrics
 from laissez.service.telling import price
@@ -56,5 +56,5 @@ def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> 
     if budget.action == "":
         spent = owed - int(budget.owed)
         return budget_view(budget, spent, used_up(budget, spent, rate, now), rate)
-    meter = measure(desk.exchange.market, account).moved_to(now)
-    return budget_view(budget, meter.spent, meter.reaches(whole(budget)), rate)
+    meter = measure(desk.exchange.market, account)
+    return budget_view(budget, meter.moved_to(now).spent, ends_at(budget, meter), rate)

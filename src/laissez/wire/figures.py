@@ -76,7 +76,8 @@ class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Budget(msgspec.Struct, frozen=True):
     """What a tenant means to spend from `since` on, and how far it got.
 
-    `left` is never less than 0. `ends_at` is when it is used up at the rate now: now if it is, `null` if that is beyond what times can be.
+    `left` is never less than 0. `ends_at` is when it is used up at the rate now, or when it was; `null` if that is beyond what times can be, or was
+    not noted, as of budgets set before it was.
     `state` is open, or spent once the action was carried out. An `action` of `null` is that of a budget set before there were actions.
     """
 

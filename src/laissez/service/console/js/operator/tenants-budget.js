@@ -30,7 +30,9 @@ export function sayBudget(cell, budget) {
 }
 
 function ending({ left, ends_at, action, state }) {
-  if (micros(left) === 0 || state === "spent") return `used up${action && action !== "warn" ? `: ${SPENT[action]}` : ""}`;
+  if (micros(left) === 0 || state === "spent") {
+    return `used up${ends_at ? ` ${moment(ends_at)}` : ""}${action && action !== "warn" ? `: ${SPENT[action]}` : ""}`;
+  }
   const inMs = ends_at === null ? Infinity : Date.parse(ends_at) - serverNow();
   return inMs > FAR_MS ? "no end at this rate" : `used up in ${duration(inMs)}`;
 }

@@ -81,8 +81,8 @@ export function budgetTile({ feed, mayTrade }) {
   };
 }
 
-function projected({ ends_at: end }, share, now) {
-  if (share >= 1) return "nothing is left";
+function projected({ ends_at: end, state }, share, now) {
+  if (share >= 1 || state === "spent") return end === null ? "nothing is left" : `used up ${moment(end)}`;
   if (end === null || ms(end) - now > 3650 * 86_400_000) return "years at this rate";
   return `until ${moment(end)} at this rate`;
 }
