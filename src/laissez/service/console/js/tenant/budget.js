@@ -136,7 +136,7 @@ function askBudget(budget, spent) {
     if (amount === 0) throw new Error("Expected more than $0.");
     const keep = counted?.value() === "keep";
     const now = await change("PUT", "/v1/budget", { amount: decimal(amount), action: chosen.value(), keep });
-    toast(`The budget is ${dollars(amount, 2)}${keep ? `, ${cost(now.spent)} of it spent.` : " from now on."}`);
+    toast(`The budget is ${dollars(amount, 2)}${keep ? `; ${cost(now.spent)} spent so far.` : " from now on."}`);
   }
   return ask({
     title: budget ? "Change the budget" : "Set a budget",
