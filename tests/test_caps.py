@@ -47,7 +47,7 @@ def test_what_is_charged_and_what_orders_may_win_at_may_come_to_the_rate_and_not
     world.place("bob", "b", 9 * DOLLAR)
     refused = world.place("ann", "b", DOLLAR, 7 * DOLLAR + 1).refused
     assert refused is not None
-    why = "you are charged, with your open orders at their limits, 2 dollars per hour, and with this it could be 9.000001; your cap is 9"
+    why = "you are charged, with your open orders at their limits, 2 dollars per hour, and with this it would be 9.000001; your cap is 9"
     assert ("cap_exceeded", f"rate: {why}") == (refused.code, refused.detail)
     assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))

@@ -262,4 +262,4 @@ def _watched(account: Account) -> BudgetRecord:
 
 def _spent(budget: BudgetRecord, what: str) -> Turned:
     amount = budgets.amount_text(budget.amount)
-    return Turned(Code.BUDGET_SPENT, f"your budget of {amount} dollars is spent, and {what} until you raise it, set a new one or remove it")
+    return Turned(Code.BUDGET_SPENT, f"your budget of {amount} dollars is spent, and {what} until you set a new one or remove it")

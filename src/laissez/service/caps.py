@@ -142,7 +142,7 @@ def _check_worst(account: Account, now: int, more: int, grows: bool = False) -> 
 def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool) -> None:
     if most is None or (more <= 0 and not grows) or now + more <= most:
         return
-    detail = f"you are {what} {format_price(now)} dollars per hour, and with this it could be {format_price(now + more)}"
+    detail = f"you are {what} {format_price(now)} dollars per hour, and with this it would be {format_price(now + more)}"
     raise Turned(Code.CAP_EXCEEDED, f"{name}: {detail}; your cap is {format_price(most)}")
 
 

@@ -170,7 +170,7 @@ class Exchange:
         account.budget = budgets.begun(self.market, account, command, at)
         self.acting.watch(account)
         told = [self.tell_tenant(account, wire.BudgetSet(format_time(at), budgets.amount_text(command.amount), command.action, kept))]
-        told += self.acting.bring_to(at) if kept else []
+        told += self.acting.bring_to(at) if kept and self.acting.must_act(at) else []
         return Applied(Outcome(passed.first, (*passed.told, *told), None))
 
     def _set_own_caps(self, at: int, request: Request, command: commands.SetOwnCaps) -> Applied:
