@@ -402,6 +402,13 @@ def test_another_action_is_carried_out_at_once_if_it_is_spent_already() -> None:
     assert 0 == world.leases("ann")
 
 
+def test_one_that_is_kept_does_not_act_at_a_time_that_is_none() -> None:
+    world = half_spent()
+    command = SetBudget(3 * DOLLAR, RELINQUISH, True)
+    outcome = world.exchange.apply(to_market.TIME_MAX_US + 1, Request("ann", "", "", b"", command)).outcome
+    assert [wire.BudgetSet] == [type(one.event) for one in outcome.told] and 1 == world.leases("ann")
+
+
 def test_to_keep_one_where_there_is_none_is_to_set_it_from_now_on() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)

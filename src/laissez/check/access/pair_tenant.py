@@ -60,7 +60,8 @@ class Tenant:
             if moment.mine is not None:
                 await self._act(moment.mine)
             if self._draw.random() < ASIDE:
-                await self._ask("PUT", "/v1/budget", {"amount": self._draw.choice(("0.01", "5", "1000")), "action": "warn"})
+                amount, keep = self._draw.choice(("0.01", "5", "1000")), self._draw.random() < 0.5
+                await self._ask("PUT", "/v1/budget", {"amount": amount, "action": "warn", "keep": keep})
             await self._service.settle()
             for path in self._draw.sample(self._reads(), READS_PER_MOMENT):
                 await self._ask("GET", path)
