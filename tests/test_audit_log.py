@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from laissez.service.assembly import Service
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted, Refusals
-from laissez.service.audit.files import CUT, FOLDER, LOST, RefusalFiles, day_of, days, path_of
+from laissez.service.audit.files import CUT, FOLDER, LOST, RefusalFiles, day_of, days, path_of, put_aside
 from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.lines import Refusal, read, start
 from laissez.service.audit.view import Acted, Wanted, acted
@@ -68,6 +69,7 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
             (ask("ann", "GET", "/v1/orders?x=1"), ("bad_request", 400, "listOrders", "ann")),
             (ask("ann", "GET", f"/v1/{wrong}"), ("not_found", 404, "other", "")),
             (ask("ann", "PATCH", "/v1/orders"), ("method_not_allowed", 405, "other", "")),
+            (ask("ann", "POST", "/"), ("method_not_allowed", 405, "other", "")),
             (ask("ann", "GET", "/v1/orders", headers={"Accept": "text/csv"}), ("not_acceptable", 406, "listOrders", "ann")),
             (ask("ann", "POST", "/v1/orders", content=b" " * 20_000, headers=json), ("body_too_large", 413, "placeOrder", "ann")),
             (ask("ann", "POST", "/v1/orders", content=b"x"), ("unsupported_media_type", 415, "placeOrder", "ann")),
@@ -107,6 +109,10 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             await peer.ask(type="cancel_order", id="b", order="ord_nobodys1")
             assert "reply" == (await peer.ask(**place("c", "h100", "2")))["type"]
             await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
+        for greeted in (True, False):
+            async with live.peer("ann") if greeted else live.connected("ann") as peer:
+                peer.socket.transport.write(b"\x83\x80\x00\x00\x00\x00")  # a kind of frame that there is not
+                assert 1002 == (await peer.end())[0]
         with pytest.raises(Exception, match="403"):
             async with live.connected("ann", "laissez.v9.json"):
                 pass
@@ -116,13 +122,45 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             ("bad_request", 400, "session", "ann"),
             ("forbidden", 403, "session.set_floor", "ann"),
             ("forbidden", 403, "session.set_floor", "ann"),
+            ("bad_request", 400, "session", "ann"),
+            ("bad_request", 400, "session", ""),
             ("bad_request", 400, "session.hello", ""),
         ] == [told(line) for line in lines(folder)]
-        assert ["key_0123456789abcdef", "", "", "", ""] == [line.claimed for line in lines(folder)]
-        assert ["", "", "a", "", ""] == [line.id for line in lines(folder)]  # not one that is a key
+        assert ["key_0123456789abcdef", *[""] * 6] == [line.claimed for line in lines(folder)]
+        assert ["", "", "a", *[""] * 4] == [line.id for line in lines(folder)]  # not one that is a key
 
     folder = tmp_path / "data"
     with_live(folder, tale)
+
+
+def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_are_in_the_journal(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        good, bad = {"type": "place_order", **ORDER}, {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "-1"}]}
+        for _ in range(2):  # sent again it is not a new one
+            answer = await world.ask("ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all")
+            assert [200, 400, 400] == [one["status"] for one in answer.json()["results"]]
+        await keeper_of(world, folder).write()
+        (line,) = lines(folder)
+        assert (("bad_request", 400, "sendBatch", "ann"), 2, "all") == (told(line), line.times, line.id)
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
+
+
+def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        headers = {"X-Laissez-Console": "1"}
+        assert 200 == (await world.ask(None, "POST", "/v1/signin", {"key": world.secrets["ann"]}, headers=headers)).status_code
+        for _ in range(2):  # the second time nobody is signed in
+            assert 200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
+        await keeper_of(world, folder).write()
+        assert [("done", 200, "signIn", "ann"), ("done", 200, "signOut", "ann")] == [told(line) for line in lines(folder)]
+        key = f"key_{world.secrets['ann'].split('_')[1]}"
+        assert {(key, "127.0.0.1")} == {(line.key, line.address) for line in lines(folder)} and 0 == world.desk.refusals.noted
+        assert [] == list(acted(folder, Wanted(refused_only=True)))
+
+    folder = tmp_path / "data"
+    with_service(folder, story)
 
 
 # -- one view
@@ -233,6 +271,28 @@ def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(tmp_path: Pat
         before = found.chain
         codes.append((found.n, found.code))
     assert [(1, "forbidden"), (2, "forbidden"), (3, CUT), (4, "forbidden")] == codes
+
+
+@pytest.mark.parametrize("nonsense", [b"\x00" * 512, b"\xa5\n" * 256])
+def test_lines_after_one_that_a_crash_garbled_are_cut_off_too_and_put_aside(tmp_path: Path, nonsense: bytes) -> None:
+    """Of many lines written at once, a power failure may spoil any sector."""
+    at = 10 * DAY_US
+    RefusalFiles(tmp_path, "00", at).append([noted(at)])
+    path = path_of(tmp_path, day_of(at))
+    whole = path.read_bytes()
+    RefusalFiles(tmp_path, "00", at).append([noted(at + n) for n in range(1, 12)])
+    spoiled = path.read_bytes()[len(whole) :]
+    spoiled = spoiled[:512] + nonsense + spoiled[1024:]
+    path.write_bytes(whole + spoiled)
+    RefusalFiles(tmp_path, "00", at + 20).append([noted(at + 21)])
+    lines = path.read_bytes().splitlines()
+    before = "00"
+    for line in lines:
+        before = read(line, Refusal, before).chain
+    cut = next(found for found in (read(line, Refusal, None) for line in lines) if found.code == CUT)
+    (aside,) = put_aside(tmp_path, day_of(at))
+    assert f"refusals-{day_of(at)}.cut-{cut.n}" == aside.name
+    assert spoiled.endswith(aside.read_bytes()) and hashlib.sha256(aside.read_bytes()).hexdigest() == cut.cut
 
 
 def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(tmp_path: Path) -> None:

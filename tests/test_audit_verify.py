@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
 import subprocess
@@ -13,16 +14,20 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.cli.audit import app
+from laissez.cli.journal import app as journal_app
 from laissez.journal import Entry, Journal, Reader, chain
+from laissez.journal.backup import backup
 from laissez.journal.entries import pack, unpack
 from laissez.market.commands import Alternative, SetFloor
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted
+from laissez.service.audit.copying import copy
 from laissez.service.audit.digests import FILE, DigestFile
-from laissez.service.audit.files import FOLDER, RefusalFiles, day_of, days, path_of
+from laissez.service.audit.files import FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
 from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.lines import Digest, Refusal, read, start, written
 from laissez.service.commands import OPERATOR, PlaceOrder
+from laissez.service.logs import JsonLines
 from laissez.service.settings import Audit
 from laissez.service.upkeep import cancel_orphans
 from service_world import World, with_service
@@ -130,6 +135,19 @@ def test_a_day_that_was_removed_is_found(folder: Path) -> None:
     assert any(f"refusals-{DAYS[1]}.jsonl had 3 lines, and is gone" in problem for problem in problems(folder))
 
 
+@pytest.mark.parametrize("days_removed", [1, 2, 3, 4])
+def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(folder: Path, days_removed: int) -> None:
+    """To whoever only compares numbers, they could have been removed because they were old."""
+    for date in DAYS[:days_removed]:
+        path_of(folder / FOLDER, date).unlink()
+    found = [problem for problem in problems(folder) if "had 3 lines, and is gone" in problem]
+    assert min(days_removed, 3) == len(found)
+    with Reader.of(folder) as reader:
+        n, chain = DigestFile(folder / FOLDER, start(reader.identity)).logged()
+    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n).append([noted(BEGAN + 4 * DAY_US)])
+    assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
+
+
 def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None:
     with Reader.of(folder) as reader:
         beginning = start(reader.identity)
@@ -193,10 +211,30 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
     assert f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written" == problems(folder)[0]
 
 
+def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text("\n")
+    assert [f"{kept}: there is no digest in it, so nothing was compared"] == problems(folder, kept)
+
+
+def test_a_digest_is_taken_from_a_log_of_json_too(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    digest = json.loads((folder / FOLDER / FILE).read_bytes().splitlines()[-1])
+    kept.write_text(JsonLines().format(logging.makeLogRecord({"msg": "digest of a day", **digest})))
+    assert (True, 1) == (verify(folder, kept).ok, verify(folder, kept).compared)
+
+
 def test_entries_that_are_gone_from_the_end_are_missed(folder: Path) -> None:
     with sqlite3.connect(folder / "journal.db") as file:
         file.execute("DELETE FROM groups WHERE first > 4")
     assert f"{FILE}, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
+
+
+def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
+    """No digest tells of them yet; the mark does."""
+    with sqlite3.connect(folder / "journal.db") as file:
+        file.execute("DELETE FROM groups WHERE first > 6")
+    assert [True] == ["entries 7 to 8 of" in problem and "journal.mark" in problem for problem in problems(folder)]
 
 
 def test_a_digest_that_a_crash_cut_short_is_made_again(folder: Path) -> None:
@@ -262,6 +300,19 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)  # older ones were removed, their digests were not
         verdict = verify(folder)
         assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)  # the day of the second digest has one too: time went on in it
+        assert REMOVED in path_of(folder / FOLDER, day_of(world.desk.clock.now())).read_text()
+
+    async def much_later(world: World) -> None:
+        """Days without a refusal: no file is left of what there was, and the numbers go on all the same."""
+        world.passing.pass_us(9 * DAY_US)
+        await keeper_of(world, keep_days=2).write()
+        (left,) = days(folder / FOLDER)
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper_of(world, keep_days=2).write()
+        assert left == day_of(world.desk.clock.now())
+        found = [read(line, Refusal, None) for line in path_of(folder / FOLDER, left).read_bytes().splitlines()]
+        assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [(line.n, line.code, line.until) for line in found]
+        assert verify(folder).ok
 
     def dates() -> list[str]:
         path = folder / FOLDER / FILE
@@ -271,11 +322,48 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
     caplog.set_level("INFO", logger="laissez.audit")
     with_service(folder, first, secrets=secrets)
     with_service(folder, later, secrets=secrets)
+    with_service(folder, much_later, secrets=secrets)
     logged = [record for record in caplog.records if record.message == "digest of a day"]
     assert dates() == [record.date for record in logged] and all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
 
 
+def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_service_goes_on_from_it(tmp_path: Path) -> None:
+    folder, restored, kept = tmp_path / "data", tmp_path / "restored", tmp_path / "kept"
+    secrets: dict[str, str] = {}
+
+    async def day(world: World, folder: Path) -> None:
+        keeper = AuditKeeper(world.desk, world.desk._journal, folder, Audit())
+        await world.place("ann", "h100", "2")
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper.write()
+        world.passing.pass_us(DAY_US)
+        await keeper.write()
+
+    async def first(world: World) -> None:
+        await day(world, folder)
+        kept.write_bytes((folder / FOLDER / FILE).read_bytes())
+        await world.ask(None, "GET", "/v1/leases")
+        with path_of(folder / FOLDER, day_of(world.desk.clock.now())).open("ab") as file:
+            file.write(b'{"n":2,"at":"20')  # a line that is just being written
+        backup(folder, restored, copy)
+        await day(world, folder)
+
+    with_service(folder, first, secrets=secrets)
+    verdict = verify(restored, kept)
+    assert ([], 1, 1) == (verdict.problems, verdict.refusals, verdict.compared)
+    with_service(restored, lambda world: day(world, restored), secrets=secrets)
+    verdict = verify(restored, kept)
+    assert ([], 2, 2) == (verdict.problems, verdict.refusals, verdict.digests)
+
+
 # -- the commands
+
+
+def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_it(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    assert 0 == CliRunner().invoke(journal_app, ["backup", str(folder), str(target)]).exit_code
+    verdict = verify(target, folder / FOLDER / FILE)
+    assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 
 def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(folder: Path, tmp_path: Path) -> None:
@@ -285,6 +373,9 @@ def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(folder: P
 
     code, shown = run("digest")
     assert (0, (folder / FOLDER / FILE).read_text().splitlines()[-1]) == (code, shown.strip())
+    with (folder / FOLDER / FILE).open("a") as file:
+        file.write('{"date":"2')  # one that is just being written is not to be kept
+    assert shown == run("digest")[1]
     kept = tmp_path / "kept.jsonl"
     kept.write_text(run("digest", "--all")[1])
     code, shown = run("verify", "--digests", str(kept), "-o", "json")

@@ -47,6 +47,7 @@ def test_what_was_appended_is_read_back_by_number_in_order_and_backwards(tmp_pat
         assert forwards[3:6] == list(reader.groups(first=11, last=16))
         assert forwards[39:] == list(reader.groups(first=120))
         assert [] == list(reader.groups(first=121))
+        assert forwards == list(reader.groups(last=SEQ_MAX + 1))
         assert (journal.last, journal.head, journal.last_at) == reader.tail()
         assert journal.head == reader.chain_at(118)
 
@@ -140,11 +141,12 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(JournalForeign, match="application id"):
         Journal.open(tmp_path)
-    path.write_bytes(b"")
-    (tmp_path / "journal.db-wal").write_bytes(b"the newest entries")
-    with pytest.raises(JournalForeign, match="it is empty"):
-        Journal.open(tmp_path)
-    assert (tmp_path / "journal.db-wal").exists(), "SQLite deletes the log beside an empty file"
+    for left in (b"", b"S"):  # SQLite takes a single byte for nothing at all
+        path.write_bytes(left)
+        (tmp_path / "journal.db-wal").write_bytes(b"the newest entries")
+        with pytest.raises(JournalForeign, match=f"it has {len(left)} bytes"):
+            Journal.open(tmp_path)
+        assert (tmp_path / "journal.db-wal").exists(), "SQLite deletes the log beside an empty file"
 
 
 @pytest.mark.parametrize(("found", "age"), [(0, "older"), (2, "newer")])
@@ -189,6 +191,18 @@ def test_a_backup_of_a_journal_in_use_is_complete_and_goes_on_by_itself(tmp_path
     with Journal.open(tmp_path / "copy") as copy:
         append(copy, machine, [4])
         assert 64 == copy.last
+
+
+def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_damaged(tmp_path: Path) -> None:
+    filled(tmp_path / "j")
+    with Reader(tmp_path / "j") as reader, pytest.raises(JournalError, match=r"could not be copied to /dev/full: database or disk is full"):
+        reader.copy_to(Path("/dev/full"))
+    (tmp_path / "in the way").write_text("")
+    with pytest.raises(JournalError, match="a backup cannot be made in"):
+        backup(tmp_path / "j", tmp_path / "in the way" / "copy")
+    with pytest.raises(JournalMissing):
+        backup(tmp_path / "nothing", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_it_one() -> None:

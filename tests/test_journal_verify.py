@@ -63,6 +63,17 @@ def test_damage_and_divergence_are_reported_with_their_place(tmp_path: Path) -> 
         verify(tmp_path / "none", begin=begin)
 
 
+def test_entries_that_were_stored_and_are_gone_from_the_end_are_reported(tmp_path: Path) -> None:
+    """What is left is a sound journal that ends early; a start refuses it, by the mark."""
+    filled(tmp_path)
+    database = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
+    database.execute("DELETE FROM documents WHERE seq > 50")
+    database.execute("DELETE FROM groups WHERE first > 50")
+    database.close()
+    report = verify(tmp_path, begin=begin)
+    assert (50, ["entries 51 to 60 of"]) == (report.entries, [problem[:19] for problem in report.problems])
+
+
 def test_time_that_falls_in_the_file_is_reported(tmp_path: Path) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
         machine = Sum(int(GENESIS))

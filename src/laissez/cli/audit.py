@@ -84,7 +84,7 @@ def log_command(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, the latest.")] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show who did what, from where and with which outcome: what was carried out, and what was refused."""
+    """Show who did what and with which outcome: what was carried out; and what was refused, and from where."""
     wanted = Wanted(0 if since is None else parse_time(since), None if until is None else parse_time(until), tenant, key, code, refused_only)
     with progress() as bar:
         task = bar.add_task("entries", total=None)
@@ -100,12 +100,11 @@ def digest(
     """Print the digest of the last day that is over, as it is stored: keep it where nobody who can write to this machine can."""
     folder = folder_of(data)
     with Reader.of(folder) as reader:
-        file = DigestFile(folder / FOLDER, start(reader.identity))
-    stored = [line for line in (file.path.read_text().splitlines() if file.path.exists() else []) if line]
+        stored = DigestFile(folder / FOLDER, start(reader.identity)).stored()
     if not stored:
         typer.echo("no day is over yet", err=True)
     for line in stored if all_days else stored[-1:]:
-        typer.echo(line)
+        typer.echo(line.decode())
 
 
 FINDINGS: list[Column[Finding]] = [

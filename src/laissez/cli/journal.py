@@ -19,6 +19,7 @@ from laissez.journal.inspection import Described, inspect, summary
 from laissez.journal.inspection import export as export_lines
 from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
+from laissez.service.audit.copying import copy as copy_audit
 from laissez.service.exchange import read_request
 from laissez.service.opening import Replaying
 from laissez.service.outcomes import read_outcome
@@ -90,7 +91,8 @@ def inspect_command(
         if output is Format.JSON:
             show_json(found)
         else:
-            print("\n".join(f"{name:14} {value}" for name, value in found.items()))
+            times = {"created_us": format_time(found["created_us"]), "last_at": format_time(found["last_at"]) if found["entries"] else ""}
+            print("\n".join(f"{name.removesuffix('_us'):14} {value}" for name, value in {**found, **times}.items()))
         return
     show(list(inspect(folder, first or 1, last, describe)), ENTRY_COLUMNS, output, "no such entries")
 
@@ -123,6 +125,12 @@ def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = No
 
 
 @app.command()
-def backup(folder: FolderArgument, target: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
-    """Copy a journal, also that of a running server, into a folder from which the service can be started."""
-    print(f"copied up to entry {copy_journal(folder, target)} into {target}")
+def backup(
+    folder: FolderArgument, target: Annotated[Path, typer.Argument(help="A new folder for the copy.")], output: FormatOption = Format.TABLE
+) -> None:
+    """Copy a journal and its log of refusals, also those of a running server, into a folder from which the service can be started."""
+    entries = copy_journal(folder, target, copy_audit)
+    if output is Format.JSON:
+        show_json({"folder": str(target), "entries": entries})
+    else:
+        print(f"copied up to entry {entries} into {target}")

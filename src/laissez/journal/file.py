@@ -18,7 +18,7 @@ from typing import Self
 from laissez.journal import chain
 from laissez.journal.disk import create, keep, keep_above, make_folder, remove, rename
 from laissez.journal.entries import Document, Entry, Filed, pack
-from laissez.journal.errors import JournalDamaged, JournalError, JournalExists, JournalFailed, JournalForeign
+from laissez.journal.errors import JournalError, JournalExists, JournalFailed
 from laissez.journal.lock import Lock
 from laissez.journal.mark import MARK, MarkFile
 from laissez.journal.reader import Reader
@@ -39,7 +39,7 @@ class Journal:
         self.genesis = reader.genesis
         self.identity = reader.identity
         self.last, self.head, self.last_at = reader.tail()
-        self._check_mark(reader)
+        reader.check_mark()
         self._lock = lock
         self._failure: BaseException | None = None
         self._closed = False
@@ -65,6 +65,7 @@ class Journal:
     @classmethod
     def open(cls, folder: Path) -> Self:
         """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing is changed."""
+        _keep_name(folder)
         with Reader(folder) as reader:
             lock = Lock(folder)
             try:
@@ -155,18 +156,6 @@ class Journal:
                 raise ValueError(f"time never falls in a journal: an entry at {entry.at} cannot follow one at {at}")
             at = entry.at
 
-    def _check_mark(self, reader: Reader) -> None:
-        mark = MarkFile.read(self.folder)
-        if mark is None:
-            return
-        advice = "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go on with what is here, remove journal.mark."
-        if mark.seq > self.last:
-            raise JournalDamaged(
-                f"entries {self.last + 1} to {mark.seq} of {self.folder / DATABASE}", f"they were stored and are missing (journal.mark). {advice}"
-            )
-        if reader.chain_at(mark.seq) != mark.link:
-            raise JournalForeign(f"{self.folder / DATABASE} holds another history than journal.mark speaks of, up to entry {mark.seq}. {advice}")
-
     def _refusal(self) -> str:
         if not self._failure:
             return f"the journal in {self.folder} is closed"
@@ -175,6 +164,16 @@ class Journal:
             f"the journal in {self.folder} could not be written after entry {self.last}: {why}. Nothing after that entry was acknowledged."
             " Make room or mend the disk, then open the journal anew."
         )
+
+
+def _keep_name(folder: Path) -> None:
+    """The making of the journal may have been cut short before its name was kept. SQLite makes a log beside it as soon as anybody looks, and the log
+    alone must not survive: it would be taken for what is left of a journal that was lost."""
+    if (folder / DATABASE).exists():
+        try:
+            keep(folder)
+        except OSError as error:
+            raise JournalError(f"{folder} cannot be kept on the disk: {error}. Mend the disk, or put the folder on another one.") from error
 
 
 def _writing(path: Path) -> sqlite3.Connection:

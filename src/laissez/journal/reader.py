@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 from laissez.journal import chain
 from laissez.journal.entries import Entry, Filed, Group
 from laissez.journal.errors import JournalDamaged, JournalError, JournalForeign, JournalFormat, JournalMissing
+from laissez.journal.mark import MarkFile
 from laissez.journal.schema import APPLICATION_ID, DATABASE, FORMAT, SCHEMA, connect
 
 __all__ = ["SEQ_MAX", "Reader", "Tail"]
 
 SEQ_MAX = 2**63 - 1
+HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
 _GROUPS_PER_READ = 16
 _GROUP = "SELECT first, count, entries, chain FROM groups"
 
@@ -52,8 +54,9 @@ class Reader:
         self._path = folder / DATABASE
         if not self._path.is_file():
             raise JournalMissing(f"there is no journal in {folder}: {DATABASE} was expected there. Name another folder, or make a new journal.")
-        if self._path.stat().st_size == 0:  # beside such a file SQLite would take the log for a stranger's, and delete it
-            raise JournalForeign(f"{self._path} is not a journal: it is empty. Put back a backup, keeping this folder.")
+        size = self._path.stat().st_size
+        if size < HEADER_BYTES:  # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's, and delete it
+            raise JournalForeign(f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping this folder.")
         self._connection = self._connected()
         try:
             self._recognise()
@@ -99,7 +102,7 @@ class Reader:
         """The groups in their order, from the one that holds `first` to the one that holds `last`."""
         before = self._before(first)
         following, link = (before.last + 1, before.chain) if before else (1, self.start)
-        last = SEQ_MAX if last is None else last
+        last = SEQ_MAX if last is None else min(last, SEQ_MAX)
         while following <= last:
             groups = self._read(f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}", (following, last))
             for group in groups:
@@ -152,15 +155,26 @@ class Reader:
         for name, seq in strays:
             raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} belongs to entry {seq}, which the journal does not hold")
 
+    def check_mark(self) -> None:
+        """That it reaches as far as the mark says, with the same link there. The mark is read first: a server at work writes it after the entries."""
+        mark = MarkFile.read(self.folder)
+        if mark is None:
+            return
+        last = self.tail().last
+        advice = "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go on with what is here, remove journal.mark."
+        if mark.seq > last:
+            raise JournalDamaged(f"entries {last + 1} to {mark.seq} of {self._path}", f"they were stored and are missing (journal.mark). {advice}")
+        if self.chain_at(mark.seq) != mark.link:
+            raise JournalForeign(f"{self._path} holds another history than journal.mark speaks of, up to entry {mark.seq}. {advice}")
+
     def copy_to(self, path: Path) -> None:
         """A complete copy of the file, as of now, by SQLite's own means; one file without a log, which can be read where nothing can be written."""
-        target = sqlite3.connect(path, isolation_level=None)
         try:
-            with self._damage_named():
+            with closing(sqlite3.connect(path, isolation_level=None)) as target:
                 self._connection.backup(target)
                 target.execute("PRAGMA journal_mode = DELETE")
-        finally:
-            target.close()
+        except sqlite3.Error as error:  # of which file, SQLite does not say; and a copy that fails must not be taken for a journal that is damaged
+            raise JournalError(f"{self._path} could not be copied to {path}: {error}. Is there room, and is the journal sound? Verify it.") from error
 
     def _connected(self) -> sqlite3.Connection:
         with self._damage_named():

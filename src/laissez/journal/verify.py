@@ -1,5 +1,5 @@
-"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome replayed from the beginning, and every snapshot
-compared with the state that the replay reaches.
+"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome replayed from the beginning, every snapshot compared
+with the state that the replay reaches, and that the journal reaches as far as its mark says.
 
 It takes no lock and changes nothing, so it may run beside a server. Where recovery stops at the first doubt, verification reports it; entries after a
 damaged one cannot be judged and are not.
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from laissez.journal import snapshots
 from laissez.journal.entries import Document, Group
-from laissez.journal.errors import Diverged, JournalDamaged, SnapshotUnusable
+from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
 from laissez.journal.reader import Reader
 from laissez.journal.recovery import Progress, replay
 
@@ -58,7 +58,8 @@ def verify(folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progre
         try:
             reader.check_file()
             _Replay(report, begin(reader.genesis), files, reader).run(on_progress)
-        except (JournalDamaged, Diverged) as error:
+            reader.check_mark()
+        except (JournalDamaged, JournalForeign, Diverged) as error:
             report.problems.append(str(error))
     return report
 

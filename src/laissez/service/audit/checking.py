@@ -12,7 +12,7 @@ from pathlib import Path
 
 from laissez.journal import JournalError, Reader
 from laissez.service.audit.digests import FILE, end_of
-from laissez.service.audit.files import FOLDER, days, lines_of, path_of
+from laissez.service.audit.files import FOLDER, REMOVED, days, lines_of, path_of
 from laissez.service.audit.lines import Broken, Digest, Refusal, read, split, start
 from laissez.service.looking_back import last_entry
 
@@ -52,6 +52,7 @@ class _Check:
         self._verdict = Verdict()
         self._beginning = start(reader.identity)
         self._ends: dict[str, tuple[int, str]] = {}  # of each day that has a file: its last line
+        self._removed = 0  # until which line the service removed them itself, because they were old
         self._digests: dict[str, Digest] = {}
 
     def run(self, kept: Path | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
@@ -84,6 +85,7 @@ class _Check:
                 verdict.entries, verdict.head = group.last, group.chain.hex()
                 if on_progress is not None:
                     on_progress(group.last, last)
+            reader.check_mark()
         except JournalError as error:
             self._tell("journal", str(error))
 
@@ -118,6 +120,8 @@ class _Check:
         if before is not None and line.at < before.at:
             raise Broken("its time lies before that of the line before it")
         self._verdict.refusals += 1
+        if line.code == REMOVED:
+            self._removed = max(self._removed, line.until)
         return line
 
     def _expected(self, stored: bytes) -> tuple[int, str]:
@@ -156,8 +160,8 @@ class _Check:
         told = self._ends.get(digest.date)
         if told is not None and told != (digest.refusals, digest.refusals_chain):
             self._tell(where, f"the log of refusals ended that day with line {digest.refusals}, and ends with another line {told[0]}")
-        elif told is None and digest.lines and any(date <= digest.date for date in self._ends):
-            self._tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, though older ones are there")
+        elif told is None and digest.lines and digest.refusals > self._removed:
+            self._tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, though no line tells of its removal")
 
     def _check_kept(self, kept: Path) -> None:
         for number, stored in enumerate(kept.read_bytes().split(b"\n"), 1):
@@ -173,6 +177,8 @@ class _Check:
             if self._digests.get(digest.date) != digest:
                 self._tell(where, f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of {digest.date}")
             self._check_digest(digest, where)
+        if not self._verdict.compared:
+            self._tell(str(kept), "there is no digest in it, so nothing was compared")
 
 
 def _as_told(stored: bytes, before: Refusal | None) -> Refusal | None:

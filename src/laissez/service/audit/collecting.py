@@ -1,4 +1,4 @@
-"""Refusals on their way to the log: noted in the event loop, within bounds, whoever asks however often.
+"""Refusals, and what is done beside the journal, on their way to the log: noted in the event loop, within bounds, whoever asks however often.
 
 So many a second and so many a day get a line of their own; all others are counted, by code and holder, and become one line each per minute. Never
 written is what a caller sent: not a key, good or wrong, not a body, not a path, not a problem's text, which may repeat any of them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,8 +27,8 @@ DAY_US = 86_400 * SECOND_US
 SUMS_EVERY_US = 60 * SECOND_US
 SUMS_MAX = 200  # pairs of code and holder that are counted apart; all others by their code
 WAITING_MAX = 10_000  # lines, if the disk is slow or gone
-ADDRESS_MAX = 64
 OTHERS = "*"
+DONE = "done"  # the code of what was not refused
 
 _KEY = re.compile(r"lz_([0-9a-f]{16})_")
 _LIKE_A_KEY = re.compile(r"lz_[0-9a-f]")
@@ -48,6 +49,7 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
     address: str = ""
     id: str = ""
     times: int = 1
+    until: int = 0
 
 
 class Refusals:
@@ -73,19 +75,28 @@ class Refusals:
         scope: Mapping[str, Any],
         id: str = "",
         secret: str = "",
+        times: int = 1,
     ) -> None:
         """`secret` is a key that was not good: if it has the form of one, the id in it says which it was meant to be."""
         if isinstance(problem, Journaled):
             return
-        self.noted += 1
+        self.noted += times
         at = self._clock.now()
         holder, key = ("", "") if principal is None else (principal.holder, principal.key)
         if not self._has_room(at):
-            self._count(at, problem, holder)
+            self._count(at, problem.code, problem.status, holder, times)
             return
         claimed = "" if key else claim(secret)
         shown = "" if _LIKE_A_KEY.search(id) else id[:CLIENT_ID_MAX]
-        self._waiting.append(Noted(at, problem.code, problem.status, operation, holder, key, claimed, address(scope), shown))
+        self._waiting.append(Noted(at, problem.code, problem.status, operation, holder, key, claimed, address(scope), shown, times))
+
+    def note_done(self, operation: str, principal: Principal, scope: Mapping[str, Any]) -> None:
+        """What changes something that is no part of the market, and so not in the journal: who signed in and out, and from where."""
+        at = self._clock.now()
+        if self._has_room(at):
+            self._waiting.append(Noted(at, DONE, 200, operation, principal.holder, principal.key, address=address(scope)))
+        else:
+            self._count(at, DONE, 200, principal.holder)
 
     def _has_room(self, at: int) -> bool:
         second, day = at // SECOND_US, at // DAY_US
@@ -99,14 +110,14 @@ class Refusals:
         self._this_day += has_room
         return has_room
 
-    def _count(self, at: int, problem: ProblemError, holder: str) -> None:
-        which = (problem.code, holder)
+    def _count(self, at: int, code: str, status: int, holder: str, times: int = 1) -> None:
+        which = (code, holder)
         if which not in self._sums and len(self._sums) >= SUMS_MAX:
-            which = (problem.code, OTHERS)
+            which = (code, OTHERS)
         if not self._sums:
             self._sums_since = at
-        _, times, _ = self._sums.get(which, (0, 0, 0))
-        self._sums[which] = problem.status, times + 1, at
+        _, before, _ = self._sums.get(which, (0, 0, 0))
+        self._sums[which] = status, before + times, at
 
     def take(self, whole: bool = False) -> list[Noted]:
         """What is to be written now, in the order of time; `whole`: sums that are not a minute old too."""
@@ -126,6 +137,11 @@ def claim(secret: str) -> str:
 
 
 def address(scope: Mapping[str, Any]) -> str:
-    """Who called, as the network says, or a proxy that is believed."""
+    """Who called, as the network says, or a proxy that is believed: what a caller sent as its address, and is none, is passed over."""
     client = scope.get("client")
-    return "" if not client else str(client[0])[:ADDRESS_MAX]
+    host = str(client[0]).partition("%")[0] if client else ""  # behind it comes the name of an interface, which may be anything
+    try:
+        ip_address(host)
+    except ValueError:
+        return ""
+    return host

@@ -31,10 +31,18 @@ class DigestFile:
 
     def all(self) -> list[Digest]:
         """As they are stored; what they follow from is not checked here."""
-        stored = self._stored()
-        return [read(line, Digest, None) for line in stored]
+        return [read(line, Digest, None) for line in self.stored()]
 
-    def _stored(self) -> list[bytes]:
+    def logged(self) -> tuple[int, str]:
+        """The last line of the log that a digest tells of, and its hash. A damaged one is passed over: it must not keep lines from being written."""
+        for stored in reversed(self.stored()):
+            if _is_whole(stored):
+                digest = read(stored, Digest, None)
+                return digest.refusals, digest.refusals_chain
+        return 0, self._beginning
+
+    def stored(self) -> list[bytes]:
+        """The lines as they are, without one that is still on its way."""
         content = self.path.read_bytes() if self.path.exists() else b""
         *whole, _ = split(content)
         return whole
@@ -42,7 +50,7 @@ class DigestFile:
     def _mend(self) -> None:
         """Drop what a crash left of the last line: it is made again."""
         content = self.path.read_bytes() if self.path.exists() else b""
-        whole = self._stored()
+        whole = self.stored()
         while whole and not _is_whole(whole[-1]):
             whole.pop()
         kept = b"".join(line + b"\n" for line in whole)

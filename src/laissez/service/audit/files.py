@@ -1,4 +1,4 @@
-"""The log of refusals on the disk: a file a day, written only at its end. What a crash left of a line is cut off, and that is a line too."""
+"""The log of refusals on the disk: a file a day, written only at its end. What a crash left of lines is cut off, and that is a line too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from laissez.service.audit.lines import Broken, Refusal, read, split, written
 from laissez.wire.times import format_time, parse_time
 
 FOLDER = "audit"  # in the data folder
-CUT = "cut"  # the code of a line that tells of one that a crash cut short
+CUT = "cut"  # the code of a line that tells what was cut off before it
 LOST = "lost"  # and of one that tells how many could not be written
+REMOVED = "removed"  # and of one that tells which were removed because they were old: whatever else is missing, somebody took away
 
 log = logging.getLogger("laissez.audit")
 
@@ -35,9 +36,17 @@ def days(folder: Path) -> list[str]:
     return sorted(path.stem.removeprefix("refusals-") for path in folder.glob("refusals-*.jsonl"))
 
 
+def put_aside(folder: Path, date: str) -> list[Path]:
+    """What was cut off the file of a day."""
+    return sorted(folder.glob(f"refusals-{date}.cut-*"))
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file with their numbers. Beside a running server the last one may still be on its way."""
-    *whole, _ = split(path.read_bytes())
+    try:
+        *whole, _ = split(path.read_bytes())
+    except FileNotFoundError:  # removed meanwhile
+        return iter(())
     return enumerate(whole, 1)
 
 
@@ -48,10 +57,11 @@ def last_line(path: Path) -> Refusal | None:
 class RefusalFiles:
     """The end of the log. One at a time; any thread."""
 
-    def __init__(self, folder: Path, beginning: str, now: int) -> None:
+    def __init__(self, folder: Path, chain: str, now: int, n: int = 0) -> None:
+        """If no line is left, it goes on after line `n`, whose hash is `chain`."""
         self.folder = folder
-        self.n = 0
-        self.chain = beginning
+        self.n = n
+        self.chain = chain
         self._at = 0  # of the last line. A start may find the wall clock behind it: time goes on from the journal's end, and that may be earlier
         torn: list[tuple[str, bytes, int]] = []
         for date in reversed(days(folder)):
@@ -87,24 +97,30 @@ class RefusalFiles:
         self.n, self.chain = n, chain
 
     def _cut(self, date: str, content: bytes, end: int, now: int) -> None:
-        """Cut off what a crash left behind the last line, and note it. What may be wrong with lines before it is left for whoever verifies."""
+        """Cut off what a crash left of the lines that were being written, and note it. If it was something else, it lies beside the file."""
         path = path_of(self.folder, date)
-        log.warning("the end of the log of refusals was cut off: it is no line", extra={"file": str(path), "bytes": len(content) - end})
+        aside = self.folder / f"refusals-{date}.cut-{self.n + 1}"
+        log.warning("the end of the log of refusals was cut off: it is not what was written", extra={"file": str(path), "aside": str(aside)})
+        disk.write_whole(aside, content[end:])
         disk.write_whole(path, content[:end])
         self._write(max(date, day_of(now)), [Refusal(0, format_time(now), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
 
 
 def _readable(content: bytes) -> tuple[int, Refusal | None]:
-    """Where the last line ends that has the form of one, and what it says."""
-    end = content.rfind(b"\n") + 1
-    while end:
-        begin = content.rfind(b"\n", 0, end - 1) + 1
+    """Where the last line ends up to which each follows from the one before it, and what it says. Many lines are written at once, so a crash may
+    leave nonsense, or nothing, in the middle of them."""
+    end, last = 0, None
+    *whole, _ = split(content)
+    for stored in whole:
         try:
-            return end, read(content[begin : end - 1], Refusal, None)
+            last = read(stored, Refusal, None if last is None else last.chain)
         except Broken:
-            end = begin
-    return 0, None
+            break
+        end += len(stored) + 1
+    return end, last
 
 
 def _line(one: Noted) -> Refusal:
-    return Refusal(0, format_time(one.at), one.code, one.status, one.operation, one.holder, one.key, one.claimed, one.address, one.id, one.times)
+    return Refusal(
+        0, format_time(one.at), one.code, one.status, one.operation, one.holder, one.key, one.claimed, one.address, one.id, one.times, until=one.until
+    )

@@ -30,7 +30,8 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     address: str = ""
     id: str = ""
     times: int = 1
-    cut: str = ""  # the SHA-256 of what a crash left of a line
+    cut: str = ""  # the SHA-256 of what was cut off before this line
+    until: int = 0  # the last line that was removed because it was old
     chain: str = ""
 
 

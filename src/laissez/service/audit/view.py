@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from laissez.journal import Reader
+from laissez.service.audit.collecting import DONE
 from laissez.service.audit.files import FOLDER, day_of, days, lines_of, path_of
 from laissez.service.audit.lines import Broken, Refusal, read
 from laissez.service.looking_back import last_entry
 from laissez.wire.times import format_time, parse_time
 
-DONE = "done"
 ABOUT = {"create_tenant": "name", "set_caps": "tenant", "issue_key": "holder"}  # which field names the tenant
 
 _request = msgspec.msgpack.Decoder(tuple[str, str, str, bytes, dict[str, object]])

@@ -1,0 +1,21 @@
+"""A copy of the log of refusals and the digests, also of those that a server is writing: without it, digests that were kept would fit no backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from laissez.journal import disk
+from laissez.service.audit.digests import FILE
+from laissez.service.audit.files import FOLDER, days, path_of
+
+
+def copy(data: Path, target: Path) -> None:
+    """Into another data folder. The digests first: a server writes what they tell of before them, so all of it is in what is copied afterwards."""
+    folder = data / FOLDER
+    for path in (folder / FILE, *(path_of(folder, date) for date in days(folder))):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # there are no digests yet; or it was removed meanwhile, because it was old
+            continue
+        disk.make_folder(target / FOLDER)
+        disk.write_whole(target / FOLDER / path.name, content[: content.rfind(b"\n") + 1])  # the last line may still be on its way
