@@ -100,10 +100,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as play:
         folder = Path(temporary) / "sample"
         with sample_market(folder) as url, contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as browser:
-            take(signed_in(browser, url, folder, "operator", "desk", "light"), "#/map/h100", DOCS / "console-operator.png")
-            take(signed_in(browser, url, folder, TENANT, "desk", "light"), "#/bill", DOCS / "console-tenant.png")
             if asked.all:
                 take_all(browser, url, folder, asked.all)
+            else:
+                take(signed_in(browser, url, folder, "operator", "desk", "light"), "#/map/h100", DOCS / "console-operator.png")
+                take(signed_in(browser, url, folder, TENANT, "desk", "light"), "#/bill", DOCS / "console-tenant.png")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,10 @@
 
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   if (wide > 0) found.push(`${wide} px too wide`);
+  for (const cell of document.querySelectorAll(".table.cards td")) {
+    const beyond = cell.getBoundingClientRect().right - document.documentElement.clientWidth;
+    if (getComputedStyle(cell.parentElement).display === "grid" && beyond > 0) found.push(`${Math.round(beyond)} px out of sight: ${about(cell)}`);
+  }
 
   for (const element of document.querySelectorAll("a, button, input, select, textarea, summary, canvas, dialog, [tabindex='0'], [role=img]")) {
     if (shown(element) && !name(element)) found.push(`no name: ${about(element)}`);

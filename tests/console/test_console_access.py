@@ -158,7 +158,7 @@ def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(market: Market, ope
     keyboard.press("Enter")
     step_to(window, "button Relinquish")
     keyboard.press("Enter")
-    expect(window.main).to_contain_text("You hold nothing now.")
+    expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
     assert [] == ann.leases()
 
 

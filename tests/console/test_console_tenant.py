@@ -64,7 +64,7 @@ def test_an_order_is_placed_waits_is_amended_and_cancelled(market: Market, open_
 
     row.get_by_role("button", name="Cancel").click()
     dialog.get_by_role("button", name="Cancel the order").click()
-    expect(page.locator("main")).to_contain_text("No order waits.")
+    expect(page.locator("main").get_by_text("No order waits.")).to_be_visible()
     assert [] == ann.orders()
 
 
@@ -86,7 +86,7 @@ def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(market: Marke
 
     row.get_by_role("button", name="Relinquish").click()
     page.get_by_role("dialog").get_by_role("button", name="Relinquish").click()
-    expect(page.locator("main")).to_contain_text("You hold nothing now.")
+    expect(page.locator("main").get_by_text("You hold nothing now.")).to_be_visible()
     expect(page.locator("main")).to_contain_text("given up")
     assert [] == ann.leases()
 
@@ -155,7 +155,7 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: M
     dialog.get_by_role("button", name="Change it").click()
     expect(window.main).to_contain_text("all was given up")
     assert anew["since"] == market.done("GET", "/v1/budget", key=ann.key)["since"]
-    expect(window.main).to_contain_text("You hold nothing now.")
+    expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
     assert [] == ann.leases()
     window.go("#/events")
     for told in ("50 % of the budget", "80 % of the budget", "Budget changed to $0.50", "The budget of $0.50 is spent: all leases are given up"):

@@ -5,6 +5,7 @@ import { h, say } from "../dom.js";
 import { moment } from "../format.js";
 import { ask, field, toast } from "../messages.js";
 import { poll } from "../poll.js";
+import { showSecret } from "../secret.js";
 import { Table } from "../table.js";
 import { card } from "./parts.js";
 
@@ -72,7 +73,8 @@ export class TenantsKeys {
     };
     if (!(await ask({ title: `Issue a key to ${this.name}`, body, confirm: "Issue", act }))) return;
     this.poll.now();
-    await showSecret(issued);
+    const about = `This is the only time that it is shown. Keep it where no one else can read it: whoever has it can act for ${issued.holder}.`;
+    await showSecret("The new key", issued.secret, about, "Lost it? Revoke it and issue another.");
   }
 
   async revoke({ id, name }) {
@@ -91,28 +93,6 @@ export class TenantsKeys {
   close() {
     this.poll.stop();
     this.stop();
-  }
-}
-
-function showSecret({ secret, holder }) {
-  const shown = h("output", { class: "secret mono", tabindex: "0" }, secret);
-  const copy = h("button", { class: "button", type: "button", onclick: () => copied(shown, copy) }, "Copy");
-  const body = [
-    h("p", {}, `This is the only time that it is shown. Keep it where no one else can read it: whoever has it can act for ${holder}.`),
-    h("div", { class: "row" }, shown, copy),
-    h("p", { class: "small soft" }, "Lost it? Revoke it and issue another."),
-  ];
-  return ask({ title: "The new key", body, confirm: "I have kept it", cancel: null, act: async () => {} });
-}
-
-/** Without TLS a browser gives no clipboard to pages; then the text is selected, ready to be copied. */
-async function copied(shown, button) {
-  try {
-    await navigator.clipboard.writeText(shown.textContent);
-    say(button, "Copied");
-  } catch {
-    getSelection().selectAllChildren(shown);
-    say(button, "Press Ctrl+C");
   }
 }
 

@@ -6,6 +6,7 @@ import { count, dollars, micros, plural } from "../format.js";
 import { poll } from "../poll.js";
 import { attention } from "./attention.js";
 import { budgetTile } from "./budget.js";
+import { capsTile } from "./caps.js";
 import { endedList } from "./ended.js";
 import { Meter, rate, running } from "./figures.js";
 import { Holdings } from "./holdings.js";
@@ -25,6 +26,7 @@ function mount(main, context) {
   const bill = { spent: new Meter(), lines: new Map(), again: 0 };
   const tiles = { held: tile("Leases held"), charged: tile("Charge per hour now"), spent: tile("Cost so far") };
   const budget = budgetTile(context);
+  const caps = capsTile(context);
   const near = attention(mayTrade);
   const table = new LeaseTable(context);
   const ended = endedList();
@@ -71,6 +73,7 @@ function mount(main, context) {
     { class: "tiles" },
     Object.values(tiles).map(({ element }) => element),
     budget.element,
+    caps.element,
   );
   fill(list, h("div", { class: "page-head" }, h("h1", {}, "Leases")), row, near.element, table.element, ended.element);
   fill(main, list, detail);
@@ -100,6 +103,7 @@ function mount(main, context) {
       asking.stop();
       [showEnded, askBill].forEach((act) => act.stop());
       budget.close();
+      caps.close();
       stops.forEach((stop) => stop());
     },
   };
