@@ -146,6 +146,12 @@ def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be
     assert "alternatives_count" == code(world.say("ann", AmendOrder(order, ())))
 
 
+def test_an_order_that_was_filled_cannot_be_amended_because_it_is_too_late_not_because_of_a_cap() -> None:
+    world = capped(6 * DOLLAR, 6 * DOLLAR)
+    order = world.place("ann", "a", 5 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+    assert "already_filled" == code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 4 * DOLLAR),))))
+
+
 def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lowered() -> None:
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))

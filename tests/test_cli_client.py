@@ -15,6 +15,7 @@ from laissez.cli import connection, listing
 from laissez.cli.app import app, main
 from laissez.cli.profiles import Target
 from laissez.client import Client
+from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Caps
@@ -135,7 +136,6 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("controls remove h100", "DELETE /v1/controls/h100", DONE, None),
         ("resources offline h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": False}),
         ("resources online h100/gpu0", "PATCH /v1/resources/h100/gpu0", DONE, {"online": True}),
-        ("budget set 250 --keep", "PUT /v1/budget", BUDGET, {"amount": "250", "action": "warn", "keep": True}),
         ("budget set 9.5 --action limits_to_floor --keep", "PUT /v1/budget", BUDGET, {"amount": "9.5", "action": "limits_to_floor"}),
         ("budget remove", "DELETE /v1/budget", DONE, None),
         ("tenants create ann --open-orders 5", "POST /v1/tenants", TENANT, {"name": "ann", "caps": {"open_orders": 5}}),
@@ -313,6 +313,20 @@ def test_caps_change_only_where_they_are_given(server: Server) -> None:
     server.answers["GET", "/v1/tenants/ann"] = server.answers["PATCH", "/v1/tenants/ann"] = TENANT
     run("tenants", "caps", "ann", "--sessions", "3", "--open-orders", "default")
     assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
+
+
+def test_a_budget_that_is_kept_keeps_what_it_does(server: Server) -> None:
+    """Raised without a word about its action, one that gave everything up had become one that only warns."""
+    server.answers["PUT", "/v1/budget"] = BUDGET
+    server.answers["GET", "/v1/budget"] = BUDGET
+    assert 0 == run("budget", "set", "300", "--keep").exit_code
+    assert ("PUT", "/v1/budget", {"amount": "300", "action": "relinquish", "keep": True}) == server.sent
+    server.answers["GET", "/v1/budget"] = ProblemError(Code.NOT_FOUND, "no budget is set")
+    assert 0 == run("budget", "set", "300", "--keep").exit_code
+    assert ("PUT", "/v1/budget", {"amount": "300", "action": "warn", "keep": True}) == server.sent
+    server.answers["GET", "/v1/budget"] = ProblemError(Code.FORBIDDEN, "expected a key that may read")
+    with pytest.raises(Forbidden):  # rather than guess
+        run("budget", "set", "300", "--keep")
 
 
 def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_the_one_before(server: Server) -> None:

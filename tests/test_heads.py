@@ -65,6 +65,15 @@ def test_what_follows_the_headers_is_not_counted_among_them(tmp_path: Path) -> N
     with_live(tmp_path, tale)
 
 
+def test_many_small_requests_at_once_are_not_counted_as_one_long_head(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        many = 4 * HEAD_BYTES_MAX // len(HEALTH)
+        answer = await told(live, HEALTH * many + HEALTH.replace(b"Host: x", b"Host: x\r\nConnection: close"))
+        assert many + 1 == answer.count(b"HTTP/1.1 200 ") and b" 400 " not in answer
+
+    with_live(tmp_path, tale)
+
+
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 SLOW_S, PATIENT_S = 0.2, 600.0
 
@@ -144,6 +153,31 @@ def test_an_upgrade_to_what_is_not_spoken_is_passed_over_and_ends_the_connection
     async def tale(live: Live) -> None:
         upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
         assert [200] == [status for status, _ in answers(await told(live, upgrade, b"PRI * HTTP/2.0\r\n\r\n"))]
+
+    with_live(tmp_path, tale)
+
+
+UPGRADE = b"GET /v1/session HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(b"a: b\r\n" * 200, "128 headers"), (b"Content-Length: 2\r\n", "body"), (b"", "Sec-WebSocket-Key")],
+    ids=["many", "body", "none"],
+)
+def test_a_handshake_that_cannot_be_read_is_told_so_and_does_not_keep_its_connection(tmp_path: Path, more: bytes, words: str) -> None:
+    async def tale(live: Live) -> None:
+        ((status, problem),) = answers(await told(live, UPGRADE + more + b"\r\n"))
+        assert (400, "bad_request") == (status, problem["code"]) and words in problem["detail"]
+
+    with_live(tmp_path, tale)
+
+
+def test_a_session_is_not_begun_before_the_answers_to_what_came_before_it(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        key = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        heard = answers(await told(live, HEALTH + UPGRADE + key))
+        assert [200, 400] == [status for status, _ in heard] and "before it on the connection" in heard[1][1]["detail"]
 
     with_live(tmp_path, tale)
 

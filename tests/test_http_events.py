@@ -54,6 +54,24 @@ def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+def test_a_page_of_many_events_costs_more_than_one_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        for _ in range(6):
+            await world.place("ann", "h100", "1")
+        left = world.desk.admission.questions("ann")
+
+        async def cost(query: str) -> int:
+            before = left.remaining
+            assert 200 == (await world.ask("ann", "GET", f"/v1/events{query}")).status_code
+            return before - left.remaining
+
+        none = await cost("?after=12")
+        assert (3, 1) == (await cost("") - none, await cost("?limit=3") - none)
+
+    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1))
+
+
 def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(5):

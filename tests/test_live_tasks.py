@@ -125,6 +125,23 @@ def test_a_runner_that_was_killed_before_its_hook_was_through_tells_it_again(tmp
     with_live(tmp_path / "market", tale)
 
 
+@pytest.mark.parametrize("turns", range(4))
+def test_a_runner_that_is_cancelled_together_with_news_ends(tmp_path: Path, turns: int) -> None:
+    async def tale(live: Live) -> None:
+        run = Run(tmp_path, live, ONE_NODE)
+        work = asyncio.create_task(run.runner.run())
+        await run.until(lambda: len(run.told()) == 1)
+        run.runner._news.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        work.cancel()
+        done, _ = await asyncio.wait([work], timeout=5)
+        run.file.close()
+        assert done
+
+    with_live(tmp_path / "market", tale)
+
+
 def test_a_hook_that_fails_is_said_and_the_task_goes_on(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, ONE_NODE.replace("echo start", "exit 7; echo")) as run:

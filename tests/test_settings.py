@@ -23,6 +23,8 @@ PROMISES = {
     "PREVIEW_COMMANDS_MAX",
     "WEBHOOKS_MAX",
     "WEBHOOK_BYTES_MAX",
+    "WEBHOOK_DELIVERIES_BURST",
+    "WEBHOOK_DELIVERIES_PER_SECOND",
     "WEBHOOK_EVENTS_MAX",
     "WEBHOOK_URL_MAX",
 }  # that the API promises, so no setting moves them

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from laissez.check.wire.bad_frames import TEXT, frame
+from laissez.service.audit.collecting import address
 from laissez.service.http.incoming import line_of_address
 from laissez.service.inbox import FRAMES_MAX
 from laissez.service.settings import Limits
@@ -63,6 +64,11 @@ def client_of(live: Live) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}")
 
 
+def recorded(live: Live) -> list[tuple[str, str, int]]:
+    """What the log of refusals will tell: code, whose, how many."""
+    return [(one.code, one.holder, one.times) for one in live.world.desk.refusals.take(whole=True)]
+
+
 def key_of(live: Live, who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {live.world.secrets[who]}"}
 
@@ -79,6 +85,7 @@ def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked
             assert (503, "overloaded", "1") == (answer.status_code, answer.json()["code"], answer.headers["retry-after"])
             assert "application/problem+json" == answer.headers["content-type"]
             assert (1, position) == (turns.shed, desk.position)
+            assert [("overloaded", "ann", 1)] == recorded(live)
             again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))  # on the same connection
             assert 201 == again.status_code
 
@@ -108,6 +115,7 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
             assert [("1", "overloaded", 503), ("2", "overloaded", 503)] == [(one["id"], one["code"], one["status"]) for one in refused]
             assert all(one["retry_after"] > 0 for one in refused)
             assert (2, position) == (turns.shed, live.world.desk.position)
+            assert [("overloaded", "ann", 2)] == recorded(live)
 
     with_live(tmp_path / "data", tale, PATIENT)
 
@@ -241,12 +249,32 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tm
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("DELETE", "/v1/prices"), ("OPTIONS", "/v1/orders"), ("GET", "/openapi.json")])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/nothing"),
+        ("DELETE", "/v1/prices"),
+        ("OPTIONS", "/v1/orders"),
+        ("GET", "/openapi.json"),
+        ("GET", "/"),
+        ("GET", "/healthz"),
+        ("GET", "/metrics"),
+    ],
+)
 def test_what_is_answered_without_a_key_is_answered_at_a_pace(tmp_path: Path, method: str, path: str) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             await world.ask(None, method, path)
         assert 2 == world.desk.admission.delayed
+
+    with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
+
+
+def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for path, late in (("/nothing", 0), ("/nothing", 1), ("/healthz", 1), ("/", 1), ("/healthz", 2), ("/", 3)):
+            await world.ask(None, "GET", path)
+            assert late == world.desk.admission.delayed, path
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
@@ -296,3 +324,9 @@ def test_neighbours_share_an_address() -> None:
     }
     assert lines["2001:db8::1"] == lines["2001:db8::2"] != lines["2001:db8:0:1::1"]
     assert "/10.0.0.1" == lines["10.0.0.1"] == lines["::ffff:10.0.0.1"]
+
+
+@pytest.mark.parametrize("sent", ["a:b:c", "1::2::3", "lz_0123456789abcdef_" + "k" * 43, "fe80::1%" + "k" * 43, "z" * 99, ""])
+def test_what_a_caller_sends_as_its_address_is_believed_only_if_it_is_one(sent: str) -> None:
+    """It decides on the line of strangers, and it is written down."""
+    assert "k" * 43 not in address({"client": (sent, 0)}) and len(line_of_address({"client": (sent, 0)})) < 50

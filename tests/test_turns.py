@@ -11,6 +11,7 @@ from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR
 from laissez.service.pacing import DELAY_S_MAX, KEPT_MAX, Paces
 from laissez.service.settings import Limits
+from laissez.service.together import Together
 from laissez.service.turns import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, Turns
 
 pytestmark = pytest.mark.once
@@ -51,7 +52,8 @@ class Piece:
 class World:
     def __init__(self) -> None:
         self.hand = Hand()
-        self.turns = Turns(self.hand.clock, WAIT_US_MAX)
+        self.together = Together()
+        self.turns = Turns(self.hand.clock, WAIT_US_MAX, self.together)
         self.log: list[str] = []
 
     def come(self, line: str, name: str, us: int = 1_000, bug: bool = False) -> None:
@@ -110,6 +112,49 @@ def test_only_so_many_requests_are_begun_in_one_turn_however_little_time_that_ta
         world.turns.wait("ann", Begun(world, "a"))
         assert ["n0", "a", "n1", "n2"] == await world.turn()  # the next ones are read before there are more
         assert ["n3", "n4", "n5"] == await world.turn()
+
+    run(story)
+
+
+class Answered(Piece):
+    """What it is answered with is sent together with the other answers."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(world.hand, world.log, name)
+        self._together = world.together
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self._together.send_soon(lambda: self._log.append(f"{self._name} sent"))
+        return super().carry_out(may_go_on)
+
+
+def test_answers_leave_at_the_end_of_the_turn_that_made_them_and_not_after_the_next_one() -> None:
+    async def story(world: World) -> None:
+        for number in range(2):
+            world.turns.wait("ann", Answered(world, f"a{number}"))
+        world.come("bob", "long", TURN_US)
+        first = await world.turn()
+        assert ["a0", "long", "a1"] == first[:3] and ["a0 sent", "a1 sent"] == first[-2:]
+        assert {"long"} == set(await world.turn())
+
+    run(story)
+
+
+def test_an_answer_that_no_work_brought_about_leaves_in_the_next_turn_of_the_loop() -> None:
+    async def story(world: World) -> None:
+        world.together.send_soon(lambda: world.log.append("sent"))
+        assert [] == world.log
+        assert ["sent"] == await world.turn()
+
+    run(story)
+
+
+def test_what_was_done_is_answered_though_a_bug_follows() -> None:
+    async def story(world: World) -> None:
+        with pytest.raises(ZeroDivisionError), world.together:
+            world.together.send_soon(lambda: world.log.append("sent"))
+            raise ZeroDivisionError
+        assert ["sent"] == world.log
 
     run(story)
 

@@ -12,7 +12,9 @@ import msgspec
 import pytest
 
 from laissez.service.commands import RotateWebhookSecret
+from laissez.service.logs import fields_of
 from laissez.service.webhooks.course import Course
+from laissez.service.webhooks.delivery import TOLD_AFTER
 from laissez.service.webhooks.keeping import Cursor
 from laissez.service.webhooks.registry import WebhookRecord
 from laissez.wire.limits import WEBHOOK_EVENTS_MAX
@@ -115,6 +117,21 @@ def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_
     assert [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900] == pauses
     course.failed("x", 0, 0.0)
     assert 450 == course.next_at / 1e6
+
+
+def test_the_operator_is_told_once_and_in_time_whose_webhook_fails_and_not_where_it_leads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * (TOLD_AFTER + 1)
+        made = await hooks.create()
+        for failures in range(1, TOLD_AFTER + 2):
+            await hooks.until(made["id"], failures=failures)
+            lines = [one for one in caplog.records if one.getMessage() == "a webhook cannot be delivered to"]
+            assert (failures >= TOLD_AFTER) == len(lines)
+            hooks.pass_s(900)
+        assert {"webhook": made["id"], "holder": "ann", "reason": "status 503"} == fields_of(lines[0])
+
+    with_hooks(tmp_path / "data", tale)
+    assert "token=1" not in caplog.text
 
 
 def test_what_is_not_delivered_for_a_day_is_a_dead_letter(tmp_path: Path) -> None:

@@ -161,6 +161,17 @@ def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tm
     asyncio.run(story())
 
 
+def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create()
+        await hooks.running._keeping.add_letters(made["id"], [letter(n) for n in range(1, 201)])
+        before = hooks.world.desk.admission.questions("ann").remaining
+        found = await hooks.world.ask("ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1")
+        assert (1, 3) == (len(found.json()["data"]), before - hooks.world.desk.admission.questions("ann").remaining)
+
+    with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)
+
+
 def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(tmp_path: Path) -> None:
     async def story() -> None:
         keeping = Keeping(tmp_path / "webhooks")

@@ -7,7 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from laissez.market import Alternative
+from laissez.service.commands import CancelOrder, PlaceOrder
 from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
+from laissez.wire.events import OrderPlaced
+from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_EVENTS_MAX
 from webhook_world import OPEN, Hooks, receiving, with_hooks
 
 pytestmark = pytest.mark.once
@@ -61,3 +65,26 @@ def test_a_webhook_that_starts_again_does_not_come_before_those_that_wait(tmp_pa
             await hooks.until(waits["id"], "bob", delivered=1)
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=1, timeout_s=60.0))
+
+
+def test_a_tenant_that_has_had_so_much_read_for_it_rests_and_holds_up_nobody_else(tmp_path: Path) -> None:
+    """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is told again and again to start from the beginning."""
+    pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed
+
+    async def tale(hooks: Hooks) -> None:
+        desk = hooks.world.desk
+        await hooks.world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1"})
+        for _ in range(pages * WEBHOOK_EVENTS_MAX // 2 + WEBHOOK_EVENTS_MAX):
+            placed = desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 0, 0),))).applied.outcome.told[0].event
+            assert isinstance(placed, OrderPlaced)
+            desk.enter("ann", "", "", CancelOrder(placed.order))
+        made = await hooks.create(types=["fee.charged"], after=0)
+        await hooks.until(made["id"], delivered=pages * WEBHOOK_EVENTS_MAX)
+        await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})
+        others = await hooks.create("bob")
+        await hooks.until(others["id"], "bob", delivered=1)
+        assert 0 == (await hooks.show(made["id"]))["delivered"]
+        hooks.pass_s(1 / WEBHOOK_DELIVERIES_PER_SECOND)  # then nothing is owed any more
+        await hooks.until(made["id"], delivered=WEBHOOK_EVENTS_MAX)
+
+    with_hooks(tmp_path / "data", tale)

@@ -59,8 +59,8 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("demo", "laissez.cli.demo:main", "Show a small market at work."),
         ("sim", "laissez.cli.sim:app", "Simulate clouds and compare them."),
         ("paper", "laissez.cli.paper:paper", "Reproduce every figure of the paper."),
-        ("check", "laissez.check.cli:app", "Check the market against an independent one."),
-        ("bench", "laissez.bench.cli:app", "Measure how fast the market is here."),
+        ("check", "laissez.check.cli:app", "Find out whether the market and the service keep their promises."),
+        ("bench", "laissez.bench.cli:app", "Measure how fast the market and the service are here."),
     ),
 }
 

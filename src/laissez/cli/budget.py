@@ -59,12 +59,13 @@ def set_budget(
     client: Client,
     dollars: Annotated[str, typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent, such as 250 or 99.50.")],
     action: Annotated[
-        Action,
+        Action | None,
         typer.Option(
-            help="What happens when it is spent. All but warn cancel your orders and take no new ones; limits_to_floor also lowers every limit to "
-            "the floor and gives up what is under a minimum hold; relinquish also gives every lease up."
+            help="What happens when it is spent: warn unless given, or with --keep what was to happen before. All but warn cancel your orders and "
+            "take no new ones; limits_to_floor also lowers every limit to the floor and gives up what is under a minimum hold; relinquish also "
+            "gives every lease up."
         ),
-    ] = Action.WARN,
+    ] = None,
     keep: Annotated[
         bool,
         typer.Option(
@@ -77,19 +78,24 @@ def set_budget(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Set a budget in place of the one before, counted from now on unless you --keep it. Events tell when 50, 80 and 100 % are spent."""
-    before = None if keep else _budget_so_far(client)
-    budget = client.set_budget(dollars, action.value, keep, idempotency_key=idempotency_key)
+    before = None if keep and action else _budget_so_far(client, must_know=keep)
+    then = action or (before.action if keep and before else None) or Action.WARN
+    budget = client.set_budget(dollars, str(then), keep, idempotency_key=idempotency_key)
     show_one(budget, BUDGET, output)
-    if before is not None and before.since != budget.since:
+    if not keep and before is not None and before.since != budget.since:
         spent = f"of the one before, {before.spent} of {before.amount} dollars were spent since {moment(before.since)}"
         typer.echo(f"it counts from now; {spent} (--keep would have counted on)", err=True)
 
 
-def _budget_so_far(client: Client) -> Budget | None:
-    """None if there is none, or if the key may not look."""
+def _budget_so_far(client: Client, must_know: bool) -> Budget | None:
+    """None if there is none, or if the key may not look and need not."""
     try:
         return client.budget()
-    except (NotFound, Forbidden):
+    except NotFound:
+        return None
+    except Forbidden:
+        if must_know:
+            raise
         return None
 
 

@@ -85,7 +85,8 @@ async def price(where: Target, operator: Operator, file: MemoryFile[Memory], out
             if once:
                 return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), pace_s)
+                async with asyncio.timeout(pace_s):
+                    await stopped.wait()
 
 
 async def show(where: Target, operator: Operator, file: MemoryFile[Memory], output: Format) -> None:

@@ -44,7 +44,7 @@ def find_access(url: str | None, key: str | None, insecure: bool, environment: M
     found = _key(key, environment)
     is_local = _is_loopback(parts.hostname or "")
     if found is not None and parts.scheme == "http" and not is_local and not insecure:
-        raise UsageError(f"a key would be readable by anyone on the way to {given!r}; use https, or insecure=True if the network is trusted")
+        raise UsageError(f"a key would be readable by anyone on the way to {given!r}; use https, or insecure=True (--insecure) on a trusted network")
     return Access(given.rstrip("/"), found, is_local)
 
 

@@ -117,7 +117,8 @@ class AsyncSession(Messages, Pipelining):
         """Waits for the answers still due, unless the block failed."""
         with contextlib.suppress(TimeoutError):
             if error is None:
-                await asyncio.wait_for(self.drain(), self._timeout)
+                async with asyncio.timeout(self._timeout):
+                    await self.drain()
         await self.close()
 
     async def open(self) -> None:

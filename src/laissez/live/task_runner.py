@@ -199,7 +199,8 @@ class TaskRunner:
             if self._probing is None or self._probing.done():  # a slow probe must not keep a budget from being watched
                 self._probing = asyncio.create_task(self._probe(app))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), self._pace_s)
+                async with asyncio.timeout(self._pace_s):  # not `wait_for`, which loses a cancellation that comes together with news
+                    await self._news.wait()
         self._left = await trader.look()
 
     async def _turn(self, app: Template, trader: Trader) -> bool:

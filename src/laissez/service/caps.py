@@ -75,11 +75,11 @@ def _lower(one: int | None, other: int | None) -> int | None:
 
 
 def check_order(market: Market, account: Account, alternatives: Sequence[Alternative], at: int, amended: int | None = None) -> None:
-    """One that is amended counts as it will be."""
-    if not account.is_capped:
+    """One that is amended counts as it will be; where it is too late for that, the market says so."""
+    if not account.is_capped or (amended is not None and amended not in waiting(market, account).orders):
         return
     now = _now(market, account, at)
-    more = highest_limit(alternatives) - (0 if amended is None else waiting(market, account).orders.get(amended, 0))
+    more = highest_limit(alternatives) - (0 if amended is None else waiting(market, account).orders[amended])
     # Bids that are moved again and again would bring ever more fees.
     grows = now.fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
     _check_rate(account, now.rate, more, grows)

@@ -16,7 +16,10 @@ try:
 except ImportError:  # no compiled part for this platform
     from websockets.utils import apply_mask
 
+from laissez.wire.problems import Code, ProblemError
+
 if TYPE_CHECKING:
+    from laissez.service.audit.collecting import Refusals
     from laissez.service.session import Session
 
 SELF = "laissez.connection"  # where the scope of an ASGI call holds the connection
@@ -30,8 +33,9 @@ _CLOSE_NOT_TEXT, _CLOSE_TOO_BIG = 1007, 1009
 
 
 class Connection(WebSocketsSansIOProtocol):
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, refusals: Refusals, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._refusals = refusals
         self._session: Session | None = None
         self._arrived = bytearray()  # not yet cut into frames
         self._left_to_parser = False
@@ -150,6 +154,14 @@ class Connection(WebSocketsSansIOProtocol):
         if not self.close_sent:
             self.conn.send_close(code, reason)
             self.handle_parser_exception()
+
+    def handle_parser_exception(self) -> None:
+        problem = ProblemError(Code.BAD_REQUEST, "frames that break the protocol")
+        if self._session is None:
+            self._refusals.note(problem, "session", None, cast(dict[str, Any], self.scope))
+        else:
+            self._session.note_broken(problem)
+        super().handle_parser_exception()
 
     def send_receive_event_to_app(self) -> None:
         if self._session is None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laissez.journal import Entry, Group, GroupCommit, Journal, JournalFailed, Storing
+from laissez.journal import Entry, GroupCommit, Journal, JournalFailed, Storing
 from laissez.market.commands import AdvanceTime
 from laissez.service.accounts import Account
 from laissez.service.admission import Admission, failed
@@ -26,9 +26,11 @@ from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
 from laissez.service.outcomes import Applied, numbered, pack, read_outcome
+from laissez.service.past import Past
 from laissez.service.rates import RateWatch
 from laissez.service.remembered import Remembered
 from laissez.service.settings import Limits
+from laissez.service.together import Together
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
@@ -92,6 +94,7 @@ class Desk:
         self.limits = limits
         self.history = history
         self.remembered = remembered
+        self.together = Together()
         self.admission = Admission(self)
         self.refusals = Refusals(clock)
         self.stopping = False
@@ -103,6 +106,7 @@ class Desk:
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
+        self._past = Past(self._reader, clock)
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
         self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
@@ -218,13 +222,11 @@ class Desk:
         entries = self.history.entries_after(holder, n, latest, most)
         await self.all_durable()
         found: list[Numbered] = []
-        group: Group | None = None
-        for seq in entries:
-            if group is None or seq > group.last:
-                await asyncio.sleep(0)  # others have their turn between two groups
-                group = next(self._reader.groups(seq, seq))
-            outcome = read_outcome(group.entries[seq - group.first].outcome)
-            found += [one for one in numbered(outcome, holder) if n < one.n <= latest]
+
+        def take(entry: Entry) -> None:
+            found.extend(one for one in numbered(read_outcome(entry.outcome), holder) if n < one.n <= latest)
+
+        await self._past.read(holder, entries, take)
         return found[:most]
 
     def documents(self, name: str) -> list[bytes]:
@@ -322,9 +324,10 @@ class Desk:
         while unstored and unstored[0][0] <= seq:
             unstored.popleft()
         outbox = self._outbox
-        while outbox and outbox[0][0] <= seq:
-            _, deliver, message = outbox.popleft()
-            deliver(message)
+        with self.together:
+            while outbox and outbox[0][0] <= seq:
+                _, deliver, message = outbox.popleft()
+                deliver(message)
         if self.on_news is not None:
             self.on_news()
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from asyncio import TimerHandle, Transport
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote_to_bytes
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
 
 from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.service.settings import Limits
@@ -20,6 +22,7 @@ from laissez.wire.problems import Code, ProblemError
 LINGERS_S = 1.0  # after a refusal what still comes is thrown away: to close at once could take the refusal from the peer before it reads it
 FULL_RETRY_AFTER_S = 5.0
 VERSIONS = ("1.0", "1.1")
+SWITCHING = 101
 
 _PERCENT_BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -30,10 +33,12 @@ class BoundedHeads(HttpToolsProtocol):
         self._limits = limits
         self._in_head = False
         self._in_body = False
+        self._begun = 0  # requests
         self._head_bytes = 0
         self._body_bytes = 0
         self._frame_bytes = 0  # that came with a body and are not of it: sizes of chunks, trailers
         self._trailer_bytes = 0
+        self._under_way: RequestResponseCycle | None = None  # what is answered now; `cycle` is what came last
         self._deadline: TimerHandle | None = None
         self._refusal: ProblemError | None = None  # waits until what came before it has been answered
         self._is_over = False  # nothing that still comes matters
@@ -50,14 +55,23 @@ class BoundedHeads(HttpToolsProtocol):
             self._arm(self._limits.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Also for what is under way: to write to a connection that is gone is a bug to the event loop."""
         self._disarm()
+        if self._under_way is not None and not self._under_way.response_complete:
+            self._under_way.disconnected = True
+            self._under_way.message_event.set()
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._under_way = cycle
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         if self._is_over or self._refusal is not None:
             return
         self._unset_keepalive_if_required()
         was_in_body, body_before = self._in_body, self._body_bytes
+        alone = self._begun + (not self._in_head and not was_in_body)  # if no more are begun, all that came is of one request
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -65,12 +79,18 @@ class BoundedHeads(HttpToolsProtocol):
         except httptools.HttpParserError as error:
             self._refuse(_problem(error))
         else:
-            self._count(len(data), was_in_body, self._body_bytes - body_before)
+            if self._begun <= alone:
+                self._count(len(data), was_in_body, self._body_bytes - body_before)
         self._watch()
 
     def _upgrade(self) -> None:
         """To a session; what else is asked for is passed over, and since nobody can tell in which protocol more would come, this is the last."""
         if self._should_upgrade():
+            self._in_body = False
+            problem = self._no_handshake()
+            if problem is not None:
+                self._refuse(problem)
+                return
             self._is_over = True
             self._disarm()
             self.handle_websocket_upgrade()
@@ -78,8 +98,24 @@ class BoundedHeads(HttpToolsProtocol):
             self.cycle.keep_alive = False
             self._in_body = False
 
+    def _no_handshake(self) -> ProblemError | None:
+        """What is wrong with a request for a session. Found out here, where it can be told: to what it cannot read as one, the connection of a
+        session says nothing, and waits for ever; and while an answer is under way, it would come in the middle of the session."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            return ProblemError(Code.BAD_REQUEST, "expected a request for a session once all before it on the connection is answered")
+        head = [b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode(), self.url), *(b"%b: %b\r\n" % header for header in self.headers), b"\r\n"]
+        handshake = ServerProtocol(logger=self.logger)  # whose level is so high that headers, and keys in them, are not logged
+        handshake.receive_data(b"".join(head))
+        read = handshake.events_received()
+        if read and handshake.accept(cast(Request, read[0])).status_code == SWITCHING:
+            return None
+        error = handshake.handshake_exc
+        why = error.__cause__ or error if error is not None else ""
+        return ProblemError(Code.BAD_REQUEST, f"expected the handshake of a WebSocket, found what cannot be read as one: {str(why)[:200]}")
+
     def _count(self, size: int, was_in_body: bool, body_size: int) -> None:
-        """What comes piece by piece: of a head that is not complete yet, and of what is around a body."""
+        """What comes piece by piece: of a head that is not complete yet, and of what is around a body. The piece in which a request begins behind
+        others is not counted: nobody can tell how much of it is whose, and it is no longer than what is read at once."""
         if self._in_head:
             self._head_bytes += size
             if self._head_bytes > HEAD_BYTES_MAX:
@@ -125,6 +161,7 @@ class BoundedHeads(HttpToolsProtocol):
         super().on_message_begin()
         self._disarm()
         self._in_head = True
+        self._begun += 1
         self._head_bytes = self._body_bytes = self._frame_bytes = self._trailer_bytes = 0
 
     def on_url(self, url: bytes) -> None:
@@ -164,6 +201,8 @@ class BoundedHeads(HttpToolsProtocol):
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts != 1 and version == "1.1":
             raise ProblemError(Code.BAD_REQUEST, f"expected the header host once, found it {hosts} times")
+        if not self.url.startswith(b"/") and httptools.parse_url(self.url).path is None:
+            raise ProblemError(Code.BAD_REQUEST, f"expected an address with a path, found {self.url[:200].decode('latin-1')!r}")
         if b"%" in self.url:
             _check_percent(self.url)
 

@@ -11,24 +11,26 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from laissez.service.admission import overloaded
 from laissez.service.heads import BoundedHeads
+from laissez.service.http.app import SESSION
 from laissez.service.http.cookies import signed_in
 from laissez.service.http.endpoint import NEVER_WAIT, OTHER
 from laissez.service.http.incoming import line_of_address, read_headers, read_secret
 from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.service.http.site import Site
-from laissez.service.keyring import authenticate
+from laissez.service.keyring import Principal, authenticate
 from laissez.wire.problems import ProblemError
 
 
 class Request:
     """One in line."""
 
-    __slots__ = ("_app", "_connection", "_cycle")
+    __slots__ = ("_app", "_connection", "_cycle", "_principal")
 
-    def __init__(self, connection: QueuedRequests, cycle: RequestResponseCycle, app: Any) -> None:
+    def __init__(self, connection: QueuedRequests, cycle: RequestResponseCycle, app: Any, principal: Principal | None) -> None:
         self._connection = connection
         self._cycle = cycle
         self._app = app
+        self._principal = principal
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
         if not self._cycle.disconnected:
@@ -37,7 +39,7 @@ class Request:
 
     def turn_away(self) -> int:
         if not self._cycle.disconnected:
-            self._connection.turn_away(self._cycle)
+            self._connection.turn_away(self._cycle, self._principal)
         return 1
 
 
@@ -51,14 +53,20 @@ class QueuedRequests(BoundedHeads):
         if self._turns.may_begin() or cycle.scope["path"] in NEVER_WAIT:
             super()._start_asgi_task(cycle, app)
         else:
-            self._turns.wait(self._line(cycle.scope), Request(self, cycle, app))
+            self._under_way = cycle
+            principal = self._principal(cycle.scope)
+            self._turns.wait(self._line(principal, cycle.scope), Request(self, cycle, app, principal))
+
+    def _should_upgrade(self) -> bool:
+        """Where there are no sessions, a request for one is answered like any other."""
+        return super()._should_upgrade() and self.url.partition(b"?")[0] == SESSION.encode()
 
     def begin(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._turns.begun()
         super()._start_asgi_task(cycle, app)
 
-    def turn_away(self, cycle: RequestResponseCycle) -> None:
-        self._site.desk.refusals.note(OVERLOADED, OTHER, None, cycle.scope)
+    def turn_away(self, cycle: RequestResponseCycle, principal: Principal | None) -> None:
+        self._site.desk.refusals.note(OVERLOADED, OTHER, principal, cycle.scope)
         cycle.response_started = cycle.response_complete = True
         date = b"".join(b"%b: %b\r\n" % header for header in self.server_state.default_headers)
         last = b"" if cycle.keep_alive else b"connection: close\r\n"
@@ -71,17 +79,19 @@ class QueuedRequests(BoundedHeads):
         self._site.desk.refusals.note(problem, OTHER, None, {"client": self.client})
         super()._say(problem)
 
-    def _line(self, scope: Any) -> str:
-        """Whose request this is; an address if nobody's."""
+    def _line(self, principal: Principal | None, scope: Any) -> str:
+        """The holder's, or the address's if nobody is known."""
+        return line_of_address(scope) if principal is None else principal.holder
+
+    def _principal(self, scope: Any) -> Principal | None:
+        """Whose request this is, if anybody's."""
         try:
             headers = read_headers(scope)
             if b"authorization" in headers:
-                principal = authenticate(self._site.desk.exchange.keys, read_secret(headers))
-            else:
-                principal = signed_in(self._site.signins, headers, changes=False)
+                return authenticate(self._site.desk.exchange.keys, read_secret(headers))
+            return signed_in(self._site.signins, headers, changes=False)
         except ProblemError:
-            principal = None
-        return line_of_address(scope) if principal is None else principal.holder
+            return None
 
 
 OVERLOADED = overloaded()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import signal
@@ -64,7 +65,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}. Is another server running there?") from error
+        hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
+        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}") from error
     listening.listen(BACKLOG)  # from here on callers wait instead of being refused
     listening.setblocking(False)
     return listening
@@ -144,7 +146,7 @@ def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=partial(QueuedRequests, limits=limits, site=app.site),  # type: ignore[arg-type]
-        ws=Connection,
+        ws=partial(Connection, refusals=app.site.desk.refusals),  # type: ignore[arg-type]
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,
         ws_ping_timeout=max(limits.dead_after_s - limits.heartbeat_s, 1.0),

@@ -101,6 +101,7 @@ class Session:
     def turn_away(self, ids: list[str]) -> int:
         """Messages that have waited for too long; nothing was done, and so there is nothing to wait for."""
         encode, (code, detail, status, retry_after) = self._form.encode, OVERLOADED
+        self._note(_OVERLOADED, "session", ids[0] if len(ids) == 1 else "", len(ids))
         self._deliver_all([encode(sent.Refused(id=id, code=code, detail=detail, status=status, retry_after=retry_after)) for id in ids])
         return len(ids)
 
@@ -175,9 +176,16 @@ class Session:
         raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
 
     def _refused(self, id: str, problem: ProblemError, operation: str = "session") -> bytes:
-        self._desk.refusals.note(problem, operation, self._principal, self.scope, id)
+        self._note(problem, operation, id)
         refused = sent.Refused(id=id, code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
         return self._form.encode(refused)
+
+    def note_broken(self, problem: ProblemError) -> None:
+        """What breaks the protocol never becomes a message; closing is the answer to it."""
+        self._note(problem, "session")
+
+    def _note(self, problem: ProblemError, operation: str, id: str = "", times: int = 1) -> None:
+        self._desk.refusals.note(problem, operation, self._principal, self.scope, id, times=times)
 
     # -- out
 
@@ -251,12 +259,12 @@ class Session:
             self._loop.call_soon(self.end, sent.CLOSE_SLOW, "slow_consumer")
 
     def _queue_up(self, messages: list[bytes]) -> None:
-        """To be written at the end of this turn of the loop, so that all that becomes durable together leaves in one frame."""
+        """To be written once all that becomes durable together is there, so that it leaves in one frame."""
         if self.ended is None:
             self._queue += messages
             if not self._flush_soon:
                 self._flush_soon = True
-                self._loop.call_soon(self.flush)
+                self._desk.together.send_soon(self.flush)
 
     def _is_too_slow(self) -> bool:
         """Too much waits for a peer that does not read. What it missed before this session does not count."""

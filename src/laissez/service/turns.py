@@ -17,8 +17,9 @@ from typing import Protocol
 
 from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR
+from laissez.service.together import Together
 
-TURN_US = 25_000  # of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together is stored and sent together
+TURN_US = 10_000  # of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together is stored and sent together
 PIECE_US = 2_000  # of work for one line at a time
 REQUESTS_MAX = 4  # over HTTP in one turn: each is only begun here, carried out a moment later, and nobody knows how long that takes
 BAD_FOR_US = 100_000  # a line that is late for so long stays so
@@ -49,11 +50,12 @@ class Line:
 class Turns:
     """Belongs to one event loop."""
 
-    def __init__(self, clock: Clock, wait_us_max: int) -> None:
+    def __init__(self, clock: Clock, wait_us_max: int, together: Together) -> None:
         self.shed = 0  # requests turned away since the start
         self.on_turn: Callable[[float], None] = lambda seconds: None  # how long a turn took
         self._clock = clock
         self._wait_us_max = wait_us_max
+        self._together = together
         self._loop = asyncio.get_running_loop()
         self._lines: dict[str, Line] = {}
         self._ring: deque[Line] = deque()
@@ -120,7 +122,8 @@ class Turns:
         self.on_turn((now - self._began) / 1e6)
         if self._ring:
             self._begin(now)
-            self._serve()
+            with self._together:
+                self._serve()
 
     def _serve(self) -> None:
         while self._ring and self._begun < REQUESTS_MAX and (now := self._clock.now()) < self._until:

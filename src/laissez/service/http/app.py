@@ -78,7 +78,7 @@ def make_app(
     metrics.webhooks = webhooks.tally
     site = Site(desk, settings, metrics, places, SignIns(desk) if signins is None else signins, webhooks)
     operations, site.openapi, site.docs = _described(settings.server.metrics_open)
-    return App(site, operations, sessions, console(files, site.count))
+    return App(site, operations, sessions, console(files, site))
 
 
 @functools.cache

@@ -39,10 +39,26 @@ class Answer(msgspec.Struct, gc=False):
 class Call:
     """What an operation gets to see."""
 
-    __slots__ = ("accept", "body", "desk", "headers", "is_paid", "key", "known", "last_event_id", "path", "principal", "query", "replayed", "site")
+    __slots__ = (
+        "accept",
+        "body",
+        "desk",
+        "headers",
+        "is_paid",
+        "key",
+        "known",
+        "last_event_id",
+        "path",
+        "principal",
+        "query",
+        "replayed",
+        "scope",
+        "site",
+    )
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, scope: Scope) -> None:
         self.site = site
+        self.scope = scope
         self.desk: Desk = site.desk
         self.principal = NOBODY
         self.known = NOBODY  # whose key it came with, also where that may not do this

@@ -24,6 +24,7 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SignIn
 
 NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})  # whoever watches must see it when the service is behind
+WATCHING = "/watching"  # paced apart: an address that sends wrong keys is still told how the service is
 
 OTHER = "other"  # the operation of a request that is for none
 
@@ -75,7 +76,7 @@ class _Ready:
         self._lists = operation.paged or operation.adds_up
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = Call(self._site)
+        call = Call(self._site, scope)
         head_only = scope["method"] == "HEAD"
         try:
             try:
@@ -163,8 +164,8 @@ class _Ready:
         return principal
 
     async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
-        if not self._never_waits and not principal.is_operator:
-            await keep_pace(self._site, principal, scope)
+        if not principal.is_operator:
+            await keep_pace(self._site, principal, scope, WATCHING if self._never_waits else "")
 
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:
@@ -173,10 +174,11 @@ class _Ready:
         return [(b"ratelimit-limit", b"%d" % allowance.burst), (b"ratelimit-remaining", b"%d" % allowance.remaining)]
 
 
-async def keep_pace(site: Site, principal: Principal, scope: Scope) -> None:
-    """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile."""
+async def keep_pace(site: Site, principal: Principal, scope: Scope, apart: str = "") -> None:
+    """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile. What is counted `apart` is
+    not late because of anything else."""
     who = principal.holder if principal is not NOBODY else line_of_address(scope)
-    delay_s = site.desk.admission.delay_s(who, 1, incoming.body_size(scope))
+    delay_s = site.desk.admission.delay_s(who + apart, 1, incoming.body_size(scope))
     if delay_s:
         await asyncio.sleep(delay_s)
 

@@ -33,7 +33,9 @@ async def listed(call: Call) -> Answer:
         after = cursor.number
     elif after is None:
         after = desk.history.gone_until(holder, desk.latest(holder))
-    found = await desk.events_after(holder, after, limit_of(call) + 1)
+    most = limit_of(call) + 1
+    desk.admission.admit_items(call.principal, min(most, max(0, desk.latest(holder) - after)))
+    found = await desk.events_after(holder, after, most)
     return Answer(page(call, "events", found, lambda one: Cursor("", one.n)))
 
 

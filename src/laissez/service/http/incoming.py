@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from laissez.service.audit.collecting import address
 from laissez.service.http.call import Receive, Scope
 from laissez.service.reading import unreadable
 from laissez.service.twice import GivenTwice
@@ -74,14 +75,13 @@ def read_key(headers: dict[bytes, bytes]) -> str:
 
 def line_of_address(scope: Scope) -> str:
     """The line of those who show no good key. No tenant's name has a '/'. Whoever has one address of IPv6 has all those around it."""
-    client = scope.get("client")
-    host = str(client[0]) if client else ""
+    host = address(scope)
     return f"/{_neighbourhood(host) if ':' in host else host}"
 
 
 def _neighbourhood(host: str) -> str:
-    address = IPv6Address(host)
-    return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
+    full = IPv6Address(host)
+    return str(full.ipv4_mapped or IPv6Address(int(full) >> 64 << 64))
 
 
 def body_size(scope: Scope) -> int:

@@ -84,13 +84,17 @@ async def batch(call: Call) -> Answer:
         if SCOPE_OF[type(one)] not in call.principal.scopes:
             raise ProblemError(Code.FORBIDDEN, f"commands[{index}]: expected a key with the scope {SCOPE_OF[type(one)]}; nothing was done")
     read: list[Command | BatchItem] = []
+    unreadable: list[ProblemError] = []
     for one in asked:
         try:
             read.append(read_command(one))
         except ProblemError as problem:
+            unreadable.append(problem)
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
     commands = [one for one in read if not isinstance(one, BatchItem)]
     outcomes = iter(await enter_all(call, "batch", asked, commands))
+    if unreadable and not call.replayed:  # the journal has the others, and a batch that is sent again is not a new one
+        call.desk.refusals.note(unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable))
     return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
 
 

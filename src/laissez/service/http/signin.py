@@ -18,6 +18,7 @@ async def sign_in(call: Call) -> Answer:
         raise unauthenticated()
     call.admit(principal)
     token = await call.site.signins.begin(principal, before)
+    call.desk.refusals.note_done("signIn", principal, call.scope)
     return Answer(me_of(call, principal), headers=(set_cookie(call.headers, token),))
 
 
@@ -30,5 +31,8 @@ def shown(call: Call) -> Answer:
 async def sign_out(call: Call) -> Answer:
     check_ours(call.headers, changes=True)
     token = read_token(call.headers)
+    principal = None if token is None else call.site.signins.whose(token)
     ended = token is not None and await call.site.signins.end(token)
+    if principal is not None:
+        call.desk.refusals.note_done("signOut", principal, call.scope)
     return Answer(SignedOut(ended), headers=(expire_cookie(call.headers),))

@@ -6,15 +6,17 @@ They hold no data, so whoever has no key gets them too. Only what was found at t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
-from laissez.service.http.call import Receive, Scope, Send
-from laissez.service.http.outgoing import Headers, send_problem
+from laissez.service.http.call import NOBODY, Receive, Scope, Send
+from laissez.service.http.endpoint import keep_pace, refuse
+from laissez.service.http.outgoing import Headers
+from laissez.service.http.site import Site
 from laissez.wire.problems import Code, ProblemError
 
 FOLDER = Path(__file__).parents[1] / "console"
 FIRST = "index.html"  # the page, which is at /
+FILES = "/files"  # paced apart: a page is a hundred of them
 NAME = "getConsole"  # among the answers that are counted
 ALLOW = b"GET, HEAD, OPTIONS"
 MEDIA = {
@@ -50,28 +52,29 @@ EVERY: Headers = [
 class File:
     """One file (an ASGI application)."""
 
-    def __init__(self, path: Path, count: Callable[[str, int], None]) -> None:
+    def __init__(self, path: Path, site: Site) -> None:
         self._body = path.read_bytes()
-        self._count = count
+        self._site = site
         self._tag = b'"%b"' % hashlib.sha256(self._body).hexdigest()[:32].encode()
         self._headers = [(b"etag", self._tag), *EVERY]
         self._described = [(b"content-type", MEDIA[path.suffix]), (b"content-length", b"%d" % len(self._body))]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
+        await keep_pace(self._site, NOBODY, scope, FILES)
         if method == "OPTIONS":
             await self._answer(send, 200, [(b"allow", ALLOW), (b"content-length", b"0")])
         elif method not in ("GET", "HEAD"):
             problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}")
-            self._count(NAME, problem.status)
-            await send_problem(send, problem, [(b"allow", ALLOW)])
+            self._site.count(NAME, problem.status)
+            await refuse(self._site, problem, scope, send, [(b"allow", ALLOW)])
         elif self._is_known(scope):
             await self._answer(send, 304, self._headers)
         else:
             await self._answer(send, 200, [*self._described, *self._headers], b"" if method == "HEAD" else self._body)
 
     async def _answer(self, send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-        self._count(NAME, status)
+        self._site.count(NAME, status)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -82,8 +85,8 @@ class File:
         return self._tag in tags or b"*" in tags
 
 
-def console(folder: Path, count: Callable[[str, int], None]) -> dict[str, File]:
+def console(folder: Path, site: Site) -> dict[str, File]:
     """What is served at which address: the page at /, all else below /console by its name."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA and path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in found}
-    return {"/" if name == FIRST else f"/console/{name}": File(path, count) for path, name in names.items()}
+    return {"/" if name == FIRST else f"/console/{name}": File(path, site) for path, name in names.items()}

@@ -21,6 +21,7 @@ from laissez.wire.webhooks import DeadLetter, Delivery
 
 SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
 GIVE_UP_EVERY_US = 30 * SECOND_US  # each time all dead letters of a webhook are written anew, so what dies one by one is gathered
+TOLD_AFTER = 10  # failures in a row, about a quarter of an hour: the operator hears of it long before anything is given up
 GONE = "they left the history of events before they could be delivered"
 _encode = msgspec.json.Encoder().encode
 
@@ -28,7 +29,7 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Events to deliver; with them everything up to number `through` is done."""
+    """Events to deliver; with them everything up to number `through` is done. Without any, it was passed over: nothing of it is wanted."""
 
     events: tuple[Numbered, ...]
     through: int
@@ -54,6 +55,8 @@ class Deliverer:
         if batch is None:
             course.succeeded()
             return False
+        if not batch.events:
+            return True
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -68,7 +71,7 @@ class Deliverer:
     # -- what is next
 
     async def _next(self, course: Course) -> Batch | None:
-        """The next events that are wanted; those that are not are passed over."""
+        """The next events that are wanted; where none of a page are, it is passed over, and that is all: others have their turn."""
         cursor, holder = course.cursor, course.record.holder
         while cursor.delivered < (latest := self._desk.latest(holder)):
             gone = self._desk.history.gone_until(holder, latest)
@@ -81,6 +84,7 @@ class Deliverer:
             if wanted:
                 return _cut(course.record.id, wanted, found[-1].n)
             cursor.delivered, cursor.through = found[-1].n, 0
+            return Batch((), cursor.delivered)
         return None
 
     async def _send(self, course: Course, batch: Batch) -> None:
@@ -106,6 +110,8 @@ class Deliverer:
     async def _failed(self, course: Course, why: str) -> None:
         course.failed(why, self._desk.clock.now(), self._chance())
         self.tally.failed += 1
+        if course.failures == TOLD_AFTER:
+            log.warning("a webhook cannot be delivered to", extra={"webhook": course.record.id, "holder": course.record.holder, "reason": why})
         await self._give_up_what_is_due(course)
 
     async def _give_up_what_is_due(self, course: Course) -> None:

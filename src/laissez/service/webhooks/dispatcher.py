@@ -3,6 +3,8 @@
 A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those that took their latest delivery at once are next
 before those that did not or are new, and have places that these never take: however many are gone, they delay nobody who is there. Among
 equals the holder with the fewest under way is next, then who waits longest.
+
+To read, sign and send takes the loop's time, which everybody shares: a tenant that has had so much of it rests, and takes no place meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from laissez.service.commands import OPERATOR
 from laissez.service.desk import Desk
+from laissez.service.pacing import Pace
 from laissez.service.settings import Webhooks as WebhookSettings
 from laissez.service.webhooks.addresses import Guard, NotAllowed
 from laissez.service.webhooks.course import Course
@@ -26,6 +30,7 @@ from laissez.service.webhooks.registry import WebhookRecord
 from laissez.service.webhooks.sending import Sender
 from laissez.service.webhooks.signing import FILE, SigningKey
 from laissez.service.webhooks.urls import not_allowed, read_url
+from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import HOUR_US, SECOND_US
 from laissez.wire.webhooks import DeadLetter, Webhook
@@ -64,6 +69,8 @@ class Webhooks:
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._turns = 0
+        self._paces: dict[str, Pace] = {}  # of tenants that have, or had, webhooks
+        self._rests_until: dict[str, int] = {}  # by tenant
         self._woken = asyncio.Event()
         self._looking: set[str] = set()  # holders for whom a host is looked up
 
@@ -141,7 +148,7 @@ class Webhooks:
     async def _wait(self) -> None:
         """Until something happens or somebody's time comes; then a little longer, so that what comes together goes together."""
         now = self._desk.clock.now()
-        times = [(at - now) / SECOND_US for course in self._waiting() if (at := course.wakes_at()) > now]  # who is due already waits for a place
+        times = [(at - now) / SECOND_US for course in self._waiting() if (at := self._wakes_at(course)) > now]  # who is due already waits for a place
         soonest = min([*times, *([KEEP_EVERY_S] if self._courses.unkept else [])], default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(soonest):
@@ -152,8 +159,14 @@ class Webhooks:
     def _waiting(self) -> Iterator[Course]:
         """Those that have something to deliver and no delivery under way."""
         for id, course in self._courses.all.items():
-            if id not in self._under_way and course.cursor.delivered < self._desk.latest(course.record.holder):
+            if id not in self._under_way and self._is_behind(course):
                 yield course
+
+    def _is_behind(self, course: Course) -> bool:
+        return course.cursor.delivered < self._desk.latest(course.record.holder)
+
+    def _wakes_at(self, course: Course) -> int:
+        return max(course.wakes_at(), self._rests_until.get(course.record.holder, 0))
 
     def _start_due(self) -> None:
         if self._desk.failure is not None or self._desk.stopping:
@@ -172,7 +185,7 @@ class Webhooks:
     def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Course]:
         """Who is due, the next one first."""
         now = self._desk.clock.now()
-        due = [course for course in self._waiting() if (course.is_swift or with_slow) and course.wakes_at() <= now]
+        due = [course for course in self._waiting() if (course.is_swift or with_slow) and self._wakes_at(course) <= now]
         return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
 
     def _start(self, course: Course) -> None:
@@ -185,9 +198,10 @@ class Webhooks:
         id = course.record.id
         try:
             for _ in range(PER_TURN_MAX):
-                if not await self._deliverer.serve(course):
-                    break
+                goes_on = await self._deliverer.serve(course)
                 self._courses.unkept = True
+                if self._must_rest(course.record.holder) or not goes_on or not self._is_behind(course):
+                    break
         except ProblemError:
             pass  # the journal has failed: nothing more is sent
         except OSError as error:
@@ -201,6 +215,16 @@ class Webhooks:
             if self._under_way.get(id) is asyncio.current_task():
                 del self._under_way[id]
             self._woken.set()
+
+    def _must_rest(self, holder: str) -> bool:
+        """Something was done for it. The operator is never held up."""
+        if holder == OPERATOR:
+            return False
+        now = self._desk.clock.now()
+        pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
+        rests_s = pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now)
+        self._rests_until[holder] = now + round(rests_s * SECOND_US)
+        return rests_s > 0
 
     async def _stop(self) -> None:
         """What is under way is sent again at the next start."""
