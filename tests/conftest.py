@@ -1,4 +1,4 @@
-"""For every test: no secret may get into a log, or into what a process says on standard error."""
+"""For every test: no secret may get into a log, a problem, a figure or what a process says on standard error, and no price into a service's log."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from secrecy import WATCH
 def pytest_configure() -> None:
     """Before any test module is imported, and with it what it takes by name."""
     WATCH.begin()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    WATCH.begin_with_the_service()
 
 
 @pytest.hookimpl(wrapper=True)

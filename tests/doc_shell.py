@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -129,7 +130,8 @@ class Shell:
         """Start a server in place of the one before; returns what it says until it serves."""
         self.stop_server()
         words = [*command.split(), "--port", "0"]
-        self._server = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with tempfile.TemporaryFile() as log:  # which is watched for secrets, like every other
+            self._server = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self._server.stdout is not None
         said = until_it_serves(self._server.stdout)
         before, self.url = self.url, re.findall(r"http://127\.0\.0\.1:\d+", said)[0]

@@ -1,6 +1,9 @@
-"""Watches the whole run for secrets that get out: into the log of this process, or into what the processes that tests start say on standard error.
+"""Watches the whole run for what gets out: secrets into the log of this process, its problems and its figures, or into what the processes that
+tests start say on standard error; and prices into any service's log, which holds none, of whomever.
 
-A secret of this process is known because its random part is remembered when it is drawn; those of other processes are known by their form.
+A secret of this process is known because its random part is remembered when it is drawn; those of other processes are known by their form. A price is
+known by the name beside it. That problems and figures hold no price of others is seen to where such prices are known: `test_secrecy.py`, and
+`laissez check access`, on a real server and by whole transcripts.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ RANDOM_CHARACTERS = 43  # of 32 bytes in base64: the random part of a key, and t
 RUN = re.compile(r"[\w-]{43,}")
 FORMS = re.compile(r"lz_[0-9a-f]{16}_[\w-]{43}|laissez_signin\w*=[\w-]{43}|whsec_[\w+/=-]{20,}")
 LOGGERS = ("laissez", "uvicorn", "asyncio")
+PRICE = re.compile(r"(?<!\w)(?:bid|limit|price|max_price|rate|worst_rate|floor|amount|charged?|cost|spent)[\"']?\s*[=:]\s*b?[\"']?\$?\d")
+SERVICE = r"laissez\.(?!client|sample)|uvicorn|asyncio"  # whose log it is; those who trade may say what they pay
+LINE = re.compile(rf"\d{{4}}-\d\d-\d\dT[\d:.]+Z \w+ +(?:{SERVICE})|\"logger\":\"(?:{SERVICE})")
+SERVERS = ("serve", "up")
 
 
 class Watch(logging.Handler):
@@ -39,6 +46,14 @@ class Watch(logging.Handler):
             logging.getLogger(name).addHandler(self)
         logging.getLogger("laissez").setLevel(logging.DEBUG)
 
+    def begin_with_the_service(self) -> None:
+        """Later: whoever imports the market before its branches are counted has used some of them up."""
+        from laissez.service.metrics import Metrics
+        from laissez.wire.problems import ProblemError
+
+        ProblemError.__init__ = self._reading(ProblemError.__init__)  # type: ignore[method-assign]
+        Metrics.render = self._scraping(Metrics.render)  # type: ignore[method-assign]
+
     def remembering(self, draw: Callable[[int | None], str]) -> Callable[[int | None], str]:
         def drawn(nbytes: int | None = None) -> str:
             token = draw(nbytes)
@@ -49,6 +64,8 @@ class Watch(logging.Handler):
 
     def _noting(self, begin: Callable[..., None]) -> Callable[..., None]:
         def begun(process: subprocess.Popen[Any], *arguments: Any, **named: Any) -> None:
+            if named.get("stderr") is subprocess.DEVNULL and not set(SERVERS).isdisjoint(map(str, arguments[0] if arguments else ())):
+                self.found.append(f"nobody watches the log of {arguments[0]!r}")
             self.note_file(named.get("stderr"))
             begin(process, *arguments, **named)
 
@@ -63,6 +80,21 @@ class Watch(logging.Handler):
 
         return heard
 
+    def _reading(self, make: Callable[..., None]) -> Callable[..., None]:
+        def made(problem: Any, code: str, detail: str, *more: Any, **named: Any) -> None:
+            self.look(detail, f"a problem, {code}", known_by_form=False)  # it may repeat to a caller what it sent, and was no key
+            make(problem, code, detail, *more, **named)
+
+        return made
+
+    def _scraping(self, render: Callable[..., bytes]) -> Callable[..., bytes]:
+        def rendered(metrics: Any, *arguments: Any, **named: Any) -> bytes:
+            figures = render(metrics, *arguments, **named)
+            self.look(figures.decode(), "the figures")
+            return figures
+
+        return rendered
+
     def note_file(self, file: Any) -> None:
         if hasattr(file, "fileno"):
             kept = os.fstat(file.fileno())
@@ -73,16 +105,17 @@ class Watch(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         said = f"{record.getMessage()} {record.__dict__}"
-        self.look(said if record.exc_info is None else said + logging.Formatter().formatException(record.exc_info), f"the log of {record.name}")
+        where = f"the log of {record.name}"
+        self.look(said if record.exc_info is None else said + logging.Formatter().formatException(record.exc_info), where)
+        if re.match(SERVICE, record.name) and PRICE.search(said):
+            self.found.append(f"{where}, a price: {said[:400]}")
 
-    def look(self, text: str, where: str) -> None:
+    def look(self, text: str, where: str, known_by_form: bool = True) -> None:
         for line in text.splitlines():
-            if self._tells(line):
+            if self._was_drawn(line) or (known_by_form and _looks_so(line)):
                 self.found.append(f"{where}: {line[:400]}")
 
-    def _tells(self, line: str) -> bool:
-        if FORMS.search(line):
-            return True
+    def _was_drawn(self, line: str) -> bool:
         windows = (run[at : at + RANDOM_CHARACTERS] for run in RUN.findall(line) for at in range(len(run) - RANDOM_CHARACTERS + 1))
         return any(window in self.drawn for window in windows)
 
@@ -95,6 +128,10 @@ class Watch(logging.Handler):
     def new_findings(self) -> list[str]:
         found, self.found = self.found, []
         return found
+
+
+def _looks_so(line: str) -> bool:
+    return FORMS.search(line) is not None or (PRICE.search(line) is not None and LINE.search(line) is not None)
 
 
 WATCH = Watch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,18 @@ from laissez.check.access import interference
 from laissez.check.access import matrix as access
 from laissez.check.access.faulty_server import ENTRY
 from laissez.check.access.pairs import draw_pair
+from laissez.check.access.session import in_session
 from laissez.check.access.table import MESSAGES, OPERATIONS, Row
 from laissez.check.access.tried import unknown, unlisted
 from laissez.check.started_server import Entry
+from laissez.market.reasons import Reason
 from laissez.service import accounts
+from laissez.service.exchange import Exchange
 from laissez.service.history import History
 from laissez.service.http.operations import OPERATIONS as SERVED
+from laissez.service.session import Session
+from laissez.service.turned import Turned
+from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
 from secrecy import WATCH
 
 pytestmark = pytest.mark.once
@@ -34,7 +41,8 @@ def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
     outcome = access.run()
     assert [] == outcome.findings
-    assert {one.name for one in SERVED} | set(MESSAGES) <= set(outcome.answers)
+    assert {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES} <= set(outcome.answers)
+    assert all(outcome.answers[in_session(kind)]["no key"] == CLOSE_UNAUTHENTICATED for kind in MESSAGES)
     assert all(answers["no key"] == 401 for name, answers in outcome.answers.items() if name in OPERATIONS and OPERATIONS[name].may is not None)
 
 
@@ -44,14 +52,19 @@ def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest
     found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder"})).findings
     expected = (
         "operation getDocs: nobody has said who may",
-        "operation readMinds: access_table.py has a row for it",
+        "operation readMinds: access/table.py has a row for it",
         "getMarket by reader: expected 403, found 200",
         "cancelOrder by other, of what never was: expected the same bytes",
         "the log holds a secret",
+        "the log holds a price",
+        "a figure holds a price",
+        "a foreign price is told: DELETE /v1/orders/",
     )
     assert [] == [words for words in expected if not any(finding.startswith(words) for finding in found)]
     WATCH.look_into_files()  # the watch over the whole run sees that log, too
-    assert {True} == {"laissez.http: a request:" in finding for finding in WATCH.new_findings()}
+    assert {"laissez.http: a request", "laissez.desk: applied"} == {
+        words for finding in WATCH.new_findings() for words in re.findall(r"laissez\.http: a request|laissez\.desk: applied", finding)
+    }
 
 
 def test_a_server_that_does_not_start_is_a_finding() -> None:
@@ -60,8 +73,8 @@ def test_a_server_that_does_not_start_is_a_finding() -> None:
 
 
 def test_a_row_is_missed_both_ways() -> None:
-    assert ["operation a: nobody has said who may; access_table.py has no row for it"] == unlisted({"a", "b"}, {"b"}, "operation")
-    assert ["message c: access_table.py has a row for it, and the server has no such message"] == unlisted({"b"}, {"b", "c"}, "message")
+    assert ["operation a: nobody has said who may; access/table.py has no row for it"] == unlisted({"a", "b"}, {"b"}, "operation")
+    assert ["message c: access/table.py has a row for it, and the server has no such message"] == unlisted({"b"}, {"b", "c"}, "message")
 
 
 @pytest.mark.parametrize("name", ["ord_h5gv4yoo12", "key_0011223344556677", "gpu/b", "owner-of-it"])
@@ -71,7 +84,7 @@ def test_a_name_that_never_was_is_as_long_as_the_one_that_is(name: str) -> None:
 
 def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = access.Outcome({"requests": 3}, {"getMe": {"no key": 200, "mine": 200}}, ["getMe by no key: expected 401, found 200"])
-    monkeypatch.setattr(access, "run", lambda: tried)
+    monkeypatch.setattr(access, "run", lambda tell: tried)
     monkeypatch.setattr(interference, "run", lambda pairs, seed, tell: interference.Outcome({"pairs": pairs}, None))
     shown = CliRunner().invoke(cli.app, ["access", "--pairs", "7"])
     assert 1 == shown.exit_code
@@ -114,6 +127,25 @@ def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.Monk
     monkeypatch.setattr(History, "add", add_and_forget)
     first, second = interference.transcripts(draw_pair(71))
     assert "GET /v1/events" in str(interference.compare(first, second))
+
+
+def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = interference.transcripts(draw_pair(69))
+    assert first == second and any(b'"welcome"' in line and b'"again"' in line for line in first)  # the one that resumes is heard, too
+
+    def beat(self: Session) -> None:
+        self._desk.when_durable(self.deliver, self._form.encode(Heartbeat(n=self._desk.durable)))
+
+    monkeypatch.setattr(Session, "beat", beat)
+    assert "heartbeat" in str(interference.compare(*interference.transcripts(draw_pair(69))))
+
+
+def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(self: Exchange, request: Any, name: str) -> int:
+        raise Turned(Reason.NOT_YOUR_ORDER, f"none of {sum(account.open_orders for account in self.accounts.values())} orders is {name!r}")
+
+    monkeypatch.setattr(Exchange, "_order", told)
+    assert "none of" in str(interference.run(3, seed=69).failure)
 
 
 def test_a_transcript_that_is_longer_is_noticed() -> None:

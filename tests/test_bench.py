@@ -123,7 +123,7 @@ def test_below_at_and_above_its_capacity_every_request_of_an_open_loop_is_accoun
 @pytest.mark.slow
 @pytest.mark.once
 def test_the_others_are_measured_with_and_without_each_noise() -> None:
-    kinds = ["commands"]
+    kinds = ["commands", "webhooks", "GET /v1/leases?limit=1000"]
     rows = noisy.measure(kinds, 0.2, lambda _: None, leaves=200, tenants=20)
     assert [noisy.NOBODY, *kinds] == [row.kind for row in rows]
     for row in rows:
@@ -221,7 +221,7 @@ def test_owners_follow_from_events_and_every_contradiction_is_a_doubt() -> None:
     [
         ("service", "--load", "loads from session, connections, rest, batch"),
         ("overload", "--load", "loads from session, rest"),
-        ("noisy", "--kind", "kinds of noise from commands, unreadable, keys, questions, bills, batches"),
+        ("noisy", "--kind", "kinds of noise from commands, unreadable, keys, questions, events, bills, batches, webhooks"),
     ],
 )
 def test_an_unknown_load_is_refused(command: str, option: str, expected: str) -> None:

@@ -24,7 +24,7 @@ from laissez.check.bills.journal import CLOSING, Row
 from laissez.check.bills.prices import Lease, Prices, path_of
 from laissez.check.event_audit import Auditor as LiteralAuditor
 from laissez.cli.audit import app
-from laissez.journal import Document, Entry, Journal
+from laissez.journal import Document, Entry, Journal, JournalForeign, JournalMissing
 from laissez.market import Market
 from laissez.service import billing
 from laissez.service.exchange import Exchange
@@ -311,3 +311,23 @@ def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
     done = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", "nobody"])
     assert "found 'nobody'" in str(done.exception)
+
+
+def test_where_there_is_no_journal_the_command_says_so(tmp_path: Path) -> None:
+    """It had ended with a traceback and status 1, which means that a bill differs."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "journal.db").write_text("something else")
+    for folder, expected in ((tmp_path / "nowhere", JournalMissing), (tmp_path / "other", JournalForeign)):
+        done = CliRunner().invoke(app, ["bills", "--data", str(folder)])
+        assert isinstance(done.exception, expected)
+
+
+def test_of_a_damaged_journal_the_command_says_where(tmp_path: Path) -> None:
+    """Whatever its own reader makes of the damage: it had ended with a traceback where the bytes could not be read any more."""
+    for damaged in (b"no entries at all", msgspec.msgpack.encode([[0, b"", msgspec.msgpack.encode([1, [["ann", 1, {}]], None])]])):
+        folder = stored(tmp_path / damaged.hex()[:8], draw(BILLED))
+        with sqlite3.connect(folder / "journal.db") as file:
+            file.execute("UPDATE groups SET entries = ? WHERE first = 41", (damaged,))
+        done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+        (finding,) = json.loads(done.stdout)["findings"]
+        assert 1 == done.exit_code and finding["found"].startswith("entries 41 to 80: the checksum differs")

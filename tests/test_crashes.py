@@ -120,6 +120,7 @@ def test_a_lease_is_charged_the_highest_of_floors_and_of_what_others_bid() -> No
     told: list[Told] = [
         *LEASED,
         ("ann", 1, placed("ord_a2", "8", "8", "gpu/r1/g1")),  # her own bid does not press
+        (None, 2, floor("gpu/r1/g2", "5")),
         ("bob", 2, placed("ord_b1", "4", "4", "gpu/r1")),
         (None, 3, floor("gpu/r1/g1", "5")),
         ("ann", 4, ended("lse_a1", "5", "9")),
@@ -150,6 +151,16 @@ def test_an_event_that_contradicts_those_before_it_is_doubted() -> None:
     assert "tells the rate 2" in audited([*LEASED[:2], ("ann", 0, started("lse_a1", "ord_a1", "2", "9"))]).doubts[0]
     assert "time runs backwards" in audited([("ann", 2, placed("ord_a1", "1", "1")), ("ann", 1, placed("ord_a2", "1", "1"))]).doubts[0]
     assert "while it is leased" in audited([*LEASED, ("bob", 1, started("lse_b1", "ord_b1", "1", "9"))]).doubts[0]
+
+
+def test_an_owner_that_the_rules_do_not_make_one_is_doubted() -> None:
+    later: Told = (None, 3, floor("gpu", "1"))
+    assert "gpu/r1/g1 is idle and ord_a1 could take it" in audited([*LEASED[:2], later]).doubts[0]
+    assert "its limit is 9" in audited([*LEASED, (None, 0, floor("gpu/r1/g2", "50")), ("bob", 1, placed("ord_b1", "20", "20")), later]).doubts[0]
+    better: Told = ("bob", 0, placed("ord_b1", "1", "9", "gpu/r1"))
+    assert "should have been ord_b1" in audited([*LEASED[:2], better, LEASED[2]]).doubts[0]
+    again: Told = ("ann", 1, {**started("lse_a2", "ord_a1", "1", "9"), "leaf": "gpu/r1/g2"})
+    assert "is no open order" in audited([*LEASED, again]).doubts[1]
 
 
 def test_a_quote_is_the_least_that_opens_a_leaf() -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
-from laissez.check.damage.samples import scratch
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.disk.sqlite_shim import CannotWatch
+from laissez.check.scratch import scratch
 from laissez.journal import Journal, JournalError, JournalFailed, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.disk import keep, rename, system, write_whole
+from laissez.service.founding import is_founded
 
 pytestmark = pytest.mark.once
 
@@ -160,6 +161,25 @@ def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(kee
             else:
                 lost += 1
     assert (lost == 0) is keeps_above
+
+
+def test_a_founding_that_was_cut_short_looked_at_and_lost_is_repeated() -> None:
+    """SQLite makes a log as soon as it looks. Without the journal beside it, that would be taken for the rest of one that was lost."""
+    for at in range(20, 32):
+        for seed in SEEDS:
+            with fresh_disk(seed) as disk:
+                folder = disk.root / "data"
+                disk.fail_at, disk.fail_forever = at, True
+                with suppress(JournalError):
+                    Journal.create(folder, GENESIS)
+                disk.kill()
+                disk.fail_at = disk.operations + 1 + seed % 4
+                with suppress(JournalError):
+                    if is_founded(folder):
+                        Journal.open(folder)
+                disk.fail_at = None
+                disk.power_off()
+                (Journal.open(folder) if is_founded(folder) else Journal.create(folder, GENESIS)).close()
 
 
 def test_a_torn_mark_is_never_a_reason_to_refuse() -> None:

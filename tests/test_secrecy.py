@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from laissez.check.access.unmistakable import forms
 from laissez.service.keyring import new_key
+from laissez.wire.problems import Code, ProblemError
 from secrecy import WATCH, Watch
 from service_world import World, with_service
 
@@ -75,6 +77,44 @@ def test_what_a_process_says_on_standard_error_is_heard() -> None:
     assert 1 == len(WATCH.new_findings())
 
 
+PRICED = ("PlaceOrder(bid=1250000, limit=1250000)", "body={'max_price': '3.5'}", 'rate="2"', "floor: $7")
+UNPRICED = ("limit: expected 1 to 1000", "rate_every_s=1.0", "connections_max=5", "serving at http://127.0.0.1:8340")
+
+
+def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> None:
+    watch = Watch()
+    log = logging.getLogger("laissez.planted")
+    log.addHandler(watch)
+    log.propagate = False
+    for said in UNPRICED:
+        log.warning(said)
+    assert [] == watch.new_findings()
+    for said in PRICED:
+        log.warning("applied", extra={"command": said})
+        watch.look(f"2026-11-15T08:30:00.000000Z info    laissez.desk: applied {said}", "the log of a process")
+        watch.look(f'{{"at":"2026-11-15T08:30:00Z","level":"info","logger":"laissez.desk","message":"{said}"}}', "the log of a process")
+        watch.look(f"your order: {said}", "what a tenant's own program says")
+        watch.look(f"2026-11-15T08:30:00.000000Z debug   laissez.sample: {said}", "the log of a process")
+        assert 3 == len(watch.new_findings()), said
+
+
+def test_a_secret_in_a_problem_or_a_figure_is_found(tmp_path: Path) -> None:
+    ProblemError(Code.NOT_FOUND, f"there is no order {secrets.token_urlsafe(32)}")
+    assert ["a problem, not_found"] == [finding.partition(":")[0] for finding in WATCH.new_findings()]
+
+    async def story(world: World) -> None:
+        world.app.site.metrics.answered(secrets.token_urlsafe(32), 200)
+        await world.ask("operator", "GET", "/metrics")
+        assert {"the figures"} == {finding.partition(":")[0] for finding in WATCH.new_findings()}
+
+    with_service(tmp_path, story)
+
+
+def test_a_server_whose_log_nobody_watches_is_found() -> None:
+    subprocess.run([sys.executable, "-S", "-c", "", "serve"], stderr=subprocess.DEVNULL, check=True)
+    assert ["nobody watches the log of"] == [finding[:25] for finding in WATCH.new_findings()]
+
+
 # -- prices and names
 
 
@@ -100,7 +140,7 @@ def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(tmp_path:
         await world.ask(carol, "PATCH", f"/v1/leases/{leases[0]['id']}", {"limit": PRICES[2]})
         await world.ask("operator", "PUT", "/v1/floors/h100/east/rack1", {"price": PRICES[0]})
         heard = "".join([await errors_of(world, leases[0]), caplog.text, (await world.ask("operator", "GET", "/metrics")).text])
-        hidden = [*PRICES, *(price.replace(".", "") for price in PRICES), *NAMES]
+        hidden = [*(form for price in PRICES for form in forms(price)), *NAMES]
         assert [] == [word for word in hidden if word in heard]
         assert "laissez_leases 8" in heard and '"status":404' in heard
 

@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 from laissez.check import cli
 from laissez.check.wire import inputs as wire_inputs
 from laissez.check.wire import run as wire
+from laissez.check.wire import schema
 from laissez.check.wire.bad_inputs import Frames, Refused, Request, Wanted, bad, request
 from laissez.check.wire.market import Market, running
+from laissez.service.http.operations import OPERATIONS
 
 pytestmark = pytest.mark.once
 
@@ -34,9 +36,22 @@ def test_bad_inputs_are_answered_clearly_and_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize(("who", "cases"), [("tenant", 1_100), ("operator", 1_000), ("nobody", 50)])
-def test_requests_made_from_the_document_are_answered_as_it_says(who: str, cases: int) -> None:
+def test_requests_made_from_the_document_are_answered_as_it_says(who: str, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that succeed, of every operation: were all refused, the answers that matter most would not be looked at."""
+    done: set[str] = set()
+    operations_done = schema.operations_done
+
+    def noted(recorder: object) -> set[str]:
+        here = operations_done(recorder)
+        done.update(here)
+        return here
+
+    monkeypatch.setattr(schema, "operations_done", noted)
     made, found = wire.schema_cases(CASES, 0, (who,))
     assert [] == found and made >= cases
+    operators = [one for one in OPERATIONS if one.of_operator or one.scopes == ("operate",)]
+    theirs = {one.name for one in OPERATIONS if one.scopes is not None and who == ("operator" if one in operators else "tenant")}
+    assert set() == theirs - done
 
 
 def on_a_market(story: Callable[[Market], Awaitable[None]]) -> None:
@@ -64,7 +79,26 @@ def test_what_is_not_as_expected_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
     async def story(market: Market) -> None:
         sent, found = await wire_inputs.send_all(market)
-        assert [one.name for one in wrong] == [words.partition(":")[0] for words in found] and sent == len(wrong)
+        *each, recorded = found
+        assert [one.name for one in wrong] == [words.partition(":")[0] for words in each] and sent == len(wrong)
+        assert "after 'not refused': of the last 6, the log of refusals and the journal have 3" == recorded
+
+    on_a_market(story)
+
+
+def test_whoever_leaves_in_the_middle_of_many_answers_leaves_no_trace() -> None:
+    async def story(market: Market) -> None:
+        left = []
+        for _ in range(10):
+            _, writer = await asyncio.open_connection("127.0.0.1", market.port, limit=1_024)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # of a stream that is read
+            writer.write(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 40)
+            left.append(writer)
+        await market.state()
+        for writer in left:
+            writer.transport.abort()
+        await market.state()
+        market.check_log()
 
     on_a_market(story)
 

@@ -16,6 +16,7 @@ from laissez.bench.console import measure as measure_console
 from laissez.bench.crowd import PLACES
 from laissez.bench.load_tables import show_noisy, show_overload, show_soak
 from laissez.bench.market import OPERATIONS, Row, measure, times_oracle, turns
+from laissez.bench.noise import ANY_REQUEST
 from laissez.bench.noise import KINDS as NOISES
 from laissez.bench.noisy import measure as measure_noisy
 from laissez.bench.overload import LOADS as OPEN_LOADS
@@ -167,7 +168,9 @@ def overload(
 
 @app.command()
 def noisy(
-    kind: Annotated[list[str] | None, typer.Option(help=f"A kind of noise ({', '.join(NOISES)}); all unless given.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help=f"A kind of noise ({', '.join(NOISES)}), or any request, like 'GET /v1/leases'; all kinds unless given.")
+    ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="How long each kind is measured, by turns with silence.")] = 10,
     real: Annotated[bool, typer.Option(help="By the clock, with a server process and real sockets: where nothing else runs.")] = False,
     output: FormatOption = Format.TABLE,
@@ -175,7 +178,7 @@ def noisy(
 ) -> None:
     """See how much one tenant that asks as fast as it can slows the others down, in the server's processor time."""
     kinds = kind or list(NOISES)
-    _check_known("kinds of noise", kinds, NOISES)
+    _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], NOISES)
     with steps("bench noisy", 2) as step:
         rows = measure_noisy(kinds, seconds, step, real)
     if not _told_machines(rows, output, as_json):

@@ -14,7 +14,7 @@ from laissez.market import Alternative
 from laissez.market.commands import SetFloor
 from laissez.service import opening
 from laissez.service.accounts import Account
-from laissez.service.commands import OPERATOR, Command, CreateTenant, IssueKey, PlaceOrder
+from laissez.service.commands import OPERATOR, CancelOrder, Command, CreateTenant, IssueKey, PlaceOrder
 from laissez.service.desk import Desk
 from laissez.service.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
 from laissez.service.settings import Journal as JournalSettings
@@ -26,6 +26,7 @@ FLOOR = 2_000_000
 HOLD_LIMITS = (4_000_000, 9_000_000)  # how far those who hold follow
 WAITING_BIDS = (1_500_000, 3_500_000)  # of those who wait: below the limits of those who hold
 WAITING_PER_TENANT = 5
+GROUP = 32  # orders that are stored together, where that matters
 OPERATOR_KEY = "operator.key"  # in the folder
 # One tenant sends what in life many would: it must not be held up by its own cap.
 UNCAPPED = Caps(commands_per_second=1_000_000, commands_burst=1_000_000)
@@ -40,7 +41,7 @@ class Held(msgspec.Struct):
 
 
 def found(folder: Path, leaves: int, tenants: int, seed: int = 1, capped: int = 0) -> list[Held]:
-    """The last `capped` tenants have no caps of their own, and so those that everybody has."""
+    """The last `capped` tenants have no caps of their own, and so those that everybody has; and each has much behind it, with others' in between."""
     return asyncio.run(_found(folder, leaves, tenants, random.Random(seed), capped))
 
 
@@ -57,6 +58,10 @@ async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, c
     for i in range(leaves):
         limit = draw.randint(*HOLD_LIMITS)
         _enter(desk, names[i % tenants], PlaceOrder((Alternative("h100", FLOOR, limit),)))
+        for name in names[tenants - capped :]:
+            _come_and_go(desk, name)
+        if capped and not i % GROUP:
+            await desk.all_durable()
     scopes = [path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)]
     for _ in range(WAITING_PER_TENANT):
         for name in names:
@@ -73,6 +78,12 @@ async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, c
 def _held(key: str, account: Account) -> Held:
     filled = {lease.order for lease in account.leases.values()}
     return Held(key, list(account.leases), [order for order in account.orders if order not in filled])
+
+
+def _come_and_go(desk: Desk, name: str) -> None:
+    """Two events that leave everything as it was."""
+    _enter(desk, name, PlaceOrder((Alternative("h100", 0, 0),)))
+    _enter(desk, name, CancelOrder(next(reversed(desk.exchange.accounts[name].orders))))
 
 
 def _new_tenant(desk: Desk, name: str, caps: Caps) -> str:

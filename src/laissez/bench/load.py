@@ -336,7 +336,8 @@ async def run(plan: Plan) -> Report:
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
         _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: kind(plan, n, t, h.key, tally), plan.host, plan.port)  # type: ignore[misc]
-        await asyncio.wait_for(connection.ready, READY_WITHIN_S)
+        async with asyncio.timeout(READY_WITHIN_S):
+            await connection.ready
         opened.append(connection)
     started = time.perf_counter()
     tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds

@@ -18,6 +18,7 @@ import msgspec
 
 import laissez
 from laissez.bench.crowd import LIMITS, TENANTS, Crowd, tree
+from laissez.check.campaign import leave_signals_to_the_parent
 from laissez.check.oracle import Oracle
 from laissez.market import (
     AmendOrder,
@@ -90,7 +91,7 @@ class Cell:
 
     def __init__(self, leaves: int, resting: int, places: int) -> None:
         self.leaves, self.resting, self.places = leaves, resting, places
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
+        with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) as pool:
             self.bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
         self.pool = multiprocessing.get_context("spawn").Pool(1, _gather, (leaves, resting, places))
         self.timers = {operation: Timer() for operation in OPERATIONS}
@@ -132,6 +133,7 @@ _crowds: list[Crowd] = []  # in a worker process: its own one
 
 
 def _gather(leaves: int, resting: int, places: int) -> None:
+    leave_signals_to_the_parent()
     _crowds.append(Crowd(leaves, resting, places))
     gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -19,11 +20,16 @@ from laissez.bench.cluster import Held
 from laissez.bench.cores import give_way
 from laissez.bench.load import Plan, SessionConnection, Tally
 from laissez.bench.mix import Tenant
+from laissez.wire.limits import WEBHOOKS_MAX
 
 HTTP_CONNECTIONS = 64
 SESSIONS = 4  # of the eight that a tenant may have
 COMMANDS = 100  # in a frame
 BATCH = 500
+PAGE = 1_000
+NOBODY_THERE = "https://127.0.0.1:1/"
+WEBHOOK_ID = re.compile(rb'"id":"(whk_[^"]+)"')
+ANY_REQUEST = re.compile(r"[A-Z]+ /\S*( .+)?")  # a kind of noise by itself
 
 
 class NoisePlan(msgspec.Struct):
@@ -42,6 +48,7 @@ class Noise:
         self.plan = plan
         self.tenant = Tenant(0, plan.held, plan.scopes, plan.seed)
         self._numbers = itertools.count()
+        self._webhooks: set[str] = set()
 
     def request(self, method: str, path: str, body: bytes = b"", key: str | None = None) -> bytes:
         head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key or self.plan.held.key}\r\n"
@@ -61,8 +68,27 @@ class Noise:
     def question(self) -> bytes:
         return self.request("GET", "/v1/orders")
 
+    def any_request(self) -> bytes:
+        method, path, *body = self.plan.kind.split(" ", 2)
+        return self.request(method, path, "".join(body).encode())
+
+    def events(self) -> bytes:
+        return self.request("GET", f"/v1/events?after=0&limit={PAGE}")
+
     def bill(self) -> bytes:
         return self.request("GET", "/v1/bills")
+
+    def redelivery(self) -> bytes:
+        """Of a webhook that wants nothing of what there is: to find that out, the server reads all of it, each time from the beginning."""
+        number = next(self._numbers)
+        if not number:
+            return self.request("GET", "/v1/webhooks")  # of an earlier noise
+        if len(self._webhooks) < WEBHOOKS_MAX:
+            return self.request("POST", "/v1/webhooks", msgspec.json.encode({"url": NOBODY_THERE, "types": ["budget.warning"], "after": 0}))
+        return self.request("POST", f"/v1/webhooks/{sorted(self._webhooks)[number % WEBHOOKS_MAX]}/redeliver", b'{"after": 0}')
+
+    def heard(self, answer: bytes) -> None:
+        self._webhooks |= {found.decode() for found in WEBHOOK_ID.findall(answer)}
 
     def batch(self) -> bytes:
         commands = [{"type": "place_order", "alternatives": self.tenant._alternatives()} for _ in range(BATCH)]
@@ -75,8 +101,10 @@ KINDS: dict[str, tuple[Callable[[Noise], bytes], int, int]] = {
     "unreadable": (Noise.unreadable, HTTP_CONNECTIONS, 0),
     "keys": (Noise.wrong_key, HTTP_CONNECTIONS, 0),
     "questions": (Noise.question, HTTP_CONNECTIONS, SESSIONS),
+    "events": (Noise.events, HTTP_CONNECTIONS, 0),
     "bills": (Noise.bill, HTTP_CONNECTIONS, 0),
     "batches": (Noise.batch, 8, 0),
+    "webhooks": (Noise.redelivery, 8, 0),
 }
 
 
@@ -99,6 +127,7 @@ class HttpNoise(asyncio.Protocol):
         if end >= 0:
             size = int(bytes(self._buffer[:end]).lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
             if len(self._buffer) >= end + 4 + size:
+                self._noise.heard(bytes(self._buffer[end + 4 : end + 4 + size]))
                 del self._buffer[: end + 4 + size]
                 self.begin()
 
@@ -122,7 +151,7 @@ class SessionNoise(SessionConnection):
 async def connect(plan: NoisePlan) -> list[Any]:
     """All connections, which have yet to begin."""
     loop = asyncio.get_running_loop()
-    make, connections, sessions = KINDS[plan.kind]
+    make, connections, sessions = KINDS.get(plan.kind, (Noise.any_request, HTTP_CONNECTIONS, 0))
     noise = Noise(plan)
     loud: list[Any] = []
     for _ in range(connections):

@@ -268,7 +268,8 @@ async def open_all(plan: Plan, make: Callable[[int, Tenant, str], Any]) -> list[
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
         _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: make(n, t, h.key), plan.host, plan.port)  # type: ignore[misc]
-        await asyncio.wait_for(connection.ready, READY_WITHIN_S)
+        async with asyncio.timeout(READY_WITHIN_S):
+            await connection.ready
         opened.append(connection)
     return opened
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from laissez.bench import cluster
 from laissez.bench.crowd import tree
 from laissez.bench.load import Plan
 from laissez.bench.open_load import OpenPlan, OpenReport
-from laissez.bench.service import LEAVES, TENANTS, running
+from laissez.bench.service import LEAVES, TENANTS, found_by, running
 
 PHASE_S = 2.0
 WARM_UP_S = 0.5
@@ -93,6 +91,4 @@ def _row(load: str, level: float, report: OpenReport) -> Level:
 
 
 def put_open(module: str, plan: OpenPlan) -> list[OpenReport]:
-    """In a process of its own."""
-    ran = subprocess.run([sys.executable, "-m", module], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
-    return msgspec.json.decode(ran.stdout, type=list[OpenReport])
+    return msgspec.json.decode(found_by(module, plan), type=list[OpenReport])

@@ -24,6 +24,7 @@ import msgspec
 
 from laissez.bench import noise, open_load
 from laissez.bench.open_load import FIRST_BURST_S, OpenPlan, OpenReport
+from laissez.bench.service import THIS_MACHINE
 from laissez.check.simulated.edges import Wall, patched
 from laissez.check.simulated.listening import listen
 from laissez.check.simulated.loop import PROCESS, Process, SimulatedLoop
@@ -32,7 +33,7 @@ from laissez.check.simulated.storing import LoopCommit, LoopCopy
 from laissez.service.assembly import Service
 from laissez.service.clock import Clock
 from laissez.service.opening import open_folder
-from laissez.service.settings import Data, Journal, Limits, Settings
+from laissez.service.settings import Data, Journal, Limits, Settings, Webhooks
 
 NO_SNAPSHOTS = 1 << 40  # they are written by another process
 SESSIONS_MAX = 100
@@ -117,7 +118,8 @@ async def _run(plan: FolderPlan, loop: ProcessorLoop, network: Network, wall: Wa
 
 async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
     limits = Limits(sessions_max=SESSIONS_MAX)
-    settings = Settings(data=Data(folder=plan.folder), journal=Journal(snapshot_every=NO_SNAPSHOTS), limits=limits)
+    journal, webhooks = Journal(snapshot_every=NO_SNAPSHOTS), Webhooks(allow_addresses=(THIS_MACHINE,))
+    settings = Settings(data=Data(folder=plan.folder), journal=journal, limits=limits, webhooks=webhooks)
     opened = open_folder(Path(plan.folder), limits, start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns))
     draw = Random(plan.seed)
     service = Service(settings, opened, partial(CommitElsewhere, draw=draw, slow=0.0), partial(LoopCopy, draw=draw))

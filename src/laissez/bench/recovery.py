@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 import subprocess
@@ -57,7 +56,7 @@ def _recover(folder: Path) -> Recovery:
         "began = time.perf_counter(); opened = opening.open_folder(Path(sys.argv[1]), Limits())\n"
         "print(opened.journal.last, opened.replayed, time.perf_counter() - began)"
     )
-    ran = subprocess.run([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True, env=os.environ)
+    ran = subprocess.run([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True, process_group=0)
     commands, replayed, seconds = ran.stdout.split()
     size = sum(path.stat().st_size for path in folder.glob("journal.db*")) / 1e6
     return Recovery(int(commands), int(replayed), round(float(seconds), 2), round(int(commands) / float(seconds)), round(size, 1))
@@ -66,6 +65,14 @@ def _recover(folder: Path) -> Recovery:
 async def _carry_out(folder: Path, held: list[cluster.Held], commands: int) -> None:
     opened = opening.open_folder(folder, Limits())
     desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
+    try:
+        await _fill(opened, desk, held, commands, folder)
+    finally:  # also when it is interrupted: what is being stored tells the loop, which must still be there
+        desk.close()
+        opened.journal.close()
+
+
+async def _fill(opened: opening.Opened, desk: Desk, held: list[cluster.Held], commands: int, folder: Path) -> None:
     scopes = [path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)]
     names = list(opened.exchange.accounts)
     tenants = {name: Tenant(number, one, scopes, 1) for number, (name, one) in enumerate(zip(names, held, strict=True))}
@@ -85,8 +92,6 @@ async def _carry_out(folder: Path, held: list[cluster.Held], commands: int) -> N
             head = reader.chain_at(at)
         assert head is not None
         snapshots.write(folder, at, head, body)
-    desk.close()
-    opened.journal.close()
 
 
 def _command(tenant: Tenant) -> Message:

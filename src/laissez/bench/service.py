@@ -18,10 +18,12 @@ import msgspec
 from laissez.bench import cluster
 from laissez.bench.crowd import tree
 from laissez.bench.load import Plan, Report
+from laissez.sim.workers import deaf_to_interrupts
 
 LEAVES = 10_000
 TENANTS = 1_000
 WARM_UP_S = 2.0
+THIS_MACHINE = "127.0.0.1/32"  # webhooks may lead there
 
 # load: connections, commands under way on each
 LOADS = {"session": (64, 5), "connections": (1_000, 1), "rest": (32, 1), "batch": (4, 100)}
@@ -50,10 +52,12 @@ class ServerDied(Exception):
 def running(folder: Path, port: int = 0, sheds: bool = False) -> Iterator[tuple[str, int, int]]:
     """A server process on the data folder: its host, port and process id. Unless it `sheds`, whoever asks for more than it can do waits."""
     command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(folder), "--port", str(port)]
-    environment = {**os.environ, "LAISSEZ_LIMITS__SESSIONS_MAX": "100", "LAISSEZ_SERVER__LOG_LEVEL": "warning"}
+    settings = {"LIMITS__SESSIONS_MAX": "100", "SERVER__LOG_LEVEL": "warning", "WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE}
+    environment = {**os.environ, **{f"LAISSEZ_{name}": value for name, value in settings.items()}}
     if not sheds:
         environment["LAISSEZ_LIMITS__WAIT_S_MAX"] = "60"
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    with deaf_to_interrupts():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:
         for line in process.stdout:
@@ -118,5 +122,20 @@ def _measure(load: str, folder: Path, held: list[cluster.Held], seconds: float, 
 
 
 def put_under_load(plan: Plan) -> Report:
-    ran = subprocess.run([sys.executable, "-m", "laissez.bench.load"], input=msgspec.json.encode(plan), stdout=subprocess.PIPE, check=True)
-    return msgspec.json.decode(ran.stdout, type=Report)
+    return msgspec.json.decode(found_by("laissez.bench.load", plan), type=Report)
+
+
+def found_by(module: str, plan: Plan) -> bytes:
+    """What a process of its own finds, as it printed it. It hears nothing of Ctrl-C: this one ends it."""
+    command = [sys.executable, "-m", module]
+    with deaf_to_interrupts():
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
+        try:
+            found, _ = process.communicate(msgspec.json.encode(plan))
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from laissez.check.compare import Difference, Options, difference_while_drawn
 from laissez.check.histories import Draft, History, draw_history
 from laissez.check.protocol import MakeMarket
+from laissez.check.scratch import make_folders_in, scratch
 from laissez.check.shrink import report, shrink
 
 
@@ -51,6 +53,7 @@ def run(
 
 
 T = TypeVar("T")
+AT_ONCE = 5  # seeds handed to a process: few, because it is told of them only when all of them are done
 
 
 def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:
@@ -58,13 +61,19 @@ def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator
     if jobs == 1:
         yield from map(play_seed, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, leave_interrupts_to_the_parent) as pool:
-        yield from pool.imap(play_seed, seeds, chunksize=max(1, min(20, len(seeds) // (4 * jobs))))
+    with scratch() as folder, multiprocessing.get_context("spawn").Pool(jobs, _begin, (folder,)) as pool:
+        yield from pool.imap(play_seed, seeds, chunksize=max(1, min(AT_ONCE, len(seeds) // (4 * jobs))))
 
 
-def leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent alone ends the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin(folder: Path) -> None:
+    leave_signals_to_the_parent()
+    make_folders_in(folder)  # who is ended does not remove what it made there
+
+
+def leave_signals_to_the_parent() -> None:
+    """Ctrl-C, and what `timeout` sends, reach the whole group of a process; the parent alone ends the workers. One that died while it waited for
+    work would take the pool's lock with it, and the parent would wait for that lock for ever."""
+    os.setpgid(0, 0)
 
 
 def way_to_play(seed: int, commands: int, options: Options) -> tuple[int, Options]:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,13 +27,18 @@ app = typer.Typer(
     add_completion=False,
 )
 
+MANY = 1_000_000_000  # more than anybody waits for
+
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")]
+JobsOption: TypeAlias = Annotated[int, typer.Option("--jobs", min=0, max=1_000, help="Processes; 0 means one per core.")]
+
 
 @app.command()
 def market(
-    histories: Annotated[int, typer.Option(min=1, help="How many random histories.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed; the others follow it.")] = 0,
-    commands: Annotated[int, typer.Option(min=1, help="Commands per history.")] = 100,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    histories: Annotated[int, typer.Option(min=1, max=MANY, help="How many random histories.")] = 1000,
+    seed: SeedOption = 0,
+    commands: Annotated[int, typer.Option(min=1, max=1_000_000, help="Commands per history.")] = 100,
+    jobs: JobsOption = 0,
     snapshot_every: Annotated[int, typer.Option(min=0, help="Go on in a restored copy of the market every so many commands; 0 means never.")] = 9,
     shrink: Annotated[bool, typer.Option(help="Make a failing history small before it is shown.")] = True,
     output: FormatOption = Format.TABLE,
@@ -78,7 +83,7 @@ def small_worlds(
 
 @app.command()
 def crashes(
-    kills: Annotated[int, typer.Option(min=1, help="How often the server is killed.")] = 500,
+    kills: Annotated[int, typer.Option(min=1, max=MANY, help="How often the server is killed.")] = 500,
     seed: Annotated[int, typer.Option(min=0, help="The first seed; every data folder has one of its own.")] = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -93,9 +98,9 @@ def crashes(
 
 @app.command()
 def worlds(
-    seeds: Annotated[int, typer.Option(min=1, help="How many worlds.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed; the others follow it.")] = 0,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=MANY, help="How many worlds.")] = 1000,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 0,
     bug: Annotated[str | None, typer.Option(help="Put this mistake into the service, to see it found.")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -113,7 +118,7 @@ def worlds(
 
 @app.command()
 def wire(
-    cases: Annotated[int, typer.Option(min=0, help="How many requests schemathesis makes at least; 0 does without it.")] = 2000,
+    cases: Annotated[int, typer.Option(min=0, max=MANY, help="How many requests schemathesis makes at least; 0 does without it.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
     only: Annotated[str, typer.Option(help="Only the bad inputs whose name has this in it.")] = "",
     output: FormatOption = Format.TABLE,
@@ -121,19 +126,29 @@ def wire(
     """Send a real server hundreds of bad inputs and thousands of requests made from its OpenAPI document; every answer must be clear."""
     if cases and importlib.util.find_spec("schemathesis") is None:
         raise typer.BadParameter("schemathesis is not installed: pip install 'laissezcloud[check]', or --cases 0 for the bad inputs alone")
-    from laissez.check.wire.run import run as run_wire  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.wire import run as run_wire  # with all that speaks HTTP, which the other checks do without
+    from laissez.check.wire.inputs import inputs
 
+    bad = sum(map(len, inputs(only)))
+    if not bad:
+        raise typer.BadParameter(f"expected a part of the name of a bad input, found {only!r}", param_hint="--only")
     started = time.monotonic()
-    with counting("cases", cases or None) as tell:
-        outcome = run_wire(cases, seed, only, tell)
-    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
+    with counting("bad inputs", bad) as tell:
+        sent, found = run_wire.bad_inputs(only, tell)
+    made = 0
+    if cases:
+        with counting("cases", cases) as tell:
+            made, more = run_wire.schema_cases(cases, seed, tell=tell)
+            found += more
+    failure = run_wire.report(found, cases, seed, only) if found else None
+    conclude(output, {"bad inputs": sent, "cases": made}, time.monotonic() - started, failure)
 
 
 @app.command()
 def damage(
-    cases: Annotated[int, typer.Option(min=1, help="How many data folders are damaged.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The first case's; the others follow it.")] = 0,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 means one per core.")] = 0,
+    cases: Annotated[int, typer.Option(min=1, max=MANY, help="How many data folders are damaged.")] = 1000,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Damage a data folder, or let the disk fail under it: it is recovered with all that was acknowledged, or refused, saying where."""
@@ -156,8 +171,8 @@ def damage(
 
 @app.command()
 def access(
-    pairs: Annotated[int, typer.Option(min=0, help="How many pairs of worlds that look the same to a tenant.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="The first pair's; the others follow it.")] = 0,
+    pairs: Annotated[int, typer.Option(min=0, max=MANY, help="How many pairs of worlds that look the same to a tenant.")] = 100,
+    seed: SeedOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Try every operation as everybody on a real server; and see that what a tenant may not see changes no byte of what it is told."""
@@ -165,7 +180,8 @@ def access(
     from laissez.check.access import matrix as access
 
     started = time.monotonic()
-    tried = access.run()
+    with counting("operations", None) as tell:
+        tried = access.run(tell=tell)
     with counting("pairs", pairs) as tell:
         found = interference.run(pairs, seed, tell=tell)
     counted = {**tried.counted, **found.counted}
@@ -184,7 +200,7 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         try:
             yield lambda done: bar.update(task, completed=done)
         except KeyboardInterrupt:
-            print(f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far")
+            typer.echo(f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far", err=True)
             raise typer.Exit(130) from None
 
 
@@ -196,11 +212,16 @@ def _processes(jobs: int, work: int) -> int:
 def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None, more: dict[str, Any] = {}) -> None:  # noqa: B006  never changed
     """Print the outcome, and leave with 1 if something failed. `more` is for machines."""
     if output is Format.JSON:
-        summary: dict[str, Any] = {**counted, "seconds": round(seconds, 3), "failure": failure, **more}
+        summary: dict[str, Any] = {
+            **{name.replace(" ", "_"): count for name, count in counted.items()},
+            "seconds": round(seconds, 3),
+            "failure": failure,
+            **more,
+        }
         print(json.dumps(summary))
     elif failure is not None:
         print(failure)
     else:
-        print(", ".join(f"{count} {name}" for name, count in counted.items()) + f", {seconds:.1f} seconds: no difference")
+        print(", ".join(f"{count} {name}" for name, count in counted.items()) + f", {seconds:.1f} seconds: nothing found")
     if failure is not None:
         raise typer.Exit(1)

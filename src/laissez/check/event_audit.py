@@ -1,8 +1,9 @@
-"""Bills worked out a second time, from nothing but the operator's events: what anyone with that stream could do at home.
+"""Owners and bills worked out a second time, from nothing but the operator's events: what anyone with that stream could do at home.
 
-It knows the rules M5 (what a leaf's owner is charged), M11 (quotes), M14 (a charge is an integral), M17 (a held lease is charged at most its cap)
-and M18 (fees) from `docs/market.md`, in the most literal way, and shares no code with the market, its bills or the service. Events are plain
-data, as JSON or MessagePack give them; prices become whole millionths of a dollar per hour, times whole microseconds.
+It knows the rules M5 (what a leaf's owner is charged), M7 (when the market is at rest), M8 (who wins a leaf), M11 (quotes), M14 (a charge is an
+integral), M17 (a held lease is charged at most its cap) and M18 (fees) from `docs/market.md`, in the most literal way, and shares no code with the
+market, its bills or the service. Events are plain data, as JSON or MessagePack give them; prices become whole millionths of a dollar per hour, times
+whole microseconds.
 """
 
 from __future__ import annotations
@@ -107,6 +108,24 @@ class Auditor:
         bids = [bid for tenant, wanted in self.orders.values() if tenant != owner for scope, (bid, _) in wanted.items() if scope in above]
         return max(self.floor(leaf), *bids, 0)
 
+    def winner(self, leaf: str) -> str | None:
+        """M8: the order that wins the leaf if it opens now. Of equals the first: they stand in the order of their numbers."""
+        depth = {node: number for number, node in enumerate(path(leaf))}
+        offers = [(order, scope, limit) for order, (_, wanted) in self.orders.items() for scope, (_, limit) in wanted.items()]
+        claims = [(limit, depth[scope], order) for order, scope, limit in offers if scope in depth]
+        limit, _, order = max(claims, key=lambda claim: claim[:2], default=(-1, 0, ""))
+        return order if limit >= self.floor(leaf) else None
+
+    def unstable(self, until: int) -> str | None:
+        """M7: what should not have lasted from now until a later time."""
+        for leaf in self.leaves:
+            lease = self.leases.get(leaf)
+            if lease is None and leaf in self.online and self.winner(leaf) is not None:
+                return f"{leaf} is idle and {self.winner(leaf)} could take it"
+            if lease is not None and lease.limit is not None and max(self.now, lease.held_until) < until and self.rate(leaf) > lease.limit:
+                return f"{leaf} costs {printed(self.rate(leaf))}, and its limit is {printed(lease.limit)}"
+        return None
+
     def quote(self, tenant: str | None, scope: str, now: int) -> int | None:
         """M11, at a time when holds that end at or before `now` have ended."""
         asks = []
@@ -164,6 +183,9 @@ class Auditor:
             note(tenant, event)
 
     def _pass_time(self, to: int) -> None:
+        unstable = self.unstable(to) if to > self.now else None
+        if unstable is not None:
+            self.doubts.append(f"event {self.n}: before it, since {self.now}, {unstable}")
         charges = {leaf: self._charge(leaf, lease, to) for leaf, lease in self.leases.items()}
         for leaf, lease in self.leases.items():
             lease.charge = charges[leaf]
@@ -212,7 +234,10 @@ class Auditor:
         self.orders[event["order"]] = tenant, {one["scope"]: (micro(one["bid"]), micro(one["limit"])) for one in event["alternatives"]}
         self.books.setdefault(tenant, Books())
 
-    _order_amended = _order_placed
+    def _order_amended(self, tenant: str, event: dict[str, Any]) -> None:
+        """Which gives it a new number (M10), the last one."""
+        self.orders.pop(event["order"], None)
+        self._order_placed(tenant, event)
 
     def _order_cancelled(self, tenant: str, event: dict[str, Any]) -> None:
         del self.orders[event["order"]]
@@ -221,8 +246,10 @@ class Auditor:
         leaf, limit = event["leaf"], micro(event["limit"])
         if leaf in self.leases or leaf not in self.online:
             self.doubts.append(f"event {self.n}: a lease of {leaf} starts while it is leased or offline")
-        if self.orders.pop(event["order"], (tenant,))[0] != tenant:
-            self.doubts.append(f"event {self.n}: {event['order']} is not an order of {tenant}")
+        if self.winner(leaf) != event["order"]:
+            self.doubts.append(f"event {self.n}: {event['order']} wins {leaf}, and it should have been {self.winner(leaf)}")
+        if self.orders.pop(event["order"], (None,))[0] != tenant:
+            self.doubts.append(f"event {self.n}: {event['order']} is no open order of {tenant}")
         held_until = 0 if event["hold_until"] is None else instant(event["hold_until"])
         self.leases[leaf] = Lease(event["lease"], tenant, limit, limit, held_until)
         self._compare_rate(event)

@@ -1,6 +1,6 @@
 """Two worlds that differ only in what a tenant may not see give it the same bytes: the second part of `laissez check access`.
 
-A pair is drawn (`interference_pairs`), each of its worlds is played through the real service (`interference_service`), and the tenant does the
+A pair is drawn (`pairs.py`), each of its worlds is played through the real service (`pair_service.py`), and the tenant does the
 same in both: it trades by REST and in a session, follows a stream, and asks for everything there is to ask for. Its two transcripts, heads and
 bodies, must be equal byte for byte. Timing is not compared.
 """

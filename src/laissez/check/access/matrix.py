@@ -1,7 +1,7 @@
 """Who may do what, tried on a real server: `laissez check access`.
 
 Every operation that the server describes, and every message of a session, is tried by everybody: without a key, with keys that are worth nothing,
-with keys of each scope, as another tenant, as the operator, and signed in from a browser. What each must get is in `access_table`, by hand. Whoever
+with keys of each scope, as another tenant, as the operator, and signed in from a browser. What each must get is in `table`, by hand. Whoever
 may not must change nothing; what belongs to somebody else must be answered, byte for byte, like what never was.
 """
 
@@ -11,14 +11,17 @@ import asyncio
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
+from websockets.exceptions import WebSocketException
 
+from laissez.check.access import unmistakable
 from laissez.check.access.probes import probe
 from laissez.check.access.session import try_batches, try_sessions
-from laissez.check.access.table import KEYED, OPERATIONS
+from laissez.check.access.table import KEYED, OPERATIONS, OPERATOR
 from laissez.check.access.trial import Trial
 from laissez.check.access.tried import Described, Tried, unlisted
 from laissez.check.access.wire import Line
@@ -57,16 +60,16 @@ class Outcome(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-def run(entry: Entry = Entry(), only: frozenset[str] = frozenset()) -> Outcome:  # noqa: B008  frozen
+def run(entry: Entry = Entry(), only: frozenset[str] = frozenset(), tell: Callable[[int], None] = lambda operations: None) -> Outcome:  # noqa: B008  frozen
     """The whole matrix, or `only` some operations of it, on a server of its own, which is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="laissez-access-"))
     try:
-        return asyncio.run(_run(folder, replace(entry, variables={**VARIABLES, **entry.variables}), only))
+        return asyncio.run(_run(folder, replace(entry, variables={**VARIABLES, **entry.variables}), only, tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(folder: Path, entry: Entry, only: frozenset[str]) -> Outcome:
+async def _run(folder: Path, entry: Entry, only: frozenset[str], tell: Callable[[int], None]) -> Outcome:
     server = Server(folder, unused_port(random.Random()), entry)
     line = Line(server.port)
     tried = Tried()
@@ -74,13 +77,18 @@ async def _run(folder: Path, entry: Entry, only: frozenset[str]) -> Outcome:
         await server.start_and_wait()
         world = World(line, (server.data / "keys" / "operator.key").read_text().strip())
         await world.found()
-        await _try_all(world, tried, only)
+        await _try_all(world, tried, only, tell)
         written = [folder / "server.log", *server.data.glob("audit/*")]
-        log = "\n".join(path.read_text(errors="replace") for path in written)
-        tried.findings += [f"the log holds a secret: {found[:LINE_SHOWN]}" for found in secrets_in(log, world.secrets)]
+        for about in ("order", "lease", "budgets"):
+            await world.thing(about)
+        figures = (await world.do(OPERATOR, "GET", "/metrics")).body.decode()
+        for name, text in {"the log": "\n".join(path.read_text(errors="replace") for path in written), "a figure": figures}.items():
+            tried.findings += [f"{name} holds a secret: {found[:LINE_SHOWN]}" for found in secrets_in(text, world.secrets)]
+            tried.findings += [f"{name} holds a price: {one[:LINE_SHOWN]}" for one in text.splitlines() if unmistakable.told(one)]
+        tried.findings += [f"a foreign price is told: {found[:LINE_SHOWN]}" for found in line.overheard]
     except Finding as finding:
         tried.findings.append(str(finding))
-    except (OSError, EOFError, TimeoutError) as error:
+    except (OSError, EOFError, TimeoutError, WebSocketException) as error:
         tried.findings.append(f"the server did not answer: {error!r}\n{server.log_end()}")
     finally:
         line.close()
@@ -90,10 +98,11 @@ async def _run(folder: Path, entry: Entry, only: frozenset[str]) -> Outcome:
     return Outcome(counted, tried.answers, tried.findings)
 
 
-async def _try_all(world: World, tried: Tried, only: frozenset[str]) -> None:
+async def _try_all(world: World, tried: Tried, only: frozenset[str], tell: Callable[[int], None]) -> None:
     operations = await _described(world.line)
     tried.findings += unlisted({one.name for one in operations}, set(OPERATIONS), "operation")
-    for operation in operations:
+    for done, operation in enumerate(operations):
+        tell(done)
         if operation.name in OPERATIONS and (not only or operation.name in only):
             await Trial(world, tried, operation, OPERATIONS[operation.name]).all()
     if not only:

@@ -21,6 +21,8 @@ ASIDE = 0.15  # how often it also sets a budget
 HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
 # The one thing in a transcript that is random: the token of a new sign-in.
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
+IN_A_BATCH, AS_INSTANCE = 0.2, 0.5  # how often a command goes this way, of those that can
+TURNS_MAX = 100_000  # of the loop, until a session has caught up
 
 # Beside every address that the service itself says can be read.
 READS = (
@@ -28,6 +30,22 @@ READS = (
     "/v1/bills?since=2027-01-15T08:00:00Z", "/v1/bills?until=2027-01-15T09:00:00Z", "/v1/bills?format=csv&since=2027-01-15T08:00:00Z",
     "/v1/events?after=0&limit=2", "/v1/orders?tenant=bob", "/v1/bills?tenant=bob", "/v1/tenants/bob", "/v1/tenants/bob/keys", "/", "/v1/nothing",
 )  # fmt: skip
+
+# What is refused whatever there is: the words must be the same, too.
+REFUSED: tuple[tuple[str, str, Any], ...] = (
+    ("DELETE", "/v1/orders/ord_never", None),
+    ("PUT", "/v1/orders/ord_never", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
+    ("POST", "/v1/orders", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
+    ("POST", "/v1/orders", {"alternatives": []}),
+    ("PATCH", "/v1/leases/lse_never", {"limit": "1"}),
+    ("DELETE", "/v1/leases/lse_never", None),
+    ("DELETE", "/v1/instances/ins_never", None),
+    ("POST", "/v1/instances", {"near": "lse_never", "level": 1, "max_price": "1"}),
+    ("POST", "/v1/instances", {"scope": "nowhere", "max_price": "1"}),
+    ("POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "ord_never"}, {"type": "relinquish", "lease": "lse_never"}]}),
+    ("DELETE", "/v1/webhooks/whk_never", None),
+    ("PUT", "/v1/floors/nowhere", {"price": "1"}),
+)
 
 
 class Tenant:
@@ -65,16 +83,29 @@ class Tenant:
             await self._service.settle()
             for path in self._draw.sample(self._reads(), READS_PER_MOMENT):
                 await self._ask("GET", path)
+            await self._ask(*self._draw.choice(REFUSED))
         await self._in_the_end()
         self._ask_in_session()
         await self._service.settle()
-        again = Wire(self._heard).converse(self._service.sessions, self._secret, json.dumps({"type": "hello", "id": "again", "resume_after": 0}))
-        tasks.append(asyncio.create_task(again))
-        await self._service.settle()
+        tasks.append(await self._come_back())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         return [TOKEN.sub(b"laissez_signin=...", line) for line in (*self._said, *self._streamed)]
+
+    async def _come_back(self) -> asyncio.Task[None]:
+        """In another session, which is told all that is still kept, until it has caught up."""
+        wire, desk = Wire(self._heard), self._service.desk
+        hello = json.dumps({"type": "hello", "id": "again", "resume_after": desk.history.gone_until(ME, desk.latest(ME))})
+        task = asyncio.create_task(wire.converse(self._service.sessions, self._secret, hello))
+        for _ in range(TURNS_MAX):
+            if wire.session is not None or task.done():
+                break
+            await asyncio.sleep(0)
+        else:
+            raise AssertionError("a session never caught up")
+        await self._service.settle()
+        return task
 
     # -- what others do
 
@@ -107,17 +138,36 @@ class Tenant:
         if ask.in_session and self._wire.session is not None:
             self._wire.session.receive(json.dumps({**message, "id": f"s{self._ids}"}))
             return
-        kind = message.pop("type")
-        named = str(message.pop("order", message.pop("lease", "")))
-        way = {
+        way = self._way(message, self._draw.random())
+        for _ in range(self._draw.choice((1, 1, 2))):  # now and then once more, under the same id
+            await self._ask(*way, {"idempotency-key": f"k{self._ids}"})
+
+    def _way(self, message: dict[str, Any], drawn: float) -> tuple[str, str, Any]:
+        """By which request: there are up to three for a command, which come to the same."""
+        if drawn < IN_A_BATCH:
+            return "POST", "/v1/batch", {"commands": [message]}
+        if drawn < AS_INSTANCE and (as_instance := self._as_instance(message)) is not None:
+            return as_instance
+        kind, named = message.pop("type"), str(message.pop("order", message.pop("lease", "")))
+        method, path = {
             "place_order": ("POST", "/v1/orders"),
             "amend_order": ("PUT", f"/v1/orders/{named}"),
             "cancel_order": ("DELETE", f"/v1/orders/{named}"),
             "set_limit": ("PATCH", f"/v1/leases/{named}"),
             "relinquish": ("DELETE", f"/v1/leases/{named}"),
         }[kind]
-        for _ in range(self._draw.choice((1, 1, 2))):  # now and then once more, under the same id
-            await self._ask(*way, message or None, {"idempotency-key": f"k{self._ids}"})
+        return method, path, message or None
+
+    def _as_instance(self, message: dict[str, Any]) -> tuple[str, str, Any] | None:
+        """For those who only want machines."""
+        if message["type"] == "place_order" and len(message["alternatives"]) == 1:
+            (wanted,) = message["alternatives"]
+            if wanted["bid"] == wanted["limit"]:
+                return "POST", "/v1/instances", {"scope": wanted["scope"], "max_price": wanted["limit"]}
+        lease = self._service.desk.exchange.accounts[ME].leases.get(message.get("lease", ""))
+        if message["type"] == "relinquish" and lease is not None:
+            return "DELETE", f"/v1/instances/ins_{lease.order[4:]}", None
+        return None
 
     def _message(self, ask: Ask) -> dict[str, Any]:
         """In the API's words, by the tenant's own ids."""
@@ -154,6 +204,8 @@ class Tenant:
             cursor = re.search(rb'"cursor":"([^"]+)"', answer)
             if cursor:
                 await self._ask("GET", f"{path}&cursor={cursor[1].decode()}".replace("after=0&", ""))
+        for refused in REFUSED:
+            await self._ask(*refused)
         await self._ask("HEAD", "/v1/leases")
         await self._ask("OPTIONS", "/v1/orders/ord_x")
         signed = await self._ask("POST", "/v1/signin", {"key": self._secret}, {"x-laissez-console": "1"})
@@ -165,7 +217,9 @@ class Tenant:
     def _ask_in_session(self) -> None:
         session = self._wire.session
         assert session is not None
-        asked = [{"type": "quote", "scope": node} for node in (*self._pair.world.nodes(), "nowhere")] + [{"type": "orders"}, {"type": "leases"}]
+        asked = [{"type": "quote", "scope": node} for node in (*self._pair.world.nodes(), "nowhere")]
+        asked += [{"type": "orders"}, {"type": "leases"}, {"type": "ping"}]
+        session.beat()
         session.receive(json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)]))
 
     async def _ask(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, keyed: bool = True) -> bytes:

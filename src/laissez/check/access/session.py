@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from typing import Any, get_args
@@ -9,7 +10,8 @@ from typing import Any, get_args
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from laissez.check.access.table import KEYED, MESSAGES, OPERATING, OPERATORS, Row
+from laissez.check.access import unmistakable
+from laissez.check.access.table import KEYED, MESSAGES, OPERATING, OPERATORS, OTHER, Row
 from laissez.check.access.tried import Tried, filled, unknown, unlisted
 from laissez.check.access.wire import Answer, bearer
 from laissez.check.access.world import World
@@ -17,6 +19,11 @@ from laissez.wire.requests import OperatorCommand, SessionMessage, TenantCommand
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, JSON
 
 COMMANDS = tuple(str(kind.__struct_config__.tag) for kind in (*get_args(TenantCommand), *get_args(OperatorCommand)))
+
+
+def in_session(kind: str) -> str:
+    """An operation may have the same name."""
+    return f"{kind} in a session"
 
 
 async def try_batches(world: World, tried: Tried) -> None:
@@ -53,9 +60,11 @@ async def try_sessions(world: World, tried: Tried) -> None:
         async with connect(_url(world), subprotocols=[JSON], additional_headers=bearer(world.keys[caller]), proxy=None) as socket:  # type: ignore[list-item]
             peer = Peer(socket, caller)
             welcome = await peer.ask({"type": "hello"})
-            tried.note("hello", caller, 200 if welcome["type"] == "welcome" else int(welcome["status"]), 200)
+            tried.note(in_session("hello"), caller, 200 if welcome["type"] == "welcome" else int(welcome["status"]), 200)
             for kind in sorted(tags & set(MESSAGES) - {"hello"}):
                 await _message(world, tried, peer, caller, kind)
+            if caller == OTHER:
+                world.line.overheard += [f"a session: found {said}" for said in peer.heard if unmistakable.told(said)]
 
 
 async def _message(world: World, tried: Tried, peer: Peer, caller: str, kind: str) -> None:
@@ -64,7 +73,7 @@ async def _message(world: World, tried: Tried, peer: Peer, caller: str, kind: st
     answer = await peer.ask({"type": kind, **(filled(row.body, thing) or {})})
     is_foreign = row.is_foreign_to(caller)
     refusal = row.operators_status if caller in OPERATORS and caller != OPERATING else 403
-    tried.note(kind, caller, int(answer.get("status", 200)), 404 if is_foreign else 200 if row.allows(caller) else refusal)
+    tried.note(in_session(kind), caller, int(answer.get("status", 200)), 404 if is_foreign else 200 if row.allows(caller) else refusal)
     if row.about and (is_foreign or not row.allows(caller)):
         never = await peer.ask({"type": kind, **filled(row.body, {name: unknown(value) for name, value in thing.items()})})
         about = thing[row.about]
@@ -73,25 +82,32 @@ async def _message(world: World, tried: Tried, peer: Peer, caller: str, kind: st
 
 
 async def _strangers(world: World, tried: Tried) -> None:
-    """One answer for all whose key is no good, also for those who are only signed in, or send a key in the address."""
+    """One answer for all whose key is no good, also for those who are only signed in, or send a key in the address; and whatever else they say
+    without waiting for it is not heard."""
     ways = {name: (headers, "") for name, headers in world.strangers.items()}
     ways |= {f"{caller} signed in": (headers, "") for caller, headers in world.signed_in.items()}
     ways |= {f"a key in the address as {name}": ({}, f"?{name}={world.keys['mine']}") for name in ("key", "token", "access_token", "authorization")}
     heard: dict[str, str] = {}
+    said = [{"type": kind, "id": kind, **(filled(row.body, await world.thing(row.about)) or {})} for kind, row in MESSAGES.items() if kind != "hello"]
+    before = await world.state()
     for name, (headers, query) in ways.items():
-        heard[name] = await _end_of(_url(world) + query, headers)
-        tried.note("hello", name, CLOSE_UNAUTHENTICATED if heard[name].endswith(f" {CLOSE_UNAUTHENTICATED}") else 0, CLOSE_UNAUTHENTICATED)
+        heard[name] = await _end_of(_url(world) + query, headers, said)
+        code = CLOSE_UNAUTHENTICATED if heard[name].endswith(f" {CLOSE_UNAUTHENTICATED}") else 0
+        for kind in MESSAGES:
+            tried.note(in_session(kind), name, code, CLOSE_UNAUTHENTICATED)
+    tried.holds("a session: something changed, though nobody said hello with a key", before == await world.state())
     different = {name for name, said in heard.items() if said != heard["no key"]}
     tried.holds(f"hello by {', '.join(sorted(different))}: expected what everybody without a key is told", not different)
 
 
-async def _end_of(url: str, headers: dict[str, str]) -> str:
+async def _end_of(url: str, headers: dict[str, str], said: list[dict[str, Any]]) -> str:
     """All that a session says until it is closed, and with which code."""
     heard: list[str] = []
     try:
         async with connect(url, subprotocols=[JSON], additional_headers=headers, proxy=None) as socket:  # type: ignore[list-item]
-            await socket.send('{"type": "hello"}')
-            await socket.send('{"type": "orders", "id": "early"}')
+            with contextlib.suppress(ConnectionClosed):  # what was said before that is still to be heard
+                for message in ({"type": "hello"}, *said):
+                    await socket.send(json.dumps(message))
             while True:
                 heard.append(str(await socket.recv()))
                 if len(heard) > 2:
@@ -110,12 +126,14 @@ class Peer:
     def __init__(self, socket: ClientConnection, name: str) -> None:
         self._socket = socket
         self._ids = (f"{name}-{number}" for number in itertools.count(1))
+        self.heard: list[str] = []
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         id = next(self._ids)
         await self._socket.send(json.dumps({**message, "id": id}))
         while True:
-            read = json.loads(await self._socket.recv())
+            self.heard.append(str(await self._socket.recv()))
+            read = json.loads(self.heard[-1])
             for said in read if isinstance(read, list) else [read]:
                 if said.get("id") == id:
                     return dict(said)

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from laissez.check.access.unmistakable import LEASE
+
 # Everybody with a key. `mine` and `other` are tenants' keys with read and trade, the things that are asked for are those of `mine`.
 READER, TRADER, MINE, OTHER = "reader", "trader", "mine", "other"
 WATCHER, OPERATING, OPERATOR = "watcher", "operating", "operator"
@@ -58,7 +60,7 @@ OPERATIONS: dict[str, Row] = {
     "getPrices": Row(READ),
     "listLeases": Row(READ),
     "getLease": Row(READ, about="lease"),
-    "setLimit": Row(TRADE, {"limit": "9"}, about="lease"),
+    "setLimit": Row(TRADE, {"limit": LEASE}, about="lease"),
     "relinquish": Row(TRADE, about="lease"),
     "getLeasePrices": Row(READ, about="lease"),
     "runInstances": Row(TRADE, {"type": "gpu", "max_price": "0.25"}, status=201),
@@ -70,7 +72,7 @@ OPERATIONS: dict[str, Row] = {
     "setBudget": Row(TRADE, {"amount": "100"}),
     "removeBudget": Row(TRADE, about="budgets"),
     "getOwnCaps": Row(READ, operators_query="tenant={tenant}"),
-    "setOwnCaps": Row(TRADE, {"rate": "100"}),
+    "setOwnCaps": Row(TRADE, {"rate": "100000"}),
     "listSpending": Row(READ),
     "getEvents": Row(READ),
     "createWebhook": Row(CHANGE, {"url": "http://127.0.0.1:65535/"}, status=201),
@@ -123,7 +125,7 @@ MESSAGES: dict[str, Row] = {
     "place_order": Row(TRADE, ORDER),
     "amend_order": Row(TRADE, {"order": "{order}", **ORDER}, about="order"),
     "cancel_order": Row(TRADE, {"order": "{order}"}, about="order"),
-    "set_limit": Row(TRADE, {"lease": "{lease}", "limit": "9"}, about="lease"),
+    "set_limit": Row(TRADE, {"lease": "{lease}", "limit": LEASE}, about="lease"),
     "relinquish": Row(TRADE, {"lease": "{lease}"}, about="lease"),
     "set_floor": Row(OPERATE, {"node": "{node}", "price": "0.1"}, about="node"),
     "set_controls": Row(OPERATE, {"node": "{node}"}, about="node"),

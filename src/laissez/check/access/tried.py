@@ -58,5 +58,5 @@ def unknown(name: str) -> str:
 
 
 def unlisted(described: set[str], listed: set[str], kind: str) -> list[str]:
-    missing = [f"{kind} {name}: nobody has said who may; access_table.py has no row for it" for name in sorted(described - listed)]
-    return missing + [f"{kind} {name}: access_table.py has a row for it, and the server has no such {kind}" for name in sorted(listed - described)]
+    missing = [f"{kind} {name}: nobody has said who may; access/table.py has no row for it" for name in sorted(described - listed)]
+    return missing + [f"{kind} {name}: access/table.py has a row for it, and the server has no such {kind}" for name in sorted(listed - described)]

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from laissez.check.access import unmistakable
+
 ANSWERS_WITHIN_S = 30.0
 CONSOLE = {"X-Laissez-Console": "1"}
 
@@ -34,6 +36,8 @@ class Line:
     def __init__(self, port: int) -> None:
         self.port = port
         self.asked = 0
+        self.kept_from: set[str] = set()  # keys and cookies of those who must not be told of some prices
+        self.overheard: list[str] = []  # by them
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
@@ -45,7 +49,10 @@ class Line:
             reader, writer = await self._connected()
             writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + written)
             self.asked += 1
-            return await _answer(reader, method)
+            answer = await _answer(reader, method)
+        if not self.kept_from.isdisjoint(headers.values()) and unmistakable.told(f"{answer.head!r} {answer.body!r}"):
+            self.overheard.append(f"{method} {path}: found {answer.body!r}")
+        return answer
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or self._streams[0].at_eof():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from laissez.check.access import unmistakable
 from laissez.check.access.table import KEYED, MINE, OPERATING, OPERATOR, OTHER, READER, TRADER, WATCHER
 from laissez.check.access.wire import CONSOLE, Answer, Line, bearer
 from laissez.check.finding import Finding
 
 TENANTS = {MINE: "owner-of-it", OTHER: "somebody-else"}
 LEASED, RESTING = "cpu", "gpu/a"  # where things are had, and where they are waited for
+FLOORS = {"cpu": "1", "gpu": "9000"}  # below which nobody gets anything
+BUDGETS = {MINE: unmistakable.BUDGET, OTHER: "50"}
 NODE, LEAF_ONLINE, LEAF_OFFLINE = "gpu/b", "gpu/b/r3/g0", "gpu/b/r3/g1"
 HOOK = "http://127.0.0.1:65535/"  # where nobody listens
 HOLDERS = {READER: (MINE, ["read"]), TRADER: (MINE, ["trade"]), MINE: (MINE, ["read", "trade"]), OTHER: (OTHER, ["read", "trade"])}
@@ -30,18 +33,19 @@ class World:
         self._live: dict[str, str] = {}
 
     async def found(self) -> None:
-        """Tenants, keys of every kind, floors below which nobody gets anything."""
+        """Tenants, keys of every kind, floors."""
         for name in TENANTS.values():
             await self.do(OPERATOR, "POST", "/v1/tenants", {"name": name})
         for caller, (tenant, scopes) in HOLDERS.items():
             self.keys[caller] = (await self.issue(f"/v1/tenants/{TENANTS[tenant]}/keys", caller, scopes))["secret"]
         for caller, scopes in OF_OPERATOR.items():
             self.keys[caller] = (await self.issue("/v1/keys", caller, scopes))["secret"]
-        for tree in ("cpu", "gpu"):
-            await self.do(OPERATOR, "PUT", f"/v1/floors/{tree}", {"price": "1"})
+        for tree, price in FLOORS.items():
+            await self.do(OPERATOR, "PUT", f"/v1/floors/{tree}", {"price": price})
         for caller in (READER, MINE, OTHER, OPERATOR):
             self.signed_in[caller] = {"Cookie": await self.sign_in(self.keys[caller]), **CONSOLE}
         assert set(KEYED) == set(self.keys)
+        self.line.kept_from = {bearer(self.keys[OTHER])["Authorization"], self.signed_in[OTHER]["Cookie"]}
         self.strangers = await self._strangers()
 
     async def _strangers(self) -> dict[str, dict[str, str]]:
@@ -107,15 +111,15 @@ class World:
     async def _thing(self, about: str) -> dict[str, str]:
         match about:
             case "order" | "instance":
-                id = await self._kept("order", "/v1/orders", {"alternatives": [{"scope": RESTING, "limit": "0.5"}]}, "id")
+                id = await self._kept("order", "/v1/orders", {"alternatives": [{"scope": RESTING, "limit": unmistakable.ORDER}]}, "id")
                 return {"order": id} if about == "order" else {"instance": "ins_" + id.removeprefix("ord_")}
             case "lease":
-                return {"lease": await self._kept("lease", "/v1/leases", {"alternatives": [{"scope": LEASED, "limit": "5"}]}, "lease")}
+                return {"lease": await self._kept("lease", "/v1/leases", {"alternatives": [{"scope": LEASED, "limit": unmistakable.LEASE}]}, "lease")}
             case "webhook":
                 return {about: await self._kept(about, "/v1/webhooks", {"url": HOOK}, "id", "/v1/webhooks")}
             case "budgets":
-                for caller in (MINE, OTHER):
-                    await self.do(caller, "PUT", "/v1/budget", {"amount": "50"})
+                for caller, amount in BUDGETS.items():
+                    await self.do(caller, "PUT", "/v1/budget", {"amount": amount})
                 return {}
             case "online" | "offline":
                 leaf = LEAF_ONLINE if about == "online" else LEAF_OFFLINE

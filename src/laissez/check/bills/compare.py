@@ -1,7 +1,8 @@
-"""Bills as the service has them against bills as `bill_audit` works them out: every statement, every running bill, and all of them together."""
+"""Bills as the service has them against bills as `audit` works them out: every statement, every running bill, and all of them together."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,24 +49,43 @@ class BillReport:
 
 def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None) -> BillReport:
     """Beside a running server, or offline: as far as the journal reaches now."""
-    rows = Rows(folder)
+    with Reader.of(folder) as reader:
+        last = reader.tail().last
+        auditor, exchange, at = Auditor([]), None, 0
+        try:
+            auditor, at = _worked_out(folder, last, on_progress)
+            exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
+        except (Diverged, JournalDamaged) as error:
+            auditor.findings.append(Finding("the journal cannot be replayed, so running bills were not compared", last, found=str(error)))
+        except Exception:
+            if (damage := _damage(reader, last)) is None:
+                raise
+            auditor.findings.append(Finding("the journal is damaged, so no bill was worked out", last, found=damage))
+    return Comparison(auditor, exchange, at).report()
+
+
+def _worked_out(folder: Path, last: int, on_progress: Callable[[int, int], None]) -> tuple[Auditor, int]:
+    """From every entry, and the time of the last one."""
+    rows, at = Rows(folder), 0
     try:
-        last, at = rows.last(), 0
         auditor = Auditor(rows.closings(last))
         for row in rows.rows(last):
             auditor.take(row)
             at = row.at
             if row.seq % STEP == 0:
                 on_progress(row.seq, last * 2)
+        return auditor, at
     finally:
         rows.close()
-    exchange = None
+
+
+def _damage(reader: Reader, last: int) -> str | None:
+    """Where the journal is not what was written. `Rows` does not look for that, and stumbles over what it finds."""
     try:
-        with Reader.of(folder) as reader:
-            exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
-    except (Diverged, JournalDamaged) as error:
-        auditor.findings.append(Finding("the journal cannot be replayed, so running bills were not compared", last, found=str(error)))
-    return Comparison(auditor, exchange, at).report()
+        deque(reader.groups(1, last), maxlen=0)
+    except JournalDamaged as error:
+        return str(error)
+    return None
 
 
 class Comparison:

@@ -37,10 +37,6 @@ class Rows:
     def close(self) -> None:
         self._connection.close()
 
-    def last(self) -> int:
-        found = self._connection.execute("SELECT first + count - 1 FROM groups ORDER BY first DESC LIMIT 1").fetchone()
-        return 0 if found is None else int(found[0])
-
     def closings(self, last: int) -> list[int]:
         """Until when the books were to be closed by anybody, in the order of the times: the charges of those instants will be asked for."""
         found = set()

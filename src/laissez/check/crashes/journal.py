@@ -13,10 +13,12 @@ import msgspec
 from laissez.check.crashes.ledger import Asked, Json, Ledger, Part, Shown
 from laissez.check.finding import Finding
 from laissez.journal import Entry, Reader
+from laissez.service.commands import PlaceOrder
 from laissez.service.exchange import read_request
 from laissez.service.outcomes import Outcome, read_outcome
 
 OPERATOR = "operator"
+ENDS_ORDER = ("order.cancelled", "lease.started")
 
 
 class Truth:
@@ -31,6 +33,7 @@ class Truth:
         self.parts: dict[tuple[str, str], Part] = {}  # by who asked and under which id
         self.orders_placed: dict[tuple[str, str], list[Json]] = {}  # by holder and order: all its versions
         self.leases_started: set[tuple[str, str]] = set()
+        self.going: set[tuple[str, str]] = set()  # orders that are open and are to go with the session that placed them
 
     def read_on(self) -> None:
         with Reader.of(self._folder) as reader:
@@ -44,6 +47,8 @@ class Truth:
     def _add(self, entry: Entry) -> None:
         request, outcome = read_request(entry.request), read_outcome(entry.outcome)
         self._tell(entry.at, outcome)
+        if isinstance(request.command, PlaceOrder) and request.command.of_session:
+            self.going |= {(request.who, order) for order in self._left_open(request.who, outcome)}
         if request.id:
             if (request.who, request.id) in self.parts:
                 raise Finding(f"the request {request.id} of {request.who} was carried out twice")
@@ -64,7 +69,15 @@ class Truth:
                 else:
                     self._index(holder, numbered["event"])
 
+    def _left_open(self, holder: str, outcome: Outcome) -> set[str]:
+        """What was placed and has not won."""
+        events = [one["event"] for one in _numbered(outcome, holder)]
+        placed, over = ({one["order"] for one in events if one["type"] in kinds} for kinds in (("order.placed",), ENDS_ORDER))
+        return placed - over
+
     def _index(self, holder: str, event: Json) -> None:
+        if event["type"] in ENDS_ORDER:
+            self.going.discard((holder, event["order"]))
         if event["type"] in ("order.placed", "order.amended"):
             self.orders_placed.setdefault((holder, event["order"]), []).append(event["alternatives"])
         elif event["type"] == "lease.started":

@@ -124,7 +124,7 @@ class Load:
             for asked in self._some(known, CONFLICTS):
                 other = another_of_operator() if holder == OPERATOR else another(asked.command)
                 session = self._sessions[holder]
-                if isinstance(session, HandWritten) and self._draw.random() < 0.5:
+                if isinstance(session, HandWritten) and other["type"] not in OF_REST and self._draw.random() < 0.5:
                     found = (await session.conflict(asked.id, other)).get("code", "carried out")
                 else:
                     found = (await rest.ask(asked.id, other)).json().get("code", "carried out")

@@ -6,7 +6,7 @@ A request is written as a session's message; `as_rest` says the same to REST.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from laissez.check.crashes.ledger import Asked, Holdings, Json
@@ -27,10 +27,12 @@ class Drawer:
         self._leaves = leaves
         self._prices = prices
         self._trees = tuple(scope for scope in scopes if "/" not in scope)
-        self._count = count(1)
+        self._counts: dict[str, Iterator[int]] = {}
 
     def asked(self, holder: str, command: Json, of_session: bool = False) -> Asked:
-        return Asked(holder, f"{holder}-{next(self._count)}", command, of_session and command["type"] == "place_order")
+        """Under an id that others use as well, each for something of its own."""
+        number = next(self._counts.setdefault(holder, count(1)))
+        return Asked(holder, f"r{number}", command, of_session and command["type"] == "place_order")
 
     # -- tenants
 
@@ -106,6 +108,10 @@ class Drawer:
 
 def another(command: Json) -> Json:
     """A request that differs: under the same id it must conflict."""
+    if command["type"] == "batch":
+        return {"type": "batch", "commands": [*command["commands"][1:], {"type": "cancel_order", "order": "ord_another1"}]}
+    if command["type"] == "run":
+        return {**command, "max_price": "9999.999999"}
     if command["type"] == "cancel_order":
         return {"type": "cancel_order", "order": command["order"] + "0"}
     return {"type": "cancel_order", "order": "ord_another1"}

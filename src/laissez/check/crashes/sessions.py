@@ -95,7 +95,8 @@ class HandWritten:
         waiting = [self._waiting[message["id"]] for message in messages]
         try:
             await self._socket.send(self._encode(messages if len(messages) > 1 else messages[0]), text=self._is_text)
-            return list(await asyncio.wait_for(asyncio.gather(*waiting), ANSWER_WITHIN_S))
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return list(await asyncio.gather(*waiting))
         except TimeoutError as error:
             self._ledger.breaks(f"a session of {self.holder} was not answered within {ANSWER_WITHIN_S} seconds")
             raise Lost from error
@@ -183,7 +184,8 @@ class Ours:
     async def drain(self) -> None:
         """Wait until everything is answered that was asked before the server was killed."""
         try:
-            await asyncio.wait_for(self._session.drain(), ANSWER_WITHIN_S)
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self._session.drain()
         except TimeoutError:
             self._ledger.breaks(f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart")
 

@@ -15,7 +15,7 @@ Patch = tuple[Any, str, Any]  # where, what, by what
 
 
 def mark_not_checked() -> list[Patch]:
-    return [(Journal, "_check_mark", lambda self, reader: None)]
+    return [(reader.Reader, "check_mark", lambda self: None)]
 
 
 def chain_not_checked() -> list[Patch]:
@@ -39,6 +39,10 @@ def snapshot_not_checked() -> list[Patch]:
         return Snapshot(file.seq, rest[8:40], rest[40:])
 
     return [(snapshots, "_decoded", trusting)]
+
+
+def snapshot_of_any_journal() -> list[Patch]:
+    return [(recovery, "_check_origin", lambda name, snapshot, reader: None)]
 
 
 def not_synced() -> list[Patch]:
@@ -75,6 +79,7 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
         chain_not_checked,
         documents_not_compared,
         snapshot_not_checked,
+        snapshot_of_any_journal,
         not_synced,
         goes_on_after_a_failure,
         found_entries_not_synced,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable
 
 import msgspec
 
 from laissez.check.damage.samples import SAMPLES, Sample, sample
+from laissez.journal import snapshots
 
 PAGE_BYTES = 4096
 WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
@@ -151,6 +153,18 @@ def _foreign(draw: random.Random, whole: Sample, files: Damaged) -> str:
     return name
 
 
+def _foreign_snapshot(draw: random.Random, whole: Sample, files: Damaged) -> str:
+    """Of another journal that had got just as far: nothing after it is replayed, so nothing but its origin tells."""
+    other = sample(draw.choice([number for number in range(SAMPLES) if sample(number) is not whole]))
+    rest = other.files[_snapshots(other)[-1]][snapshots._OPENING.size + snapshots._PLACE.size :]
+    seq = whole.truth.acknowledged
+    content = snapshots._PLACE.pack(seq, other.truth.identity * 2) + rest
+    opening = snapshots._OPENING.pack(snapshots._MAGIC, snapshots.VERSION, hashlib.sha256(content).digest())
+    name = f"snapshots/{seq:016}.snapshot"
+    files[name] = opening + content
+    return name
+
+
 def _confused(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """One file of the folder under the name of another."""
     name, other = _file(draw, whole), _file(draw, whole)
@@ -200,7 +214,7 @@ def _snapshots(whole: Sample) -> list[str]:
     return [name for name in sorted(whole.files) if name.startswith("snapshots/")]
 
 
-# How often of 34, and what.
+# How often of 35, and what.
 KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = {
     "flipped": (8, _part(_flip)),
     "cut off": (2, _part(_cut_off)),
@@ -215,6 +229,7 @@ KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = 
     "empty": (1, _empty),
     "older": (1, _older),
     "foreign": (1, _foreign),
+    "foreign snapshot": (1, _foreign_snapshot),
     "confused": (1, _confused),
     "misnamed": (1, _misnamed),
     "folder": (1, _folder),

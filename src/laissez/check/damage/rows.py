@@ -21,8 +21,12 @@ def edit(draw: random.Random, folder: Path) -> str:
         statements = draw.choice(EDITS)(draw, firsts)
         for statement in statements:
             database.execute(statement)
+        (last,) = database.execute("SELECT first + count - 1 FROM groups ORDER BY first DESC LIMIT 1").fetchone() or (0,)
     finally:
         database.close()
+    if draw.random() < 0.5 and last < max(int(path.stem) for path in (folder / "snapshots").glob("*.snapshot")):
+        (folder / "journal.mark").unlink()  # a snapshot that was taken later tells of it, too
+        statements = [*statements, "and journal.mark is lost"]
     return f"rows: {'; '.join(statements)}"
 
 

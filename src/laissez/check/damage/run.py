@@ -27,9 +27,11 @@ from laissez.check.damage.faulty_runs import Run
 from laissez.check.damage.files import damage
 from laissez.check.damage.market import AtWork, Truth, compare, opened
 from laissez.check.damage.rows import edit
-from laissez.check.damage.samples import SAMPLES, read_files, sample, scratch, write_files
+from laissez.check.damage.samples import SAMPLES, read_files, sample, write_files
 from laissez.check.finding import Finding
+from laissez.check.scratch import scratch
 from laissez.journal import JournalError
+from laissez.service.founding import is_founded
 from laissez.service.signins import FILE as SIGNINS
 from laissez.service.signins import read as read_signins
 
@@ -72,6 +74,8 @@ def run(seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] 
 
 def play(seed: int, bug: str = "") -> Case:
     draw = random.Random(seed)
+    for number in range(SAMPLES):
+        sample(number)  # once, by the code as it is: what they are must not depend on which case came first
     story = draw.choices((FileStory, RowStory, DiskStory), (60, 10, 30))[0](seed, draw)
     with scratch() as root, put_in(bug), _watched():
         try:
@@ -95,7 +99,9 @@ class Story:
         raise NotImplementedError
 
     def _refusal(self, folder: Path, truth: Truth) -> JournalError | None:
-        """Open the folder and see what it holds."""
+        """Open the folder, as a start of the server does, and see what it holds."""
+        if not is_founded(folder):
+            raise Finding("silent loss: a start takes the folder for an empty one, and makes a new market in it")
         try:
             market = opened(folder)
         except JournalError as error:

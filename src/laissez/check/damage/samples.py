@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +13,7 @@ import msgspec
 
 from laissez.check.damage.market import BEGINNING, AtWork, Truth, found, opened
 from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.scratch import scratch
 from laissez.journal import file as journal_file
 from laissez.journal.disk import make_folder, write_whole
 from laissez.service.founding import KEYS
@@ -22,7 +22,6 @@ from laissez.service.signins import SignIn
 
 SAMPLES = 12
 GROUPS = (3, 4)  # before and after the middle of a sample's life
-MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
 
 Files = dict[str, bytes]
 
@@ -31,15 +30,6 @@ class Sample(msgspec.Struct, frozen=True):
     files: Files
     older: dict[str, list[bytes]]  # what each file was before, the oldest first
     truth: Truth
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="laissez-damage-", dir=MEMORY if MEMORY.is_dir() else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

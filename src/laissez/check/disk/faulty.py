@@ -13,6 +13,7 @@ import errno
 import os
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,7 @@ class FaultyDisk(disk.System):
         self.crashed = False
         self.has_lied = False  # a sync failed, and a later one of the same file succeeds or would, without what that one should have kept
         self.on_crash: Callable[[], None] = lambda: None  # called once, within the operation; must not raise
+        self.met: Counter[str] = Counter()  # what really happened, by kind
         self._draw = draw
         self._below = f"{self.root}{os.sep}"
         self._names = Names()
@@ -79,7 +81,7 @@ class FaultyDisk(disk.System):
                 _place(path, path.read_bytes())
         for name, node in kept.items():
             if isinstance(node, Image):
-                _place(Path(name), node.after_power_failure(self._draw))
+                _place(Path(name), node.after_power_failure(self._draw, self.met))
         for lost in self._names.lost_folders(kept):
             shutil.rmtree(lost, ignore_errors=True)
         self._names = Names()
@@ -94,27 +96,32 @@ class FaultyDisk(disk.System):
 
     # -- what goes wrong
 
-    def _fault(self) -> int:
+    def _fault(self, what: str, path: str) -> int:
         """Count an operation; its error number, 0 if it succeeds."""
         self.operations += 1
         if self.crash_at is not None and self.operations >= self.crash_at:
             self.crashed = True
+            self.met[f"crash at a {what}"] += 1
+            self.met["crash within a snapshot"] += "/snapshots" in path
             self.on_crash()
             return errno.EIO
-        fails = self.fail_at is not None and (self.operations == self.fail_at or (self.fail_forever and self.operations > self.fail_at))
-        return errno.EIO if fails else 0
+        if self.fail_at is None or self.operations < self.fail_at or (self.operations > self.fail_at and not self.fail_forever):
+            return 0
+        if self.operations == self.fail_at:
+            self.met["I/O error for ever" if self.fail_forever else "I/O error once"] += 1
+        return errno.EIO
 
-    def _happens(self) -> bool:
+    def _happens(self, what: str, path: str) -> bool:
         """Count an operation that is done or not done, and raise if it fails. In a crash it may have been done all the same."""
         self._refuse_the_dead()
-        if not self._fault():
+        if not self._fault(what, path):
             return True
         if self.crashed and self._draw.random() < 0.5:
             return False
         raise OSError(errno.EIO, "the disk failed, on purpose")
 
-    def _do(self, act: Callable[[], None]) -> None:
-        happens = self._happens()
+    def _do(self, what: str, path: str | Path, act: Callable[[], None]) -> None:
+        happens = self._happens(what, str(path))
         act()
         if not happens:
             raise OSError(errno.EIO, "the disk failed, on purpose")
@@ -123,14 +130,15 @@ class FaultyDisk(disk.System):
         if self.crashed or (life is not None and life != self._life):
             raise OSError(errno.EIO, "the machine is down, on purpose")
 
-    def _reaching(self, size: int, offset: int, count: int) -> tuple[int, int]:
+    def _reaching(self, path: str, size: int, offset: int, count: int) -> tuple[int, int]:
         """How many bytes of a write reach a file of that size, and the error number."""
-        error = self._fault()
+        error = self._fault("write", path)
         if error:
             count = self._draw.choice((0, count, self._draw.randrange(count + 1)))
         grows = max(0, offset + count - size)
         if self.room is not None:
             if grows > self.room:
+                self.met["no room"] += 1
                 count, error = max(0, count - (grows - self.room)), errno.ENOSPC
                 grows = max(0, offset + count - size)
             self.room -= grows
@@ -147,14 +155,14 @@ class FaultyDisk(disk.System):
 
     def opened(self, path: str, is_new: bool) -> _File:
         if is_new:
-            self._do(lambda: self._names.put(path, Image()))
+            self._do("creation", path, lambda: self._names.put(path, Image()))
         return _File(path, self._life)
 
     def write_at(self, file: _File, offset: int, data: bytes) -> tuple[int, int]:
         if self.crashed or file.life != self._life:
             return 0, errno.EIO
         image = self._image(file.path)
-        count, error = self._reaching(image.size, offset, len(data))
+        count, error = self._reaching(file.path, image.size, offset, len(data))
         image.change(offset, data[:count])
         return count, error
 
@@ -166,7 +174,7 @@ class FaultyDisk(disk.System):
             self._freed(image.size - size)
             image.change(size, None)
 
-        self._do(cut)
+        self._do("truncation", file.path, cut)
 
     def sync(self, file: _File) -> None:
         """SQLite syncs the folder with a log that it has just made; here it always does."""
@@ -198,7 +206,7 @@ class FaultyDisk(disk.System):
         self._freed(image.size)
         if image.size:
             image.change(0, None)
-        count, error = self._reaching(0, 0, len(data))
+        count, error = self._reaching(str(path), 0, 0, len(data))
         image.change(0, data[:count])
         path.write_bytes(data[:count])
         if error:
@@ -213,7 +221,7 @@ class FaultyDisk(disk.System):
         self._refuse_the_dead()
         image = self._image(str(path))
         size = image.size
-        count, error = self._reaching(size, size, len(content))
+        count, error = self._reaching(str(path), size, size, len(content))
         image.change(size, content[:count])
         with path.open("ab") as file:
             file.write(content[:count])
@@ -226,7 +234,7 @@ class FaultyDisk(disk.System):
         if not self.owns(f"{path}{os.sep}"):
             return None if self.root.is_relative_to(path) else super().keep(path)  # what lies above stays
         if path.is_dir():
-            self._do(lambda: self._names.keep(str(path)))
+            self._do("sync of a folder", path, lambda: self._names.keep(str(path)))
         else:
             self._refuse_the_dead()
             self._sync(str(path))
@@ -235,14 +243,14 @@ class FaultyDisk(disk.System):
         if not self.owns(str(path)):
             return super().create(path)
         if not path.exists():
-            self._do(lambda: self._put(path, Image(), lambda: disk.System.create(self, path)))
+            self._do("creation", path, lambda: self._put(path, Image(), lambda: disk.System.create(self, path)))
 
     def rename(self, old: Path, new: Path) -> None:
         if not self.owns(str(old)):
             return super().rename(old, new)
         image = self._image(str(old))
         self._image(str(new))
-        self._do(lambda: self._rename(old, new, image))
+        self._do("renaming", old, lambda: self._rename(old, new, image))
 
     def remove(self, path: Path) -> None:
         if not self.owns(str(path)):
@@ -250,13 +258,13 @@ class FaultyDisk(disk.System):
         if not path.exists():
             raise FileNotFoundError(path)
         size = self._image(str(path)).size
-        self._do(lambda: self._put(path, None, path.unlink))
+        self._do("deletion", path, lambda: self._put(path, None, path.unlink))
         self._freed(size)
 
     def make_folder(self, path: Path) -> None:
         if not self.owns(str(path)):
             return super().make_folder(path)
-        self._do(lambda: self._put(path, FOLDER, lambda: disk.System.make_folder(self, path)))
+        self._do("creation", path, lambda: self._put(path, FOLDER, lambda: disk.System.make_folder(self, path)))
 
     def map(self, path: Path) -> disk.Mapped:
         real = super().map(path)
@@ -286,7 +294,7 @@ class FaultyDisk(disk.System):
     def _sync(self, path: str) -> None:
         image = self._image(path)
         try:
-            self._do(image.sync)
+            self._do("sync", path, image.sync)
         except OSError:
             if not self.crashed:
                 self.has_lied |= image.sync_failed(self._draw)

@@ -7,6 +7,7 @@ sectors that it was writing. It never touches bytes beside those being written, 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -47,7 +48,8 @@ class Image:
         self._changes.clear()
         return lies
 
-    def after_power_failure(self, draw: random.Random) -> bytes:
+    def after_power_failure(self, draw: random.Random, met: Counter[str]) -> bytes:
+        """What is there then; `met` counts what became of writes that were not synced."""
         fate = (
             _as_it_once_was(draw, len(self._changes))
             if self.mapped
@@ -55,9 +57,18 @@ class Image:
         )
         for index, change in enumerate(self._changes):
             survivor = fate(index, change)
+            met[_became(change, survivor)] += 1
             if survivor is not None:
                 _apply(self._kept, survivor)
         return bytes(self._kept)
+
+
+def _became(change: Change, survivor: Change | None) -> str:
+    if survivor is None:
+        return "write lost"
+    if survivor is change:
+        return "write kept"
+    return "write torn" if len(survivor.data or b"") < len(change.data or b"") else "write garbled"
 
 
 Fate = Callable[[int, Change], Change | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from random import Random
 
 import msgspec
@@ -20,6 +21,7 @@ from laissez.wire.ids import KEY
 BY_SESSION = 0.8  # the rest over REST, which costs more
 PATIENCE_S = 20.0
 LATEST = 8  # requests that are asked again
+CONFLICT = 409
 BUDGETS = ("0.0001", "0.002", "0.02")
 
 
@@ -33,6 +35,7 @@ class Acts:
         forest = notes.mix.forest
         self._drawer = Drawer(draw, forest.nodes(), forest.leaves, notes.mix.prices)
         self.rotations = 0
+        self.met: Counter[str] = Counter()
 
     async def life_of(self, holder: Holder) -> None:
         draw, mix = self._draw, self._mix
@@ -42,7 +45,9 @@ class Acts:
             self._ledger.check()
             if draw.random() < mix.restarts or holder.has_new_key:
                 self._notes.tell(f"{holder.name} restarts")
-                await holder.restart(forgets=draw.random() < mix.forgetful)
+                forgets = draw.random() < mix.forgetful
+                self.met["client restarted without its ids" if forgets else "client restarted"] += 1
+                await holder.restart(forgets)
                 await holder.open_session(PATIENCE_S)
             await self._act(holder)
 
@@ -63,6 +68,7 @@ class Acts:
         asked = self._new(holder)
         self._notes.tell(f"{holder.name} asks {asked.id} {asked.kind}")
         if self._draw.random() < self._mix.doubles and self._may_cross(holder, asked):
+            self.met["doubled"] += 1
             await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
         else:
             await self.send(holder, asked)
@@ -88,7 +94,8 @@ class Acts:
         if not known:
             return
         asked = self._draw.choice(known[-LATEST:])
-        if asked.answer is None or not asked.answer.parts or asked.kind in ("run", "stop") or self._draw.random() < 0.7:
+        was_carried_out = asked.answer is not None and (bool(asked.answer.parts) or (asked.kind == "run" and asked.answer.status < 400))
+        if not was_carried_out or self._draw.random() < 0.7:
             await self.send(holder, asked)
         else:
             await self._provoke(holder, asked)
@@ -100,8 +107,8 @@ class Acts:
         if found.answer is None:
             return
         refused = found.answer.parts[0].refused if found.answer.parts else None
-        if refused is None or refused[0] != "idempotency_conflict":
-            raise Finding(f"I2: {asked} was sent again as {other}, which must be a conflict and was: {refused or 'carried out'}")
+        if found.answer.status != CONFLICT or (refused is not None and refused[0] != "idempotency_conflict"):
+            raise Finding(f"I2: {asked} was sent again as {other}, which must be a conflict and was: {refused or found.answer.status}")
 
     # -- other things
 
@@ -136,6 +143,9 @@ class Acts:
             tenant.key, tenant.has_new_key = issued.secret, True
             await operator.rest.revoke_key(KEY + old.split("_")[1])
             self._notes.tell(f"{tenant.name} has a new key")
+            id = f"revoked-{self.rotations}"
+            self._notes.forbidden.add((tenant.name, id))
+            await tenant.asks_in_session_of(old, id)
             await tenant.asks_with(old)
         except Unauthenticated:
             return

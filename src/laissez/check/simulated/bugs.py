@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from laissez.check.simulated.storing import LoopCommit, LoopCopy
 from laissez.journal import Document, Entry, recovery
 from laissez.journal.reader import SEQ_MAX
-from laissez.service import opening
+from laissez.service import opening, upkeep
 from laissez.service.clock import Clock
 from laissez.service.desk import Desk
 from laissez.service.outcomes import Applied
@@ -111,6 +112,35 @@ def cursor_before_delivery() -> list[Replaced]:
     return [(Deliverer, "_send", count_and_send)]
 
 
+def ids_of_everybody() -> list[Replaced]:
+    """An id that one holder has used counts as used by all."""
+    return [(Remembered, "find", lambda self, holder, id: next((ids[id] for ids in self._by_holder.values() if id in ids), None))]
+
+
+def orders_outlive_sessions() -> list[Replaced]:
+    """A start leaves the orders of sessions that were lost as they are, and so does a stop."""
+    return [(upkeep, "cancel_orphans", lambda desk: 0)]
+
+
+def revoked_still_heard() -> list[Replaced]:
+    """A key that is revoked opens nothing more, and what it has opened goes on."""
+    return [(Desk, "_cut_off", lambda self, key: None)]
+
+
+def events_not_pushed() -> list[Replaced]:
+    """Followers hear of what happens only when they come back."""
+    return [(Desk, "_tell_followers", lambda self, applied, origin: None)]
+
+
+def holds_end_when_asked() -> list[Replaced]:
+    """What is over by itself waits for somebody to ask."""
+
+    async def wait(desk: Desk) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    return [(upkeep, "end_holds", wait)]
+
+
 BUGS: dict[str, Callable[[], list[Replaced]]] = {
     made.__name__.replace("_", "-"): made
     for made in (
@@ -123,6 +153,11 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
         clock_may_fall,
         resumed_after_next,
         cursor_before_delivery,
+        ids_of_everybody,
+        orders_outlive_sessions,
+        revoked_still_heard,
+        events_not_pushed,
+        holds_end_when_asked,
     )
 }
 

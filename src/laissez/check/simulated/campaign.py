@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 
-from laissez.check.campaign import leave_interrupts_to_the_parent
+from laissez.check.campaign import in_order
 from laissez.check.simulated.promises import PROMISES
 from laissez.check.simulated.world import Verdict, play
-
-WORLDS_AT_ONCE = 20  # handed to a process
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -28,22 +25,13 @@ def run(seeds: range, jobs: int = 1, bug: str | None = None, tell: Callable[[int
     """Play the world of every seed; stop at the first that breaks a promise. `tell` is told how many are done."""
     counted: Counter[str] = Counter(worlds=0)
     faults: Counter[str] = Counter()
-    for verdict in verdicts(seeds, bug, jobs):
+    for verdict in in_order(seeds, partial(play, bug=bug), jobs):
         counted.update(worlds=1, **verdict.counted)
         faults.update(verdict.faults)
         if verdict.failure is not None:
             return Outcome(dict(counted), dict(faults), report(verdict, bug))
         tell(counted["worlds"])
     return Outcome(dict(counted), dict(faults), None)
-
-
-def verdicts(seeds: range, bug: str | None, jobs: int) -> Iterator[Verdict]:
-    """In order, so that the first failure is the same with any number of workers. Leaving the loop early ends them."""
-    if jobs == 1:
-        yield from (play(seed, bug) for seed in seeds)
-        return
-    with multiprocessing.get_context("spawn").Pool(jobs, leave_interrupts_to_the_parent) as pool:
-        yield from pool.imap(partial(play, bug=bug), seeds, chunksize=max(1, min(WORLDS_AT_ONCE, len(seeds) // (4 * jobs))))
 
 
 def report(verdict: Verdict, bug: str | None) -> str:

@@ -18,9 +18,9 @@ from laissez.check.simulated.machine import PORT
 from laissez.check.simulated.mix import Mix
 from laissez.client import AsyncClient, AsyncSession
 from laissez.client.call import Call
-from laissez.client.errors import ApiError, EventsMissed, HistoryGone, LaissezError
+from laissez.client.errors import ApiError, ConnectionFailed, EventsMissed, HistoryGone, LaissezError
 from laissez.client.following import Told
-from laissez.wire.requests import OperatorCommand, TenantCommand
+from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
 
 URL = f"http://127.0.0.1:{PORT}"
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
@@ -35,6 +35,7 @@ class Notes(Protocol):
     ledger: Ledger
     mix: Mix
     abandoned: set[tuple[str, str]]
+    forbidden: set[tuple[str, str]]  # by whom and under which id: never to be carried out
 
     def tell(self, what: str) -> None: ...
 
@@ -53,6 +54,7 @@ class Holder:
         self.goes_with_orders = name != "operator" and draw.random() < 0.2
         self.rest = self._new_rest()
         self.session: AsyncSession | None = None
+        self.session_key = ""  # with which it was opened
         self.told = Dense(self._ledger, name, "a session")
         self._pending: dict[str, asyncio.Future[Any]] = {}
         self._following: asyncio.Task[None] | None = None
@@ -125,6 +127,8 @@ class Holder:
             timeout=TIMEOUT_S,
             patience_s=patience_s,
         )
+        self._watch_for_holes(session)
+        self.session_key = self.key
         try:
             await session.open()
         except LaissezError as error:
@@ -133,6 +137,31 @@ class Holder:
             return
         self.session = session
         self._following = asyncio.create_task(self._follow(session))
+
+    def _watch_for_holes(self, session: AsyncSession) -> None:
+        """A client that misses an event asks for it on a new connection, so nobody would notice; but a connection leaves nothing out."""
+        conversation = session._conversation
+        check = conversation._check_complete
+
+        def checked(n: int) -> None:
+            try:
+                check(n)
+            except ConnectionFailed as hole:
+                self._ledger.breaks(f"S1: a session of {self.name} left something out: {hole}")
+                raise
+
+        conversation._check_complete = checked  # type: ignore[method-assign]
+
+    async def asks_in_session_of(self, key: str, id: str) -> None:
+        """Anything at all, in the session that was opened with a key, if there still is one."""
+        if self.session is None or self.session_key != key:
+            return
+        try:
+            future = self.session.send(CancelOrder(id=id, order="ord_another1"))
+        except LaissezError:
+            return
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait((future,), timeout=TIMEOUT_S)
 
     @property
     def has_session(self) -> bool:

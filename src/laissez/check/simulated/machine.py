@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -62,7 +63,7 @@ class Machine:
         self.topology = Topology.of(list(mix.forest.leaves), {})
         self.life: Life | None = None
         self.calm = False  # nothing goes wrong any more
-        self.met: dict[str, int] = {}
+        self.met: Counter[str] = Counter()
         self._lives: list[Life] = []
         self._by_power = False
         self._failed_lately = False
@@ -123,6 +124,18 @@ class Machine:
     def is_well(self) -> bool:
         life = self.life
         return life is not None and not life.is_dead and life.server is not None and life.service is not None and life.service.desk.failure is None
+
+    @property
+    def now(self) -> int:
+        """By the service's own clock."""
+        assert self.life is not None and self.life.service is not None
+        return self.life.service.desk.clock.now()
+
+    @property
+    def places(self) -> int:
+        """How many sessions and streams the service takes for open."""
+        assert self.life is not None and self.life.service is not None
+        return len(self.life.service.places)
 
     def key_of(self, holder: str) -> str:
         return (self.folder / KEYS / f"{holder}.key").read_text().strip()
@@ -214,16 +227,16 @@ class Machine:
         disk, draw, mix = self._disk, self._draw, self._mix
         if self.calm:
             return
-        if self.met.get("crash", 0) < mix.crashes:
+        if self.met["crash"] < mix.crashes:
             first = FOUNDING_TAKES if disk.operations == 0 and draw.random() < 0.8 else 0
             disk.crash_at = disk.operations + first + draw.randint(1, draw.choice(mix.crash_within))
         if draw.random() < mix.io_errors:
             disk.fail_at = disk.operations + draw.randint(1, 120)
             disk.fail_forever = draw.random() < 0.5
-            self._count("I/O error forever" if disk.fail_forever else "I/O error")
+            self._tell("the disk will fail for ever" if disk.fail_forever else "the disk will fail once")
         if draw.random() < mix.full:
             disk.room = draw.choice((10_000, 60_000, 200_000))
-            self._count("disk filling")
+            self._tell("the disk fills up")
 
     def _set_clock(self) -> None:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
@@ -241,7 +254,7 @@ class Machine:
         self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, None, False, None
 
     def _count(self, what: str) -> None:
-        self.met[what] = self.met.get(what, 0) + 1
+        self.met[what] += 1
         self._tell(what)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ The bytes of one connection are never reordered, as with TCP; being late on one 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from random import Random
@@ -40,7 +41,7 @@ class Network:
         self.loop = loop
         self.draw = draw
         self.weather = weather
-        self.met: dict[str, int] = {}  # faults that happened, by kind
+        self.met: Counter[str] = Counter()  # faults that happened, by kind
         self._listening: dict[int, tuple[Make, Context]] = {}
         self._ends: list[End] = []
         loop.connect = self.connect
@@ -71,11 +72,11 @@ class Network:
         """What will go wrong is settled at the beginning, by how many bytes have passed."""
         for end in (near, far):
             end.in_pieces = self._happens("pieces")
-            if self._happens("reset"):
+            if self._draws("reset"):
                 end.resets_after = self.draw.choice((0, 1, 40, 200, 1000, 4000)) + self.draw.randrange(200)
-            if self._happens("silent"):
+            if self._draws("silent"):
                 end.silent_after = self.draw.choice((0, 200, 1000, 4000)) + self.draw.randrange(200)
-        if self._happens("deaf"):
+        if self._draws("deaf"):
             near.hears_again_at = self.loop.time() + self.draw.choice((0.5, 3.0, 8.0))
 
     def calm_down(self) -> None:
@@ -92,11 +93,15 @@ class Network:
             if end.context.get(PROCESS) is process and not end.is_gone:
                 end.die(told)
 
+    def _draws(self, kind: str) -> bool:
+        """Whether it is to happen: a connection may end before it does."""
+        rate: float = getattr(self.weather, kind)
+        return self.draw.random() < rate
+
     def _happens(self, kind: str) -> bool:
-        if self.draw.random() >= getattr(self.weather, kind):
-            return False
-        self.met[kind] = self.met.get(kind, 0) + 1
-        return True
+        happens = self._draws(kind)
+        self.met[kind] += happens
+        return happens
 
     def _latency(self) -> float:
         return self.draw.choice(self.latencies_s)
@@ -128,6 +133,7 @@ class End(asyncio.Transport):
         self.resets_after: int | None = None
         self.silent_after: int | None = None
         self.hears_again_at = 0.0
+        self._is_silent = False
         self.is_gone = False
 
     def attach(self, protocol: Any) -> None:
@@ -209,6 +215,7 @@ class End(asyncio.Transport):
             return
         wait = peer.hears_again_at - self._loop.time()
         if wait > 0:
+            self._network.met["deaf"] += 1
             self._sending = True
             self._loop.call_later(wait, self._send, context=peer.context)
             return
@@ -221,11 +228,14 @@ class End(asyncio.Transport):
 
     def _is_cut(self) -> bool:
         if self.silent_after is not None and self.passed >= self.silent_after:
+            self._network.met["silent"] += not self._is_silent
+            self._is_silent = True
             self._out.clear()
             error = TimeoutError(110, "connection timed out")
             self._loop.call_later(GIVEN_UP_AFTER_S, self._lose, error, context=self.context)
             return True
         if self.resets_after is not None and self.passed >= self.resets_after:
+            self._network.met["reset"] += 1
             self.die(told=True)
             self.peer_reset()
             return True
@@ -237,7 +247,9 @@ class End(asyncio.Transport):
             size = self._network.draw.choice((1, size, self._network.draw.randrange(1, size)))
         for end in (self.resets_after, self.silent_after):
             if end is not None:
-                size = min(size, max(0, end - self.passed))
+                left = max(0, end - self.passed)
+                self._network.met["half a message"] += left < size
+                size = min(size, left)
         piece = bytes(self._out[:size])
         del self._out[:size]
         self.passed += size

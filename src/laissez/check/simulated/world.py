@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
-import shutil
-import tempfile
 import traceback
 from collections import deque
 from collections.abc import Coroutine
@@ -21,7 +19,9 @@ from laissez.check.crashes.checks import Inspector
 from laissez.check.crashes.journal import OPERATOR, Truth, compare
 from laissez.check.crashes.ledger import Json, Ledger
 from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.event_audit import instant
 from laissez.check.finding import Finding
+from laissez.check.scratch import scratch
 from laissez.check.simulated.acts import Acts
 from laissez.check.simulated.audits import check_audits
 from laissez.check.simulated.bugs import planted
@@ -38,11 +38,13 @@ from laissez.journal import Reader
 from laissez.journal.recovery import replay
 from laissez.service.opening import Replaying
 
-SHARED_MEMORY = Path("/dev/shm")
 SETTLES_WITHIN_S = 120.0
 STORY_LINES = 30
 LOOK_EVERY_S = 1.0  # whether the service can still store
 DELIVERED_WITHIN_S = 90.0
+QUIET_S = 3.0  # in which nobody asks for anything: longer than any hold
+LATE_US = 1_000_000
+GONE_WITHIN_S = 30.0  # a session whose end nobody said is noticed
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -55,16 +57,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def play(seed: int, bug: str | None = None) -> Verdict:
-    root = Path(tempfile.mkdtemp(prefix="laissez-world-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
     collects = gc.isenabled()
     gc.disable()  # a world is small and ends soon
     try:
-        with planted(bug):
+        with scratch() as root, planted(bug):
             return World(seed, root).play()
     finally:
         if collects:
             gc.enable()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 class World:
@@ -80,12 +80,15 @@ class World:
         tenants = self.mix.forest.tenants
         self.ledger = Ledger((OPERATOR, *tenants))
         self.abandoned: set[tuple[str, str]] = set()
+        self.forbidden: set[tuple[str, str]] = set()
         self._truth = Truth(self._machine.folder)
         self._receiver: Receiver | None = None
         self._holders: dict[str, Holder] = {}
+        self._acts = Acts(self, self._holders, self._draw)
         self._inspector: Inspector | None = None
         self._story: deque[str] = deque(maxlen=STORY_LINES)
         self._transcript = hashlib.sha256()
+        self._quiet_since = 0  # by the service's clock
 
     def tell(self, what: str) -> None:
         line = f"{self._loop.time() - 1000:9.4f}  {what}"
@@ -115,7 +118,11 @@ class World:
                 asyncio.set_event_loop(None)
                 self._loop.close()
         self._transcript.update(msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())]))
-        return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._network.met | self._machine.met, self._transcript.hexdigest())
+        return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._met(), self._transcript.hexdigest())
+
+    def _met(self) -> dict[str, int]:
+        """What really went wrong, not what might have."""
+        return dict(self._network.met + self._machine.met + self._disk.met + self._acts.met)
 
     def _cancel_all(self) -> None:
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
@@ -140,8 +147,7 @@ class World:
     async def _live(self) -> None:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
-        self._holders = {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
-        self._acts = Acts(self, self._holders, self._draw)
+        self._holders |= {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
         self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
@@ -224,6 +230,7 @@ class World:
         assert self._inspector is not None
         while not self._machine.is_well:
             await asyncio.sleep(0.5)
+        await self._watch_time_pass()
         for holder in self._holders.values():
             if holder.has_new_key:
                 await holder.restart(forgets=False)
@@ -239,6 +246,32 @@ class World:
         self._truth.read_on()
         compare(self._truth, self.ledger)
         self._compare_streams()
+        self._check_what_ended()
+        await self._end_sessions()
+
+    async def _watch_time_pass(self) -> None:
+        """Nobody asks for anything, and what is over meanwhile ends all the same."""
+        self._quiet_since = self._machine.now
+        await asyncio.sleep(QUIET_S)
+
+    def _check_what_ended(self) -> None:
+        """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
+        for one, entered_at in zip(self._truth.streams[OPERATOR], self._truth.entered_at, strict=True):
+            at = instant(one["event"]["at"])
+            if self._quiet_since <= at < entered_at - LATE_US:
+                raise Finding(f"T1: {one} was seen to {(entered_at - at) / 1e6:.3f} seconds late, and nothing stood in the way")
+
+    async def _end_sessions(self) -> None:
+        for holder in self._holders.values():
+            await holder.close_session(forgets=False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GONE_WITHIN_S):
+                while self._truth.going or self._machine.places:
+                    await asyncio.sleep(0.25)
+                    self._truth.read_on()
+        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + ["a place"] * self._machine.places
+        if left:
+            raise Finding(f"G1: {left[0]} is still there {GONE_WITHIN_S:g} seconds after all sessions have ended")
 
     async def _settle_sessions(self, inspector: Inspector) -> None:
         """Every session has heard of everything that the pages of events have; one that was told of a hole begins after it."""
@@ -291,6 +324,8 @@ class World:
         await machine.ended()
         self._truth.read_on()
         compare(self._truth, self.ledger)
+        for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
+            raise Finding(f"K1: {id} of {holder} was carried out; it was asked in a session whose key was revoked")
         self._check_replay()
         check_audits(machine.folder)
 

@@ -6,7 +6,7 @@ import gzip
 import zlib
 
 from laissez.check.wire.bad_bodies import GOOD, plain
-from laissez.check.wire.bad_inputs import AS_OPERATOR, AS_TENANT, END, JSON_TYPE, Request, Wanted, bad, request
+from laissez.check.wire.bad_inputs import AS_OPERATOR, AS_TENANT, END, JSON_TYPE, TENANT_KEY, Request, Wanted, bad, request
 
 UNREADABLE = "cannot be read as one"
 ORDER = plain(GOOD)
@@ -53,6 +53,9 @@ def first_lines() -> list[Request]:
         "an answer": b"HTTP/1.1 200 OK",
         "JSON": ORDER,
         "a tunnel": b"CONNECT example.org:443 HTTP/1.1",
+        "an address without a path": b"GET http://example.org HTTP/1.1",
+        "an address without a path and with a query": b"GET http://example.org?limit=1 HTTP/1.1",
+        "an address whose port is none": b"GET http://example.org:99999/v1/orders HTTP/1.1",
     }
     return [bad(f"a first line with {name}", _raw(line), "expected") for name, line in lines.items()]
 
@@ -89,6 +92,40 @@ def headers() -> list[Request]:
         "a great many": (b"Host: x\r\n" + b"a:b\r\n" * 20_000, "at most 65536"),
     }
     return [bad(f"headers with {name}", _raw(b"POST /v1/orders HTTP/1.1", given), word) for name, (given, word) in rows.items()]
+
+
+def handshakes() -> list[Request]:
+    """Requests for a session that none can be made from. Nobody may wait for what does not come."""
+    given = {
+        b"Upgrade": b"websocket",
+        b"Connection": b"Upgrade",
+        b"Sec-WebSocket-Version": b"13",
+        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+
+    def asked(method: bytes = b"GET", more: bytes = b"", rest: bytes = b"", **changed: bytes | None) -> bytes:
+        headers = {**given, **{name.replace("_", "-").encode(): value for name, value in changed.items()}}
+        lines = b"".join(b"%b: %b\r\n" % (name, value) for name, value in headers.items() if value is not None)
+        return _raw(method + b" /v1/session HTTP/1.1", b"Host: x\r\n" + lines + more, rest)
+
+    rows = {
+        "no key of its own": (asked(Sec_WebSocket_Key=None), "Sec-WebSocket-Key"),
+        "a key that is none": (asked(Sec_WebSocket_Key=b"!"), "base64"),
+        "two keys of its own": (asked(more=b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"), "Sec-WebSocket-Key"),
+        "no version": (asked(Sec_WebSocket_Version=None), "Sec-WebSocket-Version"),
+        "an old version": (asked(Sec_WebSocket_Version=b"8"), "Sec-WebSocket-Version"),
+        "a POST": (asked(b"POST"), "POST"),
+        "a body": (asked(more=b"Content-Length: 5\r\n", rest=b"hello"), "body"),
+        "chunks": (asked(more=CHUNKED, rest=b"5\r\nhello\r\n0\r\n\r\n"), "transfer codings"),
+        "a great many headers": (asked(more=b"a: b\r\n" * 300), "headers"),
+        "a header that is too long": (asked(more=b"a: " + b"b" * 20_000 + b"\r\n"), "20005 bytes"),
+        "forms that are none": (asked(Sec_WebSocket_Protocol=b"\xff,;;"), "Sec-WebSocket-Protocol"),
+    }
+    found = [bad(f"a handshake with {name}", sent, word) for name, (sent, word) in rows.items()]
+    elsewhere = asked(more=END.removesuffix(b"\r\n")).replace(b"/v1/session", b"/v1/nothing")
+    found.append(bad("a handshake where there are no sessions", elsewhere, "there is nothing at", 404, "not_found"))
+    found.append(bad("a handshake before an answer", HEALTH + asked(), "once all before it on the connection is answered", good_before=1))
+    return found
 
 
 def meanings() -> list[Request]:
@@ -145,6 +182,14 @@ def meanings() -> list[Request]:
     rows += [
         bad(f"a request of nobody ({index})", request("GET", "/v1/orders", who=who), "expected a key that is in force", 401, "unauthenticated")
         for index, who in enumerate(nobody)
+    ]
+    rows += [
+        bad(f"an address that is none, {name}", request(method, path, b"X-Forwarded-For: " + address + b"\r\n", who=b""), word, status, code)
+        for name, method, path, address, word, status, code in (
+            ("of nobody", "GET", "/v1/orders", b"a:b:c", "expected a key", 401, "unauthenticated"),
+            ("of nothing", "GET", "/v1/nothing", b"1::2::3", "there is nothing at", 404, "not_found"),
+            ("a key", "GET", "/v1/orders", TENANT_KEY, "expected a key", 401, "unauthenticated"),
+        )
     ]
     return rows
 
@@ -281,7 +326,7 @@ def slow() -> list[Request]:
 
 
 def requests() -> list[Request]:
-    return [*first_lines(), *headers(), *meanings(), *framings(), *addresses(), *queries(), *_after_a_good_one()]
+    return [*first_lines(), *headers(), *handshakes(), *meanings(), *framings(), *addresses(), *queries(), *_after_a_good_one()]
 
 
 def _after_a_good_one() -> list[Request]:

@@ -1,4 +1,4 @@
-"""Send every bad input to a running market, and look after each whether the answer is clear and the server unharmed."""
+"""Send every bad input to a running market, and look after each whether the answer is clear, the refusal recorded and the server unharmed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from laissez.check.wire.market import Market
 from laissez.check.wire.peers import Answer, answers_to, heard_after, session
 
 SHOWN = 300  # bytes of what was sent and answered
+TOGETHER = 10  # are looked up in the record at once: to do so for each would take half as long again
 PROBLEM = "application/problem+json"
 Input = Request | Frames
 
@@ -32,9 +33,15 @@ async def send_all(market: Market, only: str = "", tell: Callable[[int], None] =
     before = await market.state()
     under_way = [asyncio.create_task(_wrong(market, one)) for one in slow]
     found: list[str] = []
+    recorded = await market.recorded()
     for done, one in enumerate(quick, 1):
         found += [wrong] if (wrong := await _wrong(market, one)) else []
         found += await _harmed(market, one.name, before)
+        if done % TOGETHER == 0 or done == len(quick):
+            sent = done % TOGETHER or TOGETHER
+            recorded, before_them = await market.recorded(), recorded
+            if recorded - before_them < sent:
+                found.append(f"after {one.name!r}: of the last {sent}, the log of refusals and the journal have {recorded - before_them:g}")
         tell(done)
     found += [wrong for wrong in await asyncio.gather(*under_way) if wrong]
     found += await _harmed(market, "the slow ones", before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
@@ -23,6 +24,8 @@ SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
     "LAISSEZ_JOURNAL__SNAPSHOT_EVERY": "1000000",
     "LAISSEZ_LIMITS__WAIT_S_MAX": "60",
+    "LAISSEZ_WEBHOOKS__ALLOW_HTTP": "true",
+    "LAISSEZ_WEBHOOKS__ALLOW_ADDRESSES": "127.0.0.1/32",
     "LAISSEZ_LIMITS__REFUSALS_PER_SECOND": "1000000",
     "LAISSEZ_LIMITS__REFUSALS_BURST": "1000000",
     "LAISSEZ_LIMITS__HEAD_WITHIN_S": "2",
@@ -30,6 +33,7 @@ SETTINGS = {
     "LAISSEZ_LIMITS__HEARTBEAT_S": "2",
     "LAISSEZ_LIMITS__DEAD_AFTER_S": "4",
 }
+RECORDED = re.compile(r"^laissez_(?:refusals_total|durable_seq) (\S+)$", re.MULTILINE)
 UNWELCOME = ("Traceback", " error ", " critical ")  # in the server's log
 
 
@@ -69,6 +73,11 @@ class Market:
         if answer.status_code != 200:
             raise Finding(f"a healthy request was answered with {answer.status_code}: {answer.text[:300]}")
         return {name: value for name, value in answer.json().items() if name != "at"}
+
+    async def recorded(self) -> float:
+        """How many refusals and entries the record has."""
+        answer = await self._http.get("/metrics", headers={"Authorization": f"Bearer {self.operator_key}"})
+        return sum(float(found) for found in RECORDED.findall(answer.text))
 
     def check_log(self) -> None:
         """Nothing went wrong inside since the last look."""

@@ -9,6 +9,7 @@ import re
 from typing import Any
 from urllib.parse import quote, unquote
 
+from laissez.check.started_server import LEAVES
 from laissez.check.wire.bad_inputs import OTHER_TENANT, TENANT
 
 GUESSED = ("cursor",)  # means something only where a page gave it
@@ -21,18 +22,23 @@ ONCE = {"maps": "name", "floors": "node"}  # in a list of objects, each of its o
 EVENTS = 40  # so many there are, of whom it may be
 IDEMPOTENCY = "Idempotency-Key"
 USABLE = re.compile("[!-~]{1,64}")
-NOWHERE = "https://127.0.0.1/"  # so that the service does not knock at the doors of others; it refuses to
+NOWHERE = "http://127.0.0.1:65535/"  # so that the service does not knock at the doors of others; nobody listens there
+SCOPES = ("gpu", "cpu", "gpu/a", "gpu/b", "gpu/a/r1", "gpu/a/r2", *LEAVES)
+ONE_OF = {"runInstances": ("type", "scope", "near", "level")}  # the first is given, and so the others are not
 
 
 class Possible:
-    """A hook of schemathesis for each of its cases. `keys` are those with which it asks: were they revoked, it would learn nothing more."""
+    """A hook of schemathesis for each of its cases. `keys` are those with which it asks: were they revoked, it would learn nothing more. Every other
+    request that is right by its schema names things that there are: what is answered to those who succeed must be as the document says, too."""
 
     __name__ = "before_call"
 
-    def __init__(self, is_operator: bool, keys: frozenset[str]) -> None:
+    def __init__(self, is_operator: bool, keys: frozenset[str], secret: str) -> None:
         self._is_operator = is_operator
         self._keys = keys
+        self._secret = secret
         self._used = itertools.count(1)
+        self._turns = itertools.cycle((True, False))
 
     def __call__(self, context: Any, case: Any, kwargs: Any) -> None:
         operation = case.operation.definition.raw["operationId"]
@@ -42,6 +48,8 @@ class Possible:
         path = case.path_parameters or {}
         path.update({name: quote(_printable(unquote(path[name])), safe="") for name in PRINTABLE if isinstance(path.get(name), str)})
         case.body = _value("", case.body)
+        if case.meta.generation.mode.is_positive and next(self._turns):
+            self._name_what_there_is(operation, path, case.body)
 
     def _put_right(self, operation: str, query: dict[str, Any]) -> None:
         first, second = ALONE.get(operation, ("", ""))
@@ -59,6 +67,20 @@ class Possible:
             path["id"] = "key_0"
         if operation == "setCaps" and path.get("name") == TENANT:
             path["name"] = OTHER_TENANT
+
+    def _name_what_there_is(self, operation: str, path: dict[str, Any], body: Any) -> None:
+        if "leaf" in path:
+            path["leaf"] = LEAVES[-1]
+        if not isinstance(body, dict):
+            return
+        for one, scope in zip(body.get("alternatives", ()), SCOPES, strict=False):
+            one["scope"] = scope
+        if "key" in body:
+            body["key"] = self._secret
+        if operation in ONE_OF:
+            for name in ONE_OF[operation]:
+                body.pop(name, None)
+            body[ONE_OF[operation][0]] = SCOPES[0]
 
     def _use_once(self, headers: Any) -> None:
         """A key that may be one is a new one: under one that was used, nearly everything is a conflict."""

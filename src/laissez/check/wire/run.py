@@ -6,8 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-import msgspec
-
 from laissez.check.finding import Finding
 from laissez.check.wire import schema as wire_schema
 from laissez.check.wire.inputs import send_all
@@ -16,28 +14,12 @@ from laissez.check.wire.market import Market, running
 SHOWN = 20  # of what was found
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """How far it came, in numbers, and what was found."""
-
-    counted: dict[str, int]
-    failure: str | None
-
-
-def run(cases: int, seed: int, only: str = "", tell: Callable[[int], None] = lambda done: None) -> Outcome:
-    """All bad inputs whose name has `only` in it; then, unless `cases` is 0, at least so many of schemathesis."""
-    inputs, found = bad_inputs(only)
-    made, more = schema_cases(cases, seed, tell=tell) if cases else (0, [])
-    found += more
-    again = f"laissez check wire --cases {cases} --seed {seed}" + (f" --only {only!r}" if only else "")
-    return Outcome({"bad inputs": inputs, "cases": made}, _report(found, again) if found else None)
-
-
-def bad_inputs(only: str = "") -> tuple[int, list[str]]:
-    """How many were sent, and what was found."""
+def bad_inputs(only: str = "", tell: Callable[[int], None] = lambda done: None) -> tuple[int, list[str]]:
+    """How many of those whose name has `only` in it were sent, and what was found."""
 
     async def send() -> tuple[int, list[str]]:
         async with running() as market:
-            return await send_all(market, only)
+            return await send_all(market, only, tell)
 
     return asyncio.run(send())
 
@@ -73,6 +55,7 @@ async def _harmed(market: Market) -> list[str]:
     return []
 
 
-def _report(found: list[str], again: str) -> str:
+def report(found: list[str], cases: int, seed: int, only: str) -> str:
     more = f"\n... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    again = f"laissez check wire --cases {cases} --seed {seed}" + (f" --only {only!r}" if only else "")
     return "\n".join(found[:SHOWN]) + f"{more}\n\nagain: {again}"

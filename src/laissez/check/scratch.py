@@ -1,0 +1,28 @@
+"""Folders of short-lived worlds, in memory where there is such a place. Those of a campaign lie in one folder: its workers are ended in the middle of
+their work when it is over early, and somebody has to clear up after them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")
+
+_within: Path | None = None  # where the folders of this process are made, if that was said
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="laissez-check-", dir=_within or (MEMORY if MEMORY.is_dir() else None)))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_folders_in(folder: Path) -> None:
+    global _within
+    _within = folder
