@@ -304,6 +304,24 @@ def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(t
     assert [format_time(at), format_time(at), format_time(at + 1)] == found
 
 
+def test_times_do_not_fall_after_a_line_that_tells_of_a_cut(tmp_path: Path) -> None:
+    """What was refused before anybody looked at the files is written after it."""
+    at = 10 * DAY_US
+    path = path_of(tmp_path, day_of(at))
+    path.write_bytes(b"torn")
+    RefusalFiles(tmp_path, "00", at + 2).append([noted(at + 1)])
+    assert [format_time(at + 2)] * 2 == [read(line, Refusal, None).at for line in path.read_bytes().splitlines()]
+
+
+def test_a_cut_is_told_on_the_day_of_its_file_though_the_clock_is_behind_it(tmp_path: Path) -> None:
+    tomorrow = 11 * DAY_US
+    path = path_of(tmp_path, day_of(tomorrow))
+    path.write_bytes(b"torn")
+    RefusalFiles(tmp_path, "00", tomorrow - 5).append([noted(tomorrow - 4)])
+    assert [day_of(tomorrow)] == days(tmp_path)
+    assert [format_time(tomorrow)] * 2 == [read(line, Refusal, None).at for line in path.read_bytes().splitlines()]
+
+
 def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(tmp_path: Path) -> None:
     at = 10 * DAY_US
     RefusalFiles(tmp_path, "00", at).append([noted(at)])

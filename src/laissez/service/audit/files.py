@@ -73,7 +73,8 @@ class RefusalFiles:
                 self.n, self.chain, self._at = last.n, last.chain, parse_time(last.at)
                 break
         for date, content, end in reversed(torn):
-            self._cut(date, content, end, max(now, self._at))
+            self._at = max(self._at, now, parse_time(f"{date}T00:00:00Z"))
+            self._cut(date, content, end)
 
     def append(self, noted: Sequence[Noted]) -> None:
         """Kept when this returns. Lines of several days go into their files."""
@@ -96,14 +97,14 @@ class RefusalFiles:
         disk.append(path_of(self.folder, date), b"".join(parts))
         self.n, self.chain = n, chain
 
-    def _cut(self, date: str, content: bytes, end: int, now: int) -> None:
+    def _cut(self, date: str, content: bytes, end: int) -> None:
         """Cut off what a crash left of the lines that were being written, and note it. If it was something else, it lies beside the file."""
         path = path_of(self.folder, date)
         aside = self.folder / f"refusals-{date}.cut-{self.n + 1}"
         log.warning("the end of the log of refusals was cut off: it is not what was written", extra={"file": str(path), "aside": str(aside)})
         disk.write_whole(aside, content[end:])
         disk.write_whole(path, content[:end])
-        self._write(max(date, day_of(now)), [Refusal(0, format_time(now), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
+        self._write(day_of(self._at), [Refusal(0, format_time(self._at), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
 
 
 def _readable(content: bytes) -> tuple[int, Refusal | None]:
