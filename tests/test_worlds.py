@@ -244,6 +244,18 @@ def test_silence_is_noticed_by_nobody_but_the_system() -> None:
     with_network(Weather(silent=1.0), story)
 
 
+def test_who_sends_to_a_peer_that_is_gone_unheard_learns_it_from_the_system() -> None:
+    async def story(network: Network, end: End, near: Hearing, far: Hearing) -> None:
+        end.die(told=False)
+        await asyncio.sleep(100)
+        assert [] == far.lost
+        end.peer.write(b"still there?")
+        await asyncio.sleep(100)
+        assert [TimeoutError] == [type(error) for error in far.lost]
+
+    with_network(CALM, story)
+
+
 # -- found by worlds, and mended
 
 

@@ -230,9 +230,10 @@ class End(asyncio.Transport):
         if self.silent_after is not None and self.passed >= self.silent_after:
             self._network.met["silent"] += not self._is_silent
             self._is_silent = True
-            self._out.clear()
-            error = TimeoutError(110, "connection timed out")
-            self._loop.call_later(GIVEN_UP_AFTER_S, self._lose, error, context=self.context)
+            self._send_in_vain()
+            return True
+        if self.peer.is_gone and not self._eof:  # and nobody was told: that, too, was lost on the way
+            self._send_in_vain()
             return True
         if self.resets_after is not None and self.passed >= self.resets_after:
             self._network.met["reset"] += 1
@@ -240,6 +241,11 @@ class End(asyncio.Transport):
             self.peer_reset()
             return True
         return False
+
+    def _send_in_vain(self) -> None:
+        self._out.clear()
+        error = TimeoutError(110, "connection timed out")
+        self._loop.call_later(GIVEN_UP_AFTER_S, self._lose, error, context=self.context)
 
     def _take(self) -> bytes:
         size = len(self._out)
