@@ -143,9 +143,33 @@ def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(f
     found = [problem for problem in problems(folder) if "had 3 lines, and is gone" in problem]
     assert min(days_removed, 3) == len(found)
     with Reader.of(folder) as reader:
-        n, chain = DigestFile(folder / FOLDER, start(reader.identity)).logged()
-    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n).append([noted(BEGAN + 4 * DAY_US)])
+        n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
+    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n, over).append([noted(BEGAN + 4 * DAY_US)])
     assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
+
+
+def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_with_it(folder: Path) -> None:
+    """What was written while it was that day is vouched for: no crash can have torn it since."""
+    path_of(folder / FOLDER, DAYS[3]).unlink()
+    last = path_of(folder / FOLDER, DAYS[2])
+    change(last, lambda lines: [lines[0], lines[1].replace(b"ann", b"bob"), *lines[2:]])
+    found, content = problems(folder), last.read_bytes()
+    with Reader.of(folder) as reader:
+        n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
+    RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US, n, over).append([noted(BEGAN + 3 * DAY_US)])
+    assert [f"{last.name}, line 2"] == [problem.split(": ")[0] for problem in found]
+    assert (content, found) == (last.read_bytes(), problems(folder))
+
+
+def test_what_is_no_digest_at_the_end_of_them_is_put_aside_and_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = folder / FOLDER / FILE
+    *kept, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(kept) + b"nonsense\nand more of it")
+    with Reader.of(folder) as reader:
+        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+    assert b"".join(kept) + last == path.read_bytes()  # it was made again, as it was
+    assert b"nonsense\nand more of it" == path.with_name("digests.cut-3").read_bytes()
+    assert ["the end of the digests was cut off: it is not what was written"] == [record.message for record in caplog.records]
 
 
 def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None:
@@ -327,6 +351,25 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
     assert dates() == [record.date for record in logged] and all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
 
 
+def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+
+    async def story(world: World) -> None:
+        keeper = AuditKeeper(world.desk, world.desk._journal, folder, Audit(keep_days=5))
+        for _ in range(2):
+            await world.ask(None, "GET", "/v1/orders")
+            await keeper.write()
+            world.passing.pass_us(DAY_US)
+        await keeper.write()
+        first, _ = days(folder / FOLDER)
+        change(folder / FOLDER / FILE, lambda lines: lines[1:])
+        world.passing.pass_us(6 * DAY_US)
+        await keeper.write()
+        assert [first, day_of(world.desk.clock.now())] == days(folder / FOLDER)
+
+    with_service(folder, story)
+
+
 def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_service_goes_on_from_it(tmp_path: Path) -> None:
     folder, restored, kept = tmp_path / "data", tmp_path / "restored", tmp_path / "kept"
     secrets: dict[str, str] = {}
@@ -345,10 +388,12 @@ def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_s
         await world.ask(None, "GET", "/v1/leases")
         with path_of(folder / FOLDER, day_of(world.desk.clock.now())).open("ab") as file:
             file.write(b'{"n":2,"at":"20')  # a line that is just being written
+        (folder / FOLDER / f"refusals-{day_of(world.desk.clock.now())}.cut-1").write_bytes(b"what a crash left")
         backup(folder, restored, copy)
         await day(world, folder)
 
     with_service(folder, first, secrets=secrets)
+    assert [b"what a crash left"] == [path.read_bytes() for path in (restored / FOLDER).glob("*.cut-1")]
     verdict = verify(restored, kept)
     assert ([], 1, 1) == (verdict.problems, verdict.refusals, verdict.compared)
     with_service(restored, lambda world: day(world, restored), secrets=secrets)

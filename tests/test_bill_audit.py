@@ -314,7 +314,7 @@ def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_journal_the_command_says_so(tmp_path: Path) -> None:
-    """It had ended with a traceback and status 1, which means that a bill differs."""
+    """Not with status 1, which means that a bill differs."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "journal.db").write_text("something else")
     for folder, expected in ((tmp_path / "nowhere", JournalMissing), (tmp_path / "other", JournalForeign)):

@@ -81,7 +81,7 @@ with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) a
 
 
 def test_what_ends_the_whole_group_does_not_leave_the_parent_waiting_for_a_dead_worker() -> None:
-    """As `timeout` does. A worker that waits for work holds a lock; the one that died with it kept `laissez bench market` for ever."""
+    """As `timeout` does. A worker that waits for work holds a lock; one that died with it would keep all others waiting for ever."""
     with subprocess.Popen([sys.executable, "-c", IDLE_WORKER], stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             assert process.stdout is not None and b"idle\n" == process.stdout.readline()

@@ -316,7 +316,7 @@ def test_caps_change_only_where_they_are_given(server: Server) -> None:
 
 
 def test_a_budget_that_is_kept_keeps_what_it_does(server: Server) -> None:
-    """Raised without a word about its action, one that gave everything up had become one that only warns."""
+    """Also where nobody says a word about its action: one that gives everything up must not become one that only warns."""
     server.answers["PUT", "/v1/budget"] = BUDGET
     server.answers["GET", "/v1/budget"] = BUDGET
     assert 0 == run("budget", "set", "300", "--keep").exit_code

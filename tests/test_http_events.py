@@ -54,6 +54,23 @@ def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
+@pytest.mark.parametrize("burst", [1, 3, 10])
+def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, burst: int) -> None:
+    async def story(world: World) -> None:
+        for _ in range(20):
+            await world.place("bob", "h100", "1")
+            world.passing.pass_us(20_000_000)
+        for _ in range(burst):
+            assert 200 == (await world.ask("bob", "GET", "/v1/me")).status_code
+        refused = await world.ask("bob", "GET", "/v1/events")
+        assert 429 == refused.status_code
+        world.passing.pass_us(int(refused.headers["retry-after"]) * 1_000_000)
+        assert 200 == (await world.ask("bob", "GET", "/v1/events")).status_code
+
+    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=burst))
+
+
 def test_a_page_of_many_events_costs_more_than_one_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(world: World) -> None:
         for _ in range(6):

@@ -9,9 +9,9 @@ import pytest
 
 from laissez.check.simulated.loop import SimulatedLoop
 from laissez.journal import Entry, Group
-from laissez.journal.entries import pack
+from laissez.journal.entries import Filed, pack
 from laissez.service import past
-from laissez.service.aside import RESTS_READING, WORK_US
+from laissez.service.aside import RESTS_MORE, WORK_US
 from laissez.service.clock import Clock
 from laissez.service.past import Past
 
@@ -26,12 +26,13 @@ class Shelf:
     def __init__(self, loop: SimulatedLoop, us: int) -> None:
         self._loop, self._us = loop, us
         self.fetched: list[int] = []
+        self.documents: tuple[Filed, ...] = ()
 
     def groups(self, first: int, last: int) -> Iterator[Group]:
         begin = (first - 1) // GROUP * GROUP + 1
         self.fetched.append(begin)
         self._loop.jump(self._us / 1e6)
-        yield Group(begin, GROUP, pack([Entry(seq, b"", b"%d" % seq) for seq in range(begin, begin + GROUP)]), b"")
+        yield Group(begin, GROUP, pack([Entry(seq, b"", b"%d" % seq) for seq in range(begin, begin + GROUP)]), b"", self.documents)
 
 
 class World:
@@ -83,11 +84,20 @@ def test_what_is_kept_is_bounded_and_the_first_read_goes_first(monkeypatch: pyte
     run(0, story)
 
 
+def test_statements_that_lie_beside_entries_are_not_kept() -> None:
+    async def story(world: World) -> None:
+        world.shelf.documents = (Filed(3, "statement", b"long" * 1000),)
+        await world.read("ann", 3)
+        assert [()] == [group.documents for group in world.past._kept.values()]
+
+    run(0, story)
+
+
 def test_reading_leaves_five_sixths_of_the_time_to_others() -> None:
     async def story(world: World) -> None:
         began = world.now()
         await world.read("ann", *range(1, 100 * GROUP, GROUP))
-        assert (1 + RESTS_READING) * 100 * WORK_US // 2 == world.now() - began
+        assert (1 + RESTS_MORE) * 100 * WORK_US // 2 == world.now() - began
 
     run(WORK_US // 2, story)
 

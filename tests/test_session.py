@@ -267,6 +267,17 @@ def test_whatever_breaks_the_protocol_closes_the_connection(tmp_path: Path, firs
     with_live(tmp_path / "data", tale)
 
 
+def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            peer.socket.transport.write(b"\x83\x80abcd" * 50)
+            assert 1002 == (await peer.end())[0]
+            await live.is_left()
+            assert 1 == live.world.desk.refusals.noted
+
+    with_live(tmp_path / "data", tale)
+
+
 def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer(live.world.new_secret("ann", "read")) as peer:

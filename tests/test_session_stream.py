@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from laissez.service import sessions
+from laissez.service.past import Past
 from laissez.service.sampling import sample, sample_rates
 from laissez.service.settings import Limits
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
@@ -98,6 +99,28 @@ def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, monkeypa
 
     with_live(tmp_path / "data", both, secrets=secrets)
     with_live(tmp_path / "data", after, secrets=secrets)
+
+
+def test_a_welcome_does_not_wait_for_what_was_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That may take long where many come back together, and whoever is not welcomed gives up and comes again."""
+
+    async def tale(live: Live) -> None:
+        await live.world.place("ann", "h100", "1")
+        may_read = asyncio.Event()
+        read = Past.read
+
+        async def late(self: Past, *arguments: Any) -> None:
+            await may_read.wait()
+            await read(self, *arguments)
+
+        monkeypatch.setattr(Past, "read", late)
+        async with live.connected("ann") as peer:
+            await peer.say({"type": "hello", "resume_after": 0})
+            assert "welcome" == (await peer.hear())["type"]
+            may_read.set()
+            assert [1, 2] == numbers(await peer.hear_all(2))
+
+    with_live(tmp_path / "data", tale)
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])

@@ -120,6 +120,19 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
     with_live(tmp_path / "data", tale, PATIENT)
 
 
+def test_a_frame_that_waited_too_long_and_cannot_be_read_is_refused_once(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        turns = live.world.desk.admission.turns
+        async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
+            peer.socket.transport.write(frame(TEXT, b"{nonsense"))
+            await eventually(lambda: len(turns) == 2)
+            boulder.let_time_pass()
+            assert "bad_request" == (await peer.hear())["code"]
+            assert [("bad_request", "ann", 1)] == recorded(live)
+
+    with_live(tmp_path / "data", tale, PATIENT)
+
+
 def is_read(live: Live) -> bool:
     (session,) = live.sessions._open
     return bool(session._connection.transport.is_reading())

@@ -232,6 +232,22 @@ def test_events_that_left_the_history_are_told_and_not_passed_over_in_silence(tm
     with_hooks(tmp_path / "data", tale, limits=msgspec.structs.replace(GENEROUS, history_events_max=6))
 
 
+def test_a_webhook_whose_failed_events_left_the_history_does_not_go_on_as_one_that_fails(tmp_path: Path) -> None:
+    async def tale(hooks: Hooks) -> None:
+        hooks.receiver.answers = [500] * 5
+        made = await hooks.create(types=["order.placed"])
+        await hooks.world.place("ann", "h100/east", "0")
+        await hooks.until(made["id"], failures=1)
+        for _ in range(8):
+            await hooks.world.place("bob", "a100", "0.1")
+        await hooks.world.ask("ann", "PUT", "/v1/budget", {"amount": "5"})  # is not wanted
+        hooks.pass_s(5)
+        shown = await hooks.until(made["id"], delivered=hooks.world.desk.latest("ann"))
+        assert ("active", 0, None) == (shown["state"], shown["failures"], shown["next_attempt_at"])
+
+    with_hooks(tmp_path / "data", tale, limits=msgspec.structs.replace(GENEROUS, history_events_max=6))
+
+
 def test_one_delivery_carries_so_many_events_and_the_next_one_the_rest(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         orders = [{"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}] * 150

@@ -63,16 +63,8 @@ class Admission:
         if principal.holder != OPERATOR:
             account = self._desk.account(principal)
             items = account.open_orders + len(account.leases) if lists else events
-            self._take_questions(principal, 1 + items // ITEMS_PER_QUESTION)
-
-    def admit_items(self, principal: Principal, items: int) -> None:
-        """May it be told so much, whose question was admitted as one for little?"""
-        if principal.holder != OPERATOR:
-            self._take_questions(principal, items // ITEMS_PER_QUESTION)
-
-    def _take_questions(self, principal: Principal, count: int) -> None:
-        allowance = self.questions(principal.holder)
-        allowance.take(min(count, max(allowance.burst, 1)), self._desk.clock.now())
+            allowance = self.questions(principal.holder)
+            allowance.take(min(1 + items // ITEMS_PER_QUESTION, max(allowance.burst, 1)), self._desk.clock.now())
 
     async def wait_for_question(self, principal: Principal, events: int) -> None:
         """The same for who has been admitted already: it waits until it may."""

@@ -12,7 +12,7 @@ WORK_US = 1_000
 # How long it rests after a piece, in times of how long that took:
 NO_REST = 0  # somebody waits for it; others only have their turn
 RESTS = 2  # a third of the loop is its own
-RESTS_READING = 5  # a sixth: somebody waits for it, and may go on asking for it
+RESTS_MORE = 5  # a sixth: it is wanted soon, and may go on for long
 RESTS_LONG = 19  # a twentieth: nobody waits for it
 
 T = TypeVar("T")

@@ -77,7 +77,7 @@ class Connection(WebSocketsSansIOProtocol):
             super().data_received(data)
             return
         self._arrived += data
-        while (frame := self._whole_frame()) is not None:
+        while not self.transport.is_closing() and (frame := self._whole_frame()) is not None:
             super().data_received(frame)
 
     def _whole_frame(self) -> bytes | None:

@@ -349,7 +349,7 @@ class Desk:
         self.on_failure(reason)
 
     def close(self) -> None:
-        """Store what waits and stop. What waits in the outbox is sent by the loop's next turn."""
+        """Store what waits and stop. What waits in the outbox is sent, at once or by the loop's next turn."""
         self.stopping = True
         self._commit.close()
         self._release(self._commit.durable)

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import re
 from asyncio import TimerHandle, Transport
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
-from websockets.http11 import Request
-from websockets.server import ServerProtocol
 
+from laissez.service.handshake import no_handshake
 from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.service.settings import Limits
 from laissez.wire.limits import HEAD_BYTES_MAX
@@ -22,7 +21,6 @@ from laissez.wire.problems import Code, ProblemError
 LINGERS_S = 1.0  # after a refusal what still comes is thrown away: to close at once could take the refusal from the peer before it reads it
 FULL_RETRY_AFTER_S = 5.0
 VERSIONS = ("1.0", "1.1")
-SWITCHING = 101
 
 _PERCENT_BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -99,19 +97,10 @@ class BoundedHeads(HttpToolsProtocol):
             self._in_body = False
 
     def _no_handshake(self) -> ProblemError | None:
-        """What is wrong with a request for a session. Found out here, where it can be told: to what it cannot read as one, the connection of a
-        session says nothing, and waits for ever; and while an answer is under way, it would come in the middle of the session."""
+        """While an answer is under way, it would come in the middle of the session."""
         if self.cycle is not None and not self.cycle.response_complete:
             return ProblemError(Code.BAD_REQUEST, "expected a request for a session once all before it on the connection is answered")
-        head = [b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode(), self.url), *(b"%b: %b\r\n" % header for header in self.headers), b"\r\n"]
-        handshake = ServerProtocol(logger=self.logger)  # whose level is so high that headers, and keys in them, are not logged
-        handshake.receive_data(b"".join(head))
-        read = handshake.events_received()
-        if read and handshake.accept(cast(Request, read[0])).status_code == SWITCHING:
-            return None
-        error = handshake.handshake_exc
-        why = error.__cause__ or error if error is not None else ""
-        return ProblemError(Code.BAD_REQUEST, f"expected the handshake of a WebSocket, found what cannot be read as one: {str(why)[:200]}")
+        return no_handshake(self.scope["method"].encode(), self.url, self.headers, self.logger)
 
     def _count(self, size: int, was_in_body: bool, body_size: int) -> None:
         """What comes piece by piece: of a head that is not complete yet, and of what is around a body. The piece in which a request begins behind

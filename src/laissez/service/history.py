@@ -71,18 +71,22 @@ class History:
 
     def entries_after(self, holder: str, n: int, latest: int, most: int | None = None) -> list[int]:
         """The entries that hold a holder's events after number `n`, or the next `most` of them; `latest` is the number of its newest event."""
-        gone_until = self.gone_until(holder, latest)
-        if not 0 <= n <= latest:
-            raise ProblemError(Code.BAD_REQUEST, f"expected the number of an event from 0 to {latest}, your latest, found {n}")
-        if n < gone_until:
-            gone = f"events up to {gone_until} are no longer kept, and those after {n} were asked for: list what you hold, then follow from now on"
-            raise ProblemError(Code.HISTORY_GONE, gone)
+        self.check_kept(holder, n, latest)
         if holder != OPERATOR:
             kept = self._by_tenant.get(holder, ())
             begin = len(kept) - (latest - n)
             return list(dict.fromkeys(_part(kept, begin, most)))
         begin = bisect_right(self._places, n, key=lambda place: place.first + len(place.tenants) - 1)
         return [place.seq for place in _part(self._places, begin, most)]
+
+    def check_kept(self, holder: str, n: int, latest: int) -> None:
+        """Are all of a holder's events after number `n` still there?"""
+        gone_until = self.gone_until(holder, latest)
+        if not 0 <= n <= latest:
+            raise ProblemError(Code.BAD_REQUEST, f"expected the number of an event from 0 to {latest}, your latest, found {n}")
+        if n < gone_until:
+            gone = f"events up to {gone_until} are no longer kept, and those after {n} were asked for: list what you hold, then follow from now on"
+            raise ProblemError(Code.HISTORY_GONE, gone)
 
     def gone_until(self, holder: str, latest: int) -> int:
         """The number of a holder's last event that is no longer kept; 0 if all are."""

@@ -49,7 +49,7 @@ class Frame:
             return 0
         ids = session.ids(self._payload) if self._messages is None else [message.id for message in self._messages]
         self._done()
-        return session.turn_away(ids)
+        return session.turn_away(ids) if ids else 0  # what cannot be read was refused as such
 
     def _done(self) -> bool:
         if not self._is_done:

@@ -13,8 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from laissez.journal import Entry, Group, Reader
-from laissez.service.aside import RESTS_READING, WORK_US
+from laissez.service.aside import RESTS_MORE, WORK_US
 from laissez.service.clock import Clock
 
 KEPT_BYTES_MAX = 8 << 20  # of groups, as they are stored
@@ -49,7 +51,7 @@ class Past:
     async def _rest_after(self, worked: int) -> None:
         self._worked += worked
         if self._worked >= WORK_US:
-            rest_us, self._worked = RESTS_READING * self._worked, 0
+            rest_us, self._worked = RESTS_MORE * self._worked, 0
             await asyncio.sleep(rest_us / 1e6)
 
     def _entry(self, seq: int) -> Entry:
@@ -62,7 +64,7 @@ class Past:
         return group if group is not None and seq <= group.last else None
 
     def _fetch(self, seq: int) -> Group:
-        group = next(self._reader.groups(seq, seq))
+        group = replace(next(self._reader.groups(seq, seq)), documents=())  # statements may be far longer than entries, and nobody asks for them
         self._kept[group.first] = group
         insort(self._firsts, group.first)
         self._read_last.append(group.first)

@@ -190,17 +190,23 @@ class Session:
     # -- out
 
     async def greet(self, hello: asked.Hello) -> None:
-        """Welcome the caller and send what it missed. It follows from this instant; what happens meanwhile is held back until it has caught up."""
+        """Welcome the caller, at once, and send what it missed, which may take long where many have come back together. What happens while the last
+        of it is read is held back until then."""
         desk, holder, limits = self._desk, self._principal.holder, self._desk.limits
         latest = desk.latest(holder)
         n = self._began_after = latest if hello.resume_after is None else hello.resume_after
         welcome = sent.Welcome(id=hello.id, holder=holder, n=n, server=__version__, heartbeat_s=limits.heartbeat_s, dead_after_s=limits.dead_after_s)
-        messages = [self._form.encode(welcome)]
+        desk.history.check_kept(holder, n, latest)
+        desk.keep(self)
+        try:
+            await desk.all_durable()
+        finally:
+            desk.let_go(self)
+        if self.ended is None:
+            self._connection.write(self._form.encode(welcome), self._form.text)
 
         async def send(page: list[Numbered]) -> bool:
-            messages.extend(self._events(page))
-            self._connection.write(self._form.join(messages), self._form.text)
-            messages.clear()
+            self._connection.write(self._form.join(self._events(page)), self._form.text)
             self._began_after = page[-1].n
             await self._until_read()
             return self._is_there
@@ -208,7 +214,7 @@ class Session:
         n = await catch_up(desk, self, self._principal, n, send)
         desk.follow(holder, self)
         try:
-            messages += self._events(await desk.events_after(holder, n)) if self._is_there else []
+            messages = self._events(await desk.events_after(holder, n)) if self._is_there else []
         except BaseException:
             desk.unfollow(holder, self)
             raise

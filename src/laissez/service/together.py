@@ -25,6 +25,7 @@ class Together:
             self._sends.append(send)
 
     def __enter__(self) -> None:
+        assert self._sends is None
         self._sends = []
 
     def __exit__(self, *raised: object) -> None:

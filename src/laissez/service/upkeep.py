@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from laissez.market.commands import CloseBooks
-from laissez.service.aside import Pieces
+from laissez.service.aside import RESTS_MORE, Pieces
 from laissez.service.billing import settle
 from laissez.service.commands import OPERATOR, SERVICE, CancelOrder
 from laissez.service.desk import Desk
@@ -14,7 +14,6 @@ from laissez.wire.times import HOUR_US
 
 HOLDS_EVERY_S = 0.05  # a hold ends at its own time to the microsecond; this is how late anybody may hear of it
 BOOKS_EVERY_S = 1.0
-CLOSING_RESTS = 5  # see `Pieces`: a sixth of the loop
 CLOSING_ROUNDS = 3
 
 
@@ -84,6 +83,6 @@ class Bookkeeper:
     async def _work_out_charges(self) -> None:
         """The market remembers how far it got, so each time there is less to do, and closing finds little left."""
         for _ in range(CLOSING_ROUNDS):
-            pieces = Pieces(self._desk.clock, CLOSING_RESTS)
+            pieces = Pieces(self._desk.clock, RESTS_MORE)
             async for account in pieces.of(self._desk.exchange.accounts.values()):
                 await settle(self._desk.exchange, account, pieces)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from laissez.journal import JournalError, Reader
-from laissez.service.audit.digests import FILE, end_of
-from laissez.service.audit.files import FOLDER, REMOVED, days, lines_of, path_of
+from laissez.service.audit.digests import FILE
+from laissez.service.audit.files import FOLDER, REMOVED, days, end_of, lines_of, path_of
 from laissez.service.audit.lines import Broken, Digest, Refusal, read, split, start
 from laissez.service.looking_back import last_entry
 

@@ -12,10 +12,11 @@ from laissez.service.audit.files import FOLDER, days, path_of
 def copy(data: Path, target: Path) -> None:
     """Into another data folder. The digests first: a server writes what they tell of before them, so all of it is in what is copied afterwards."""
     folder = data / FOLDER
-    for path in (folder / FILE, *(path_of(folder, date) for date in days(folder))):
+    for path in (folder / FILE, *(path_of(folder, date) for date in days(folder)), *folder.glob("*.cut-*")):
         try:
             content = path.read_bytes()
         except FileNotFoundError:  # there are no digests yet; or it was removed meanwhile, because it was old
             continue
         disk.make_folder(target / FOLDER)
-        disk.write_whole(target / FOLDER / path.name, content[: content.rfind(b"\n") + 1])  # the last line may still be on its way
+        whole = content.rfind(b"\n") + 1 if path.suffix == ".jsonl" else len(content)  # the last line may still be on its way
+        disk.write_whole(target / FOLDER / path.name, content[:whole])

@@ -6,21 +6,18 @@ says follows from the journal and the log alone, so one that a crash cut short i
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import logging
+from contextlib import suppress
 from pathlib import Path
 
 from laissez.journal import Reader, disk
-from laissez.service.audit.files import day_of, days, last_line, path_of
+from laissez.service.audit.files import day_of, days, end_of, last_line, path_of
 from laissez.service.audit.lines import Broken, Digest, read, split, written
 from laissez.service.looking_back import last_entry
 
 FILE = "digests.jsonl"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-
-def end_of(date: str) -> int:
-    """The first microsecond after a day."""
-    return (datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1) - EPOCH) // timedelta(microseconds=1)
+log = logging.getLogger("laissez.audit")
 
 
 class DigestFile:
@@ -33,13 +30,14 @@ class DigestFile:
         """As they are stored; what they follow from is not checked here."""
         return [read(line, Digest, None) for line in self.stored()]
 
-    def logged(self) -> tuple[int, str]:
-        """The last line of the log that a digest tells of, and its hash. A damaged one is passed over: it must not keep lines from being written."""
+    def logged(self) -> tuple[int, str, str]:
+        """The last line of the log that a digest tells of, its hash, and the day. A damaged one is passed over: it must not keep lines from being
+        written."""
         for stored in reversed(self.stored()):
-            if _is_whole(stored):
+            with suppress(Broken):
                 digest = read(stored, Digest, None)
-                return digest.refusals, digest.refusals_chain
-        return 0, self._beginning
+                return digest.refusals, digest.refusals_chain, digest.date
+        return 0, self._beginning, ""
 
     def stored(self) -> list[bytes]:
         """The lines as they are, without one that is still on its way."""
@@ -48,13 +46,16 @@ class DigestFile:
         return whole
 
     def _mend(self) -> None:
-        """Drop what a crash left of the last line: it is made again."""
+        """Cut off what a crash left of the last line: it is made again. If it was something else, it lies beside the file."""
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = self.stored()
         while whole and not _is_whole(whole[-1]):
             whole.pop()
         kept = b"".join(line + b"\n" for line in whole)
         if kept != content:
+            aside = self.path.with_name(f"digests.cut-{len(whole) + 1}")
+            log.warning("the end of the digests was cut off: it is not what was written", extra={"file": str(self.path), "aside": str(aside)})
+            disk.write_whole(aside, content[len(kept) :])
             disk.write_whole(self.path, kept)
 
     def bring_up(self, reader: Reader, today: str) -> list[Digest]:

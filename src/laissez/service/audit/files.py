@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from laissez.journal import disk
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.lines import Broken, Refusal, read, split, written
-from laissez.wire.times import format_time, parse_time
+from laissez.wire.times import HOUR_US, format_time, parse_time
 
 FOLDER = "audit"  # in the data folder
 CUT = "cut"  # the code of a line that tells what was cut off before it
@@ -25,6 +25,15 @@ log = logging.getLogger("laissez.audit")
 
 def day_of(us: int) -> str:
     return datetime.fromtimestamp(us // 1_000_000, UTC).strftime("%Y-%m-%d")
+
+
+def start_of(date: str) -> int:
+    return parse_time(f"{date}T00:00:00Z")
+
+
+def end_of(date: str) -> int:
+    """The first microsecond after a day."""
+    return start_of(date) + 24 * HOUR_US
 
 
 def path_of(folder: Path, date: str) -> Path:
@@ -57,14 +66,16 @@ def last_line(path: Path) -> Refusal | None:
 class RefusalFiles:
     """The end of the log. One at a time; any thread."""
 
-    def __init__(self, folder: Path, chain: str, now: int, n: int = 0) -> None:
-        """If no line is left, it goes on after line `n`, whose hash is `chain`."""
+    def __init__(self, folder: Path, chain: str, now: int, n: int = 0, over: str = "") -> None:
+        """It goes on after what is there; if nothing is there since the day `over`, after the line `n` that ended it, whose hash is `chain`. What is
+        wrong with that day, or one before it, is no crash's doing, and left for whoever verifies."""
         self.folder = folder
         self.n = n
         self.chain = chain
-        self._at = 0  # of the last line. A start may find the wall clock behind it: time goes on from the journal's end, and that may be earlier
+        # Of the last line. A start may find the wall clock behind it: time goes on from the journal's end, and that may be earlier.
+        self._at = end_of(over) if over else 0
         torn: list[tuple[str, bytes, int]] = []
-        for date in reversed(days(folder)):
+        for date in reversed([date for date in days(folder) if date > over]):
             content = path_of(folder, date).read_bytes()
             end, last = _readable(content)
             if end < len(content):
@@ -73,7 +84,7 @@ class RefusalFiles:
                 self.n, self.chain, self._at = last.n, last.chain, parse_time(last.at)
                 break
         for date, content, end in reversed(torn):
-            self._at = max(self._at, now, parse_time(f"{date}T00:00:00Z"))
+            self._at = max(self._at, now, start_of(date))
             self._cut(date, content, end)
 
     def append(self, noted: Sequence[Noted]) -> None:

@@ -17,8 +17,8 @@ import msgspec
 from laissez.journal import Journal, JournalError, disk
 from laissez.market.commands import AdvanceTime
 from laissez.service.audit.collecting import Noted
-from laissez.service.audit.digests import DigestFile, end_of
-from laissez.service.audit.files import FOLDER, LOST, REMOVED, RefusalFiles, day_of, days, path_of, put_aside
+from laissez.service.audit.digests import DigestFile
+from laissez.service.audit.files import FOLDER, LOST, REMOVED, RefusalFiles, day_of, days, end_of, path_of, put_aside
 from laissez.service.audit.lines import Broken, Digest, start
 from laissez.service.commands import OPERATOR, SERVICE
 from laissez.service.desk import Desk
@@ -91,8 +91,8 @@ class AuditKeeper:
         refusals = self._desk.refusals
         try:
             if self._files is None:
-                n, chain = DigestFile(self._folder, self._beginning).logged()
-                self._files = RefusalFiles(self._folder, chain, now, n)
+                n, chain, over = DigestFile(self._folder, self._beginning).logged()
+                self._files = RefusalFiles(self._folder, chain, now, n, over)
             if noted and refusals.lost:
                 noted = [*noted, Noted(noted[-1].at, LOST, 0, times=refusals.lost)]
             self._files.append(noted)
@@ -114,12 +114,12 @@ class AuditKeeper:
     def _prune(self, known: list[Digest], now: int) -> None:
         """Only what a digest tells the end of. That it was removed, and not by somebody else, is a line too, and the first to be written."""
         oldest = day_of(max(0, now - self._settings.keep_days * DAY_US))
-        digested = known[-1].date if known else ""
-        old = [date for date in days(self._folder) if date < oldest and date <= digested]
+        ends = {one.date: one.refusals for one in known}
+        old = [date for date in days(self._folder) if date < oldest and date in ends]
         if not old:
             return
         assert self._files is not None
-        self._files.append([Noted(now, REMOVED, 0, until=max(one.refusals for one in known if one.date <= old[-1]))])
+        self._files.append([Noted(now, REMOVED, 0, until=ends[old[-1]])])
         for date in old:
             for path in (path_of(self._folder, date), *put_aside(self._folder, date)):
                 disk.remove(path)

@@ -94,6 +94,10 @@ class Call:
         self.desk.admission.admit(principal, commands)
         self.is_paid = True
 
+    def admit_items(self, items: int) -> None:
+        self.desk.admission.admit_question(self.principal, events=items)
+        self.is_paid = True
+
     def time(self, name: str) -> int | None:
         """A time that the query names."""
         text = self.query.get(name)

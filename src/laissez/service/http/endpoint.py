@@ -72,7 +72,7 @@ class _Ready:
         self._scopes = operation.scopes
         self._limited = operation.mutates
         self._takes_key = operation.takes_key
-        self._asks = not operation.mutates or operation.adds_up
+        self._asks = not operation.pays_by_item and (not operation.mutates or operation.adds_up)
         self._lists = operation.paged or operation.adds_up
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -28,13 +28,14 @@ async def listed(call: Call) -> Answer:
     if cursor is not None and after is not None:
         raise ProblemError(Code.BAD_REQUEST, "expected after or cursor, found both")
     desk = call.desk
+    desk.end_holds()  # what is over has happened by now, and what is too old is gone
     holder = call.accounts()[0].name if "tenant" in call.query else call.principal.holder
     if cursor is not None:
         after = cursor.number
     elif after is None:
         after = desk.history.gone_until(holder, desk.latest(holder))
     most = limit_of(call) + 1
-    desk.admission.admit_items(call.principal, min(most, max(0, desk.latest(holder) - after)))
+    call.admit_items(min(most, max(0, desk.latest(holder) - after)))
     found = await desk.events_after(holder, after, most)
     return Answer(page(call, "events", found, lambda one: Cursor("", one.n)))
 
@@ -44,6 +45,7 @@ async def _stream(call: Call, after: int | None) -> Answer:
         raise ProblemError(Code.BAD_REQUEST, "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or after")
     last = _number(call.last_event_id or None, "Last-Event-ID")
     call.desk.admission.check_open()
+    call.admit_items(0)
     stream = Stream(call.site, call.principal)
     await stream.open(after if last is None else last)
     return Answer(None, streams=stream.serve)
@@ -77,7 +79,8 @@ class Stream(Streaming):
         desk = self._desk
         try:
             if after is not None and desk.latest(self._holder) - after > PAGE:
-                await desk.events_after(self._holder, after, 1)  # they are still kept
+                desk.history.check_kept(self._holder, after, desk.latest(self._holder))
+                await desk.all_durable()
                 self._after = after
             else:
                 await self._follow(after)

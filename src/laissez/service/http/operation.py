@@ -48,6 +48,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     query: tuple[Parameter, ...] = ()
     paged: bool = False
+    pays_by_item: bool = False  # for what it tells, once it knows how much that is
     adds_up: bool = False  # all that a tenant has ever leased: costs as much as a list of it
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)

@@ -180,7 +180,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="A tenant gets its own line, the operator every tenant's.",
     ),
     Operation(
-        noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True,
+        noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ, carry_out=events.listed, paged=True, pays_by_item=True,
         summary="What happened", answer=views.Page[Numbered], media=(JSON, STREAM),
         problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS, Code.NOT_FOUND),
         query=(Parameter("after", "Only events after this number. Without it: all that are kept; a stream: from now on.", "whole"), TENANT),
@@ -219,7 +219,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Webhooks", name="listDeadLetters", method="GET", path="/v1/webhooks/{id}/dead-letters", scopes=READ, carry_out=webhooks.dead_letters,
-        paged=True, summary="What could not be delivered", answer=views.Page[DeadLetter], problems=(Code.NOT_FOUND,),
+        paged=True, pays_by_item=True, summary="What could not be delivered", answer=views.Page[DeadLetter], problems=(Code.NOT_FOUND,),
         description="Oldest first, the latest 1,000.",
     ),
     Operation(

@@ -61,13 +61,14 @@ class File:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
-        await keep_pace(self._site, NOBODY, scope, FILES)
-        if method == "OPTIONS":
-            await self._answer(send, 200, [(b"allow", ALLOW), (b"content-length", b"0")])
-        elif method not in ("GET", "HEAD"):
+        if method not in ("GET", "HEAD", "OPTIONS"):
             problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}")
             self._site.count(NAME, problem.status)
             await refuse(self._site, problem, scope, send, [(b"allow", ALLOW)])
+            return
+        await keep_pace(self._site, NOBODY, scope, FILES)
+        if method == "OPTIONS":
+            await self._answer(send, 200, [(b"allow", ALLOW), (b"content-length", b"0")])
         elif self._is_known(scope):
             await self._answer(send, 304, self._headers)
         else:

@@ -70,7 +70,7 @@ def dead_letters(call: Call) -> Answer:
     """All of them are read for any page, so it costs as much as a list of them, whatever the holder has otherwise."""
     cursor = cursor_of(call, "dead-letters")
     record = _record(call)
-    call.desk.admission.admit_items(call.principal, call.site.webhooks.view(record).dead_letters)
+    call.admit_items(call.site.webhooks.view(record).dead_letters)
     letters = (one for one in call.site.webhooks.letters(record) if cursor is None or one.n > cursor.number)
     return Answer(page(call, "dead-letters", letters, lambda one: Cursor("", one.n)))
 

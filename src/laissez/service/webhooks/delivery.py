@@ -52,11 +52,9 @@ class Deliverer:
             await self._give_up_what_is_due(course)
             return False
         batch = await self._next(course)
-        if batch is None:
-            course.succeeded()
-            return False
-        if not batch.events:
-            return True
+        if batch is None or not batch.events:
+            course.succeeded()  # what had failed, if anything, is not to be delivered any more
+            return batch is not None
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:

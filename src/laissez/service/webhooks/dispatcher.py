@@ -200,7 +200,8 @@ class Webhooks:
             for _ in range(PER_TURN_MAX):
                 goes_on = await self._deliverer.serve(course)
                 self._courses.unkept = True
-                if self._must_rest(course.record.holder) or not goes_on or not self._is_behind(course):
+                rests_us = self._pay(course.record.holder)
+                if rests_us or not goes_on or not self._is_behind(course):
                     break
         except ProblemError:
             pass  # the journal has failed: nothing more is sent
@@ -216,15 +217,15 @@ class Webhooks:
                 del self._under_way[id]
             self._woken.set()
 
-    def _must_rest(self, holder: str) -> bool:
-        """Something was done for it. The operator is never held up."""
+    def _pay(self, holder: str) -> int:
+        """Something was done for it; says for how long it must rest. The operator is never held up."""
         if holder == OPERATOR:
-            return False
+            return 0
         now = self._desk.clock.now()
         pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
-        rests_s = pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now)
-        self._rests_until[holder] = now + round(rests_s * SECOND_US)
-        return rests_s > 0
+        rests_us = round(pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US)
+        self._rests_until[holder] = now + rests_us
+        return rests_us
 
     async def _stop(self) -> None:
         """What is under way is sent again at the next start."""

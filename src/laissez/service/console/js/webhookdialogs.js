@@ -11,7 +11,7 @@ import { Table } from "./table.js";
 const GENUINE = "Deliveries are signed with it: whoever has it could send you what the service never said.";
 
 export async function createWebhook() {
-  const url = field("Address", { type: "url", placeholder: "https://", required: true }, "A public https address that answers with 2xx within ten seconds.");
+  const url = field("Address", { type: "url", placeholder: "https://", required: true }, "A public https address that answers with 2xx within seconds.");
   const types = field("Types of events", { placeholder: "all" }, "Such as lease.started, lease.ended; with commas between. Nothing means all.");
   const made = {};
   const act = async () => {
@@ -62,7 +62,7 @@ export async function showDeadLetters(id) {
     const letters = await all(address(id, "/dead-letters"));
     const table = new Table({ columns: LETTERS, key: ({ n }) => n, caption: "Dead letters", empty: "None any more." });
     table.show(letters.reverse());
-    const about = h("p", { class: "small soft" }, "Not delivered for a day, newest first. “Send again” sends what is still kept.");
+    const about = h("p", { class: "small soft" }, "Given up, newest first. “Send again” sends what is still kept.");
     await ask({ title: "Dead letters", body: [about, table.element], confirm: "Close", cancel: null });
   } catch (problem) {
     toast(problem.message, "bad");
