@@ -1,10 +1,14 @@
-"""What a planned stop does to orders that go with their session: they are gone at once, not at the next start."""
+"""What a planned stop does to orders that go with their session, to requests that have come in part, and to those that are not answered in time."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import connect
@@ -39,3 +43,48 @@ def test_an_order_that_goes_with_its_session_is_cancelled_before_the_server_is_g
         assert ["order.placed", "order.cancelled"] == told
         assert "whose sessions were lost" not in server.log.read_text()  # there was nothing left to cancel
         assert 0 == server.stop()
+
+
+@contextlib.contextmanager
+def sending(server: Running, content: bytes) -> Iterator[socket.socket]:
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), WITHIN_S) as connection:
+        connection.sendall(content)
+        yield connection
+
+
+def heard(connection: socket.socket) -> bytes:
+    """All that comes until the other side has closed it."""
+    content = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65_536):
+            content += piece
+    return content
+
+
+HEAD = "POST /v1/orders HTTP/1.1\r\nHost: h\r\n"
+
+
+@pytest.mark.parametrize("sent", [HEAD, HEAD + '{key}Content-Length: 60\r\n\r\n{{"alt'], ids=["head", "body"])
+def test_a_request_that_has_come_in_part_is_told_that_the_server_stops(tmp_path: Path, sent: str) -> None:
+    with running(tmp_path) as server:
+        key = f"Authorization: Bearer {server.tenant('ann')}\r\nContent-Type: application/json\r\n"
+        with sending(server, sent.format(key=key).encode()) as connection:
+            assert 200 == server.ask("GET", "/v1/me").status_code  # by then the other has been read
+            assert 0 == server.stop()
+            head, _, body = heard(connection).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ") and b"application/problem+json" in head
+        assert ("stopping", 503) == (json.loads(body)["code"], json.loads(body)["status"])
+        assert not {"Traceback", "Exception"} & set(server.log.read_text().replace(":", " ").split())
+
+
+def test_whoever_is_not_answered_in_time_is_hung_up_on_and_that_is_no_error(tmp_path: Path) -> None:
+    """Here refusals that come late, because there were many."""
+    settings = {"LIMITS__REFUSALS_PER_SECOND": "1", "LIMITS__REFUSALS_BURST": "1"}
+    with running(tmp_path, **settings) as server, contextlib.ExitStack() as stack:
+        asked = b"GET /v1/orders HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer lz_wrong\r\n\r\n"
+        connections = [stack.enter_context(sending(server, asked)) for _ in range(12)]
+        assert connections[0].recv(65_536).startswith(b"HTTP/1.1 401 ")
+        assert 0 == server.stop()
+        assert b"" == heard(connections[-1])
+        assert not {"Traceback", "Exception", "ERROR", "Cancel"} & set(server.log.read_text().replace(":", " ").split())

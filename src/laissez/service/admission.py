@@ -34,7 +34,7 @@ class Admission:
     def check_open(self) -> None:
         self.check_journal()
         if self._desk.stopping:
-            raise ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
+            raise stopping()
 
     def check_journal(self) -> None:
         if self._desk.failure is not None:
@@ -107,6 +107,10 @@ def overloaded() -> ProblemError:
     """For whoever has waited for too long. It tells nothing of the state, so it waits for nothing."""
     why = "the service is asked for more than it can do, and this has waited for too long; nothing was done: try again in a moment"
     return ProblemError(Code.OVERLOADED, why, RETRY_AFTER_S)
+
+
+def stopping() -> ProblemError:
+    return ProblemError(Code.STOPPING, "the server is being stopped; nothing was done: try again in a moment", 1)
 
 
 def failed() -> ProblemError:

@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from laissez.service.admission import stopping
 from laissez.service.handshake import no_handshake
 from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.service.settings import Limits
@@ -59,6 +60,15 @@ class BoundedHeads(HttpToolsProtocol):
             self._under_way.disconnected = True
             self._under_way.message_event.set()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """At the end of the server. What has come only in part is not waited for."""
+        if self._is_over:
+            self.transport.close()
+        elif (self._in_head or self._in_body) and self._refusal is None:
+            self._refuse(stopping())
+        else:
+            super().shutdown()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._under_way = cycle

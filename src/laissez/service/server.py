@@ -32,6 +32,7 @@ SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the int
 GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
 BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
+HUNG_UP_S = 1  # for those that were hung up on to end
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
 
@@ -53,7 +54,16 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._before_stop()
+        hanging_up = asyncio.get_running_loop().call_later(GRACE_S, self._hang_up)
         await super().shutdown(sockets)
+        hanging_up.cancel()
+
+    def _hang_up(self) -> None:
+        """Whoever is not answered by now gets no answer: what it asked for may have been done, so it must ask again."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        for task in list(self.server_state.tasks):
+            task.cancel()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -156,6 +166,6 @@ def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=GRACE_S,
+        timeout_graceful_shutdown=GRACE_S + HUNG_UP_S,
         backlog=BACKLOG,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -48,6 +49,14 @@ class App:
         self._router = Router(routes, redirect_slashes=False, default=functools.partial(_nothing_there, site))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.site.desk.stopping:
+                raise
+            # The server has hung up, and nobody is there to be answered.
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "http":
             endpoint = self._exact.get(scope["path"], self._router.app)
