@@ -96,10 +96,11 @@ class Peer:
 
 
 class Live:
-    def __init__(self, world: World, sessions: Sessions, port: int) -> None:
+    def __init__(self, world: World, sessions: Sessions, port: int, connections: set[Any]) -> None:
         self.world = world
         self.sessions = sessions
         self.port = port
+        self.connections = connections  # as the server sees them
 
     @asynccontextmanager
     async def connected(self, who: str | None = None, form: str | None = JSON, **more: Any) -> AsyncIterator[Peer]:
@@ -181,7 +182,7 @@ async def served(world: World) -> AsyncIterator[Live]:
     server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), sock=listening)
     beating = asyncio.create_task(sessions.keep_alive())
     try:
-        yield Live(world, sessions, listening.getsockname()[1])
+        yield Live(world, sessions, listening.getsockname()[1], state.connections)
     finally:
         beating.cancel()
         server.close()

@@ -15,6 +15,7 @@ from laissez.service.accounts import KeyRecord
 from laissez.service.commands import OPERATOR, Command, CreateTenant, IssueKey, Request, RevokeKey, SetCaps
 from laissez.service.exchange import Exchange
 from laissez.service.keyring import authenticate, new_key
+from laissez.wire.ids import tag_of
 from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
 from laissez.wire.requests import Caps
 from service_world import World, with_service
@@ -209,6 +210,16 @@ def test_the_operator_cannot_trade_for_a_tenant(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 201, "operator", "a/b", " ann", "ann ", "a\nb", "\u200b"])
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert "tenant_invalid" == Office().say(CreateTenant(name, Caps()))
+
+
+def test_a_name_whose_ids_would_be_those_of_another_is_refused_also_after_a_restart() -> None:
+    """Whoever has another's ids has its webhooks."""
+    one, other = "team-24617", "team-463665"
+    assert tag_of(one) == tag_of(other)
+    office = Office()
+    assert [None, "tenant_invalid"] == [office.say(CreateTenant(one, Caps())), office.say(CreateTenant(other, Caps()))]
+    office.exchange = Exchange.restore(office.exchange.snapshot())
+    assert "tenant_invalid" == office.say(CreateTenant(other, Caps()))
 
 
 def test_names_are_used_once() -> None:

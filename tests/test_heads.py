@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from laissez.service.handles import KEPT_FREE, connections_possible
+from laissez.service.heads import READ_BYTES, WAITING_MAX
 from laissez.wire.limits import HEAD_BYTES_MAX
 from live_world import SOON_S, Live, with_live
 from service_world import GENEROUS
@@ -63,6 +64,23 @@ def test_what_follows_the_headers_is_not_counted_among_them(tmp_path: Path) -> N
         assert 2 == answer.count(b"HTTP/1.1 400 ") == answer.count(b"commands: expected")
 
     with_live(tmp_path, tale)
+
+
+def test_requests_that_are_sent_ahead_are_read_as_those_before_them_are_answered(tmp_path: Path) -> None:
+    """Each that is read takes some kilobytes: nobody may have so many of them that it shows."""
+    limits = msgspec.structs.replace(GENEROUS, refusals_per_second=1, refusals_burst=1)
+
+    async def tale(live: Live) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        writer.write(b"GET /v1/me HTTP/1.1\r\nHost: x\r\n\r\n" * 5_000)
+        async with asyncio.timeout(SOON_S):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 401 ")
+        (connection,) = live.connections
+        assert 0 < len(connection.pipeline) < WAITING_MAX + READ_BYTES // 32
+        assert not connection.transport.is_reading()
+        writer.close()
+
+    with_live(tmp_path, tale, limits)
 
 
 def test_many_small_requests_at_once_are_not_counted_as_one_long_head(tmp_path: Path) -> None:

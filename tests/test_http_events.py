@@ -6,13 +6,16 @@ import asyncio
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from laissez.client.following import Messages
 from laissez.service import admission
+from laissez.service.commands import OPERATOR, RevokeKey
 from laissez.service.http.events import Stream
 from laissez.service.keyring import authenticate
+from laissez.service.past import Past
 from laissez.service.sampling import sample
 from laissez.service.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
@@ -50,6 +53,24 @@ def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
         assert ["ann", "ann", "bob", "bob"] == [one["tenant"] for one in all_of_them if "tenant" in one]
         for wrong in ("after=3", "after=-1", "after=x", "after=", "after=1&cursor=x"):
             assert 400 == (await world.ask("ann", "GET", f"/v1/events?{wrong}")).status_code
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "1")
+        secret = world.new_secret("ann", "read")
+        principal, read = authenticate(world.desk.exchange.keys, secret), Past.read
+        assert principal is not None
+
+        async def revoking(self: Past, *arguments: Any) -> None:
+            await read(self, *arguments)
+            world.desk.enter(OPERATOR, "", "", RevokeKey(principal.key))
+
+        monkeypatch.setattr(Past, "read", revoking)
+        answer = await world.ask(secret, "GET", "/v1/events")
+        assert (401, "unauthenticated") == (answer.status_code, answer.json()["code"])
 
     with_service(tmp_path / "data", story)
 

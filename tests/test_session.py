@@ -9,14 +9,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from websockets.frames import Frame, Opcode
 
+from laissez.check.wire.bad_frames import TEXT, frame
 from laissez.wire.session import JSON, MSGPACK
-from live_world import Live, Peer, events_of, place, with_live
+from live_world import Live, Peer, events_of, eventually, place, with_live
 from service_world import GENEROUS
 
 pytestmark = pytest.mark.once
 
+PING = b"\x89\x80abcd"
 BOTH = pytest.mark.parametrize("form", [JSON, MSGPACK])
 
 
@@ -263,6 +266,56 @@ def test_whatever_breaks_the_protocol_closes_the_connection(tmp_path: Path, firs
             peer.socket.transport.write(first_bytes)
             assert (code, []) == await peer.end()
             await live.is_left()
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected() as nobody, live.peer("ann") as ann:
+            for peer in (nobody, ann):
+                peer.socket.transport.write(PING * 10_000)
+            await eventually(lambda: live.world.desk.admission.delayed >= 2)
+            assert all(connection._parsed < 1_000 and not connection.transport.is_reading() for connection in live.connections)
+
+    with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
+
+
+def test_who_does_not_read_is_sent_no_pongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as peer:
+            (connection,) = live.connections
+            sent: list[bytes] = []
+            monkeypatch.setattr(connection.transport, "write", sent.append)
+            before = connection._parsed
+            peer.socket.transport.write(PING * 5)
+            await eventually(lambda: connection._parsed == before + 5)
+            assert 5 == len(sent)
+            connection.pause_writing()
+            peer.socket.transport.write(PING * 5)
+            await eventually(lambda: connection._parsed == before + 10)
+            assert 5 == len(sent)
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            (connection,) = live.connections
+            hello, quote = (frame(TEXT, json.dumps(said).encode()) for said in ({"type": "hello"}, {"type": "quote", "id": "q", "scope": "h100"}))
+            most = 0
+            receive = connection.send_receive_event_to_app
+
+            def counted() -> None:
+                nonlocal most
+                receive()
+                most = max(most, connection.queue.qsize())
+
+            connection.send_receive_event_to_app = counted
+            peer.socket.transport.write(hello + quote * 50)
+            heard = await peer.hear_all(51)
+            assert ["welcome", *["quote"] * 50] == [message["type"] for message in heard] and most <= 2
 
     with_live(tmp_path / "data", tale)
 

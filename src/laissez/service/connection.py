@@ -16,10 +16,11 @@ try:
 except ImportError:  # no compiled part for this platform
     from websockets.utils import apply_mask
 
+from laissez.service.http.incoming import line_of_address
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
-    from laissez.service.audit.collecting import Refusals
+    from laissez.service.desk import Desk
     from laissez.service.session import Session
 
 SELF = "laissez.connection"  # where the scope of an ASGI call holds the connection
@@ -29,17 +30,19 @@ _DATA = frozenset({_BINARY, _TEXT})
 _MASKED = 0x80
 _MASK_BYTES = 4
 _FRAMES_MAX = 1_000  # of one message: empty ones add nothing to its size
+_FRAMES_PER_REFUSAL = 32  # so many that are the parser's business cost about as much as a refusal
 _CLOSE_NOT_TEXT, _CLOSE_TOO_BIG = 1007, 1009
 
 
 class Connection(WebSocketsSansIOProtocol):
-    def __init__(self, *arguments: Any, refusals: Refusals, **named: Any) -> None:
+    def __init__(self, *arguments: Any, desk: Desk, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._refusals = refusals
+        self._desk = desk
         self._session: Session | None = None
         self._arrived = bytearray()  # not yet cut into frames
         self._left_to_parser = False
         self._holds = 0  # reasons not to read
+        self._parsed = 0  # frames
 
     def attach(self, session: Session) -> None:
         """From here on frames go to the session; first those that have come already."""
@@ -54,6 +57,7 @@ class Connection(WebSocketsSansIOProtocol):
             self.read_paused = False
             if not self._holds:
                 self.transport.resume_reading()
+        self.data_received(b"")
 
     def hold(self) -> None:
         """Read no more, and hear no more of what was read."""
@@ -79,13 +83,23 @@ class Connection(WebSocketsSansIOProtocol):
         self._arrived += data
         while not self.transport.is_closing() and (frame := self._whole_frame()) is not None:
             super().data_received(frame)
+            self._parsed += 1
+            if self._parsed % _FRAMES_PER_REFUSAL == 0:
+                self._keep_pace()
+
+    def _keep_pace(self) -> None:
+        """Pings and the like are answered to anybody, and no allowance pays for them."""
+        if self._session is None:
+            self.rest(self._desk.admission.delay_s(line_of_address(cast(dict[str, Any], self.scope))))
+        else:
+            self.rest(self._session.pay())
 
     def _whole_frame(self) -> bytes | None:
         """The next frame that is the parser's business; data frames on the way to it go to the session. None if there is no whole one."""
         arrived = self._arrived
         begin = 0
         found: bytes | None = None
-        while found is None and len(arrived) - begin >= 2 and not self._holds:
+        while found is None and len(arrived) - begin >= 2 and not self._holds and not self.read_paused:
             size = arrived[begin + 1] & 0x7F
             head = begin + 2
             if size == 126:
@@ -158,10 +172,16 @@ class Connection(WebSocketsSansIOProtocol):
     def handle_parser_exception(self) -> None:
         problem = ProblemError(Code.BAD_REQUEST, "frames that break the protocol")
         if self._session is None:
-            self._refusals.note(problem, "session", None, cast(dict[str, Any], self.scope))
+            self._desk.refusals.note(problem, "session", None, cast(dict[str, Any], self.scope))
         else:
             self._session.note_broken(problem)
         super().handle_parser_exception()
+
+    def handle_ping(self) -> None:
+        if self.is_full:  # one that does not read its answers gets no more of them
+            self.conn.data_to_send()
+        else:
+            super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
         if self._session is None:

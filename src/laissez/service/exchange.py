@@ -22,13 +22,14 @@ from laissez.market.reasons import Reason
 from laissez.service import budgets, caps, commands, keyring, state
 from laissez.service.accounts import Account, KeyRecord, OwnCaps
 from laissez.service.acting import Acting
-from laissez.service.commands import Request
+from laissez.service.commands import OPERATOR, Request
 from laissez.service.outcomes import Applied, Outcome, Refusal, Told, pack
 from laissez.service.statements import statements
 from laissez.service.telling import TO_OPERATOR, TO_TENANT
 from laissez.service.turned import Turned
 from laissez.service.webhooks.registry import Registry
 from laissez.wire import events as wire
+from laissez.wire.ids import tag_of
 from laissez.wire.problems import Code
 from laissez.wire.times import format_time
 
@@ -41,6 +42,7 @@ class Exchange:
     def __init__(self, market: Market) -> None:
         self.market = market
         self.accounts: dict[str, Account] = {}
+        self._tags = {tag_of(OPERATOR)}  # of all whose ids begin with one
         self.keys: dict[str, KeyRecord] = {}
         self.webhooks = Registry()
         self.events = 0  # the operator's number of the latest event
@@ -195,8 +197,9 @@ class Exchange:
     # -- accounts and keys
 
     def _create_tenant(self, at: int, request: Request, command: commands.CreateTenant) -> Applied:
-        keyring.check_new_tenant(self.accounts, command)
+        keyring.check_new_tenant(self.accounts, self._tags, command)
         account = self.accounts[command.name] = Account(command.name, at, command.caps)
+        self._tags.add(account.tag)
         caps.put_in_force(account)
         return self._to_operator(wire.TenantCreated(format_time(at), command.name, command.caps))
 
@@ -288,6 +291,7 @@ class Exchange:
         market, saved = state.load(data)
         exchange = Exchange(market)
         exchange.accounts = saved.accounts
+        exchange._tags |= {account.tag for account in saved.accounts.values()}
         exchange.keys = saved.keys
         exchange.webhooks = Registry(saved.webhooks)
         exchange.events = saved.events

@@ -19,6 +19,8 @@ from laissez.service.settings import Limits
 from laissez.wire.limits import HEAD_BYTES_MAX
 from laissez.wire.problems import Code, ProblemError
 
+READ_BYTES = 1_024  # at a time: so many requests as that holds may be read beyond the bound
+WAITING_MAX = 16  # requests that are read while one before them on the connection is not answered: each takes some kilobytes
 LINGERS_S = 1.0  # after a refusal what still comes is thrown away: to close at once could take the refusal from the peer before it reads it
 FULL_RETRY_AFTER_S = 5.0
 VERSIONS = ("1.0", "1.1")
@@ -30,6 +32,7 @@ class BoundedHeads(HttpToolsProtocol):
     def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limits = limits
+        self._arrived = bytearray()  # and not read yet
         self._in_head = False
         self._in_body = False
         self._begun = 0  # requests
@@ -75,21 +78,41 @@ class BoundedHeads(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_over or self._refusal is not None:
+        if not self._hears:
             return
         self._unset_keepalive_if_required()
+        self._arrived += data
+        self._read_on()
+
+    @property
+    def _hears(self) -> bool:
+        return not self._is_over and self._refusal is None
+
+    def _read_on(self) -> None:
+        """As far as what was read before is answered: whoever sends requests ahead waits for itself."""
+        while self._arrived and self._hears and len(self.pipeline) < WAITING_MAX:
+            piece = bytes(self._arrived[:READ_BYTES])
+            del self._arrived[:READ_BYTES]
+            self._read(piece)
+        if not self._hears:
+            self._arrived.clear()
+        elif self._arrived:
+            self.flow.pause_reading()
+        self._watch()
+
+    def _read(self, data: bytes) -> None:
         was_in_body, body_before = self._in_body, self._body_bytes
         alone = self._begun + (not self._in_head and not was_in_body)  # if no more are begun, all that came is of one request
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
+            self._arrived.clear()
             self._upgrade()
         except httptools.HttpParserError as error:
             self._refuse(_problem(error))
         else:
             if self._begun <= alone:
                 self._count(len(data), was_in_body, self._body_bytes - body_before)
-        self._watch()
 
     def _upgrade(self) -> None:
         """To a session; what else is asked for is passed over, and since nobody can tell in which protocol more would come, this is the last."""
@@ -234,6 +257,8 @@ class BoundedHeads(HttpToolsProtocol):
             self._say(self._refusal)
             return
         super().on_response_complete()
+        if self._arrived:
+            self._read_on()
 
     def send_400_response(self, msg: str) -> None:
         self._say(ProblemError(Code.BAD_REQUEST, msg))

@@ -19,7 +19,7 @@ from laissez.service.accounts import Account, KeyRecord
 from laissez.service.caps import check_texts
 from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey
 from laissez.service.turned import Turned
-from laissez.wire.ids import KEY
+from laissez.wire.ids import KEY, tag_of
 from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
 from laissez.wire.problems import Code
 from laissez.wire.requests import Caps
@@ -82,7 +82,7 @@ def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
 # -- what may speak against a change
 
 
-def check_new_tenant(accounts: dict[str, Account], command: CreateTenant) -> None:
+def check_new_tenant(accounts: dict[str, Account], tags: set[str], command: CreateTenant) -> None:
     name = command.name
     if not 1 <= len(name) <= TENANT_NAME_MAX or not name.isprintable() or name != name.strip() or name in (OPERATOR, ".", "..") or "/" in name:
         raise Turned(
@@ -91,6 +91,8 @@ def check_new_tenant(accounts: dict[str, Account], command: CreateTenant) -> Non
         )
     if name in accounts:
         raise Turned(Code.CONFLICT, f"there is a tenant {name!r} already")
+    if tag_of(name) in tags:  # as good as never by chance; on purpose, one could have the ids of another
+        raise Turned("tenant_invalid", f"{name!r} cannot be told from another holder in ids: expected a name that can")
     check_caps(command.caps)
 
 

@@ -156,7 +156,7 @@ def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=partial(QueuedRequests, limits=limits, site=app.site),  # type: ignore[arg-type]
-        ws=partial(Connection, refusals=app.site.desk.refusals),  # type: ignore[arg-type]
+        ws=partial(Connection, desk=app.site.desk),  # type: ignore[arg-type]
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,
         ws_ping_timeout=max(limits.dead_after_s - limits.heartbeat_s, 1.0),

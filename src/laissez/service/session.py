@@ -113,10 +113,15 @@ class Session:
     def _rest(self, bytes_read: int = 0) -> None:
         """Who is refused too often is not read from for a while."""
         unpaid, self._unpaid = self._unpaid, 0
-        if not self._principal.is_operator:
-            delay_s = self._desk.admission.delay_s(self._principal.holder, unpaid, bytes_read)
-            if delay_s:
-                self._connection.rest(delay_s)
+        delay_s = self.pay(unpaid, bytes_read)
+        if delay_s:
+            self._connection.rest(delay_s)
+
+    def pay(self, answers: int = 1, bytes_read: int = 0) -> float:
+        """For answers that no allowance pays for; says for how long it must rest. The operator is never held up."""
+        if self._principal.is_operator:
+            return 0.0
+        return self._desk.admission.delay_s(self._principal.holder, answers, bytes_read)
 
     def _answers(self, message: asked.SessionMessage) -> list[bytes]:
         try:

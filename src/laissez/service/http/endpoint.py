@@ -142,6 +142,8 @@ class _Ready:
         answer = self._operation.carry_out(call)
         if self._waits:
             answer = await answer
+            if not self._limited and answer.streams is None:  # what was done was done, and a stream sees to it by itself
+                call.check_in_force()
         return answer  # type: ignore[no-any-return]
 
     def _authenticated(self, headers: dict[bytes, bytes]) -> Principal:
