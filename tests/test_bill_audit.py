@@ -307,6 +307,16 @@ def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tm
     assert "checksum differs" in broken["found"]  # the journal itself noticed too: nobody had recomputed its chain
 
 
+def test_that_bills_were_not_compared_is_told_to_whoever_asks_for_one_tenant_or_one_day_too(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "data", draw(BILLED))
+    with sqlite3.connect(folder / "journal.db") as file:
+        file.execute("UPDATE groups SET chain = zeroblob(32) WHERE first = 41")
+    for narrowed in ([], ["--tenant", "ann"], ["--since", "2020-01-01"], ["--tenant", "ann", "--until", "2020-01-01"]):
+        done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json", *narrowed])
+        told = [one["what"] for one in json.loads(done.stdout)["findings"]]
+        assert (1, ["the journal cannot be replayed, so running bills were not compared"]) == (done.exit_code, told)
+
+
 def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
     done = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", "nobody"])

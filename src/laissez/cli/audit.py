@@ -142,11 +142,14 @@ def bills(
 
 
 def _narrowed(report: BillReport, tenant: str | None, since: str | None, until: str | None) -> BillReport:
-    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all that others did."""
+    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all that others did. So what is no tenant's, such as that
+    bills were not compared, concerns everybody."""
     findings = [
         one
         for one in report.findings
-        if tenant in (None, one.tenant) and not (since and one.until and one.until <= since) and not (until and one.since and one.since >= until)
+        if (tenant is None or one.tenant in (tenant, ""))
+        and not (since and one.until and one.until <= since)
+        and not (until and one.since and one.since >= until)
     ]
     sums = [one for one in report.sums if tenant in (None, one.tenant)]
     if tenant is not None and not sums and not findings:
