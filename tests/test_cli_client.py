@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from laissez.cli import connection, listing
 from laissez.cli.app import app, main
 from laissez.cli.profiles import Target
+from laissez.cli.saving import SecretNotTold
 from laissez.client import Client
 from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views
@@ -45,7 +46,9 @@ PREVIEW = figures.PreviewDone(AT, (), 2, 1, 1, (figures.PreviewTenant("ann", 2, 
 
 HOOK_URL = "https://hooks.example.com/x"
 HOOK = Webhook("whk_aaaaaaaa1", HOOK_URL, ("lease.ended",), AT, "retrying", 41, 2, "status 503", AT, 1, 0)
+NEW_HOOK = msgspec.structs.replace(HOOK, secret="whsec_new")
 HOOK_SECRET = WebhookSecret("whk_aaaaaaaa1", "whsec_new", AT)
+OLD_HOOK_SECRET = msgspec.structs.replace(HOOK_SECRET, secret=None)
 
 OLD_KEY = msgspec.structs.replace(KEY, secret=None)
 
@@ -143,8 +146,8 @@ RAN = views.InstancesDone((RUNNING, PENDING), ())
         ("tenants issue-key ann --scope read --name web", "POST /v1/tenants/ann/keys", KEY, {"scopes": ["read"], "name": "web"}),
         ("tenants issue-key", "POST /v1/keys", KEY, {"scopes": ["read", "operate"], "name": "default"}),
         ("tenants revoke-key key_1", "DELETE /v1/keys/key_1", KEY, None),
-        (f"webhooks create {HOOK_URL}", "POST /v1/webhooks", HOOK, {"url": HOOK_URL, "types": None, "after": None}),
-        (f"webhooks create {HOOK_URL} --type a --type b --after 0", "POST /v1/webhooks", HOOK, {"types": ["a", "b"], "after": 0}),
+        (f"webhooks create {HOOK_URL}", "POST /v1/webhooks", NEW_HOOK, {"url": HOOK_URL, "types": None, "after": None}),
+        (f"webhooks create {HOOK_URL} --type a --type b --after 0", "POST /v1/webhooks", NEW_HOOK, {"types": ["a", "b"], "after": 0}),
         ("webhooks delete whk_1", "DELETE /v1/webhooks/whk_1", DONE, None),
         ("webhooks rotate whk_1", "POST /v1/webhooks/whk_1/secret", HOOK_SECRET, None),
         ("webhooks redeliver whk_1 40", "POST /v1/webhooks/whk_1/redeliver", DONE, {"after": 40}),
@@ -383,6 +386,32 @@ def test_a_saved_secret_of_a_webhook_is_not_shown(server: Server, tmp_path: Path
     file = tmp_path / "webhook.secret"
     assert "whsec_new" not in run("webhooks", "rotate", "whk_1", "--save", str(file)).output
     assert ("whsec_new\n", 0o600) == (file.read_text(), file.stat().st_mode & 0o777)
+
+
+@pytest.mark.parametrize(
+    ("path", "made", "command", "remedy"),
+    [
+        ("/v1/tenants/ann/keys", OLD_KEY, "tenants issue-key ann", "laissez tenants revoke-key key_1, and issue another"),
+        ("/v1/webhooks", HOOK, f"webhooks create {HOOK_URL}", "laissez webhooks rotate whk_aaaaaaaa1"),
+        (
+            "/v1/webhooks/whk_1/secret",
+            msgspec.structs.replace(HOOK_SECRET, secret=None),
+            "webhooks rotate whk_1",
+            "laissez webhooks rotate whk_aaaaaaaa1",
+        ),
+    ],
+)
+def test_an_answer_without_the_secret_is_an_error_that_says_what_to_do(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, made: object, command: str, remedy: str
+) -> None:
+    """It had been saved as the word None, and shown as nothing at all, both with status 0."""
+    server.answers["POST", path] = made
+    file = tmp_path / "secret"
+    for more in ([], ["-o", "json"], ["--save", str(file)]):
+        with pytest.raises(SecretNotTold, match=f"it is in the first answer to a request alone. Use {remedy}"):
+            run(*command.split(), *more)
+    assert not file.exists()
+    assert 2 == code_of(monkeypatch, *command.split())
 
 
 def test_a_file_for_a_key_that_was_not_issued_does_not_stay(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

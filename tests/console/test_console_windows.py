@@ -82,6 +82,21 @@ def test_an_order_whose_answer_was_lost_is_placed_once(market: Market, open_wind
     assert 1 == len(xan.leases()) + len(xan.orders())
 
 
+def test_a_key_whose_answer_was_lost_has_no_secret_and_the_page_says_so(market: Market, open_window: Opening) -> None:
+    """It had shown nothing, and asked whether that was kept."""
+    zoe = market.tenant("zoe")
+    window = open_window(market).sign_in(market.key).go(f"#/tenants/{zoe.name}")
+    window.expects(r"net::ERR_FAILED")
+    dialog = window.page.get_by_role("dialog")
+    window.page.get_by_role("button", name="Issue a key").click()
+    window.context.route("**/keys", lambda route: (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback(), times=1)
+    dialog.get_by_role("button", name="Issue").click()
+    expect(dialog).to_contain_text("It was in the first answer alone, and that was lost on its way here.")
+    expect(dialog).to_contain_text("Revoke it and issue another.")
+    dialog.get_by_role("button", name="Close").click()
+    assert 2 == len(market.listed(f"/v1/tenants/{zoe.name}/keys", market.key))
+
+
 def test_what_is_typed_for_a_period_of_ones_own_stays(market: Market, open_window: Opening) -> None:
     yan = market.tenant("yan")
     window = open_window(market).sign_in(yan.key).go("#/bill/own//")

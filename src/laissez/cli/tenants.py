@@ -14,7 +14,7 @@ from laissez.cli.budget import lasts_until
 from laissez.cli.connection import connected
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
-from laissez.cli.saving import saved
+from laissez.cli.saving import with_secret
 from laissez.cli.tables import Column, moment, money, show_one
 from laissez.client import Client
 from laissez.wire.figures import Spending
@@ -180,7 +180,7 @@ def issue_key(
 ) -> None:
     """Issue a key. Its secret is shown now and never again."""
     issue = partial(client.issue_key, name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
-    show_one(issue() if save is None else saved(issue, save), KEYS, output)
+    show_one(with_secret(issue, save), KEYS, output)
 
 
 @app.command("revoke-key")

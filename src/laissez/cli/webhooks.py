@@ -13,7 +13,7 @@ from laissez.cli.connection import connected
 from laissez.cli.events import line
 from laissez.cli.listing import listing, noun
 from laissez.cli.output import Format, FormatOption, WatchOption
-from laissez.cli.saving import saved
+from laissez.cli.saving import with_secret
 from laissez.cli.tables import Column, moment, show_json, show_one
 from laissez.client import Client
 from laissez.wire.views import Done
@@ -78,7 +78,7 @@ def create(
 ) -> None:
     """Create a webhook. Its secret is shown now and never again."""
     make = partial(client.create_webhook, address, types=types, after=after, idempotency_key=idempotency_key)
-    show_one(make() if save is None else saved(make, save), WEBHOOKS, output)
+    show_one(with_secret(make, save), WEBHOOKS, output)
 
 
 @app.command()
@@ -95,7 +95,7 @@ def rotate(
 ) -> None:
     """Make a new secret, shown now and never again. For a day the one before signs too; rotate twice to be rid of it at once."""
     make = partial(client.rotate_webhook_secret, webhook, idempotency_key=idempotency_key)
-    show_one(make() if save is None else saved(make, save), SECRET, output)
+    show_one(with_secret(make, save), SECRET, output)
 
 
 @app.command("dead-letters")

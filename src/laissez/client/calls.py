@@ -304,7 +304,9 @@ def keys(tenant: str | None = None) -> Call[views.Page[views.Key]]:
 def issue_key(
     tenant: str | None = None, *, scopes: Iterable[str] | None = None, name: str = "default", idempotency_key: str | None = None
 ) -> Call[views.Key]:
-    """A new key for a tenant, or for the operator; its `secret` is shown this once. By default it may do all that its holder may."""
+    """A new key for a tenant, or for the operator. By default it may do all that its holder may.
+
+    Its `secret` is in the first answer alone: if that was lost on its way, or with the `idempotency_key` of an earlier call, it is None."""
     if scopes is None:
         scopes = ("read", "operate") if tenant is None else ("read", "trade")
     return change("POST", _keys_of(tenant), views.Key, IssueKey(tuple(scopes), name), idempotency_key)

@@ -3,8 +3,12 @@
 import { h, say } from "./dom.js";
 import { ask } from "./messages.js";
 
-/** `about` says what it is for, `lost` what to do without it. */
+/** `about` says what it is for, `lost` what to do without it. A request that was sent again, because its answer did not come, may be answered without. */
 export function showSecret(title, secret, about, lost) {
+  if (!secret) {
+    const gone = "It was in the first answer alone, and that was lost on its way here.";
+    return ask({ title, body: [h("p", {}, gone), h("p", {}, lost)], confirm: "Close", cancel: null });
+  }
   const shown = h("output", { class: "secret mono", tabindex: "0" }, secret);
   const copy = h("button", { class: "button", type: "button", onclick: () => copied(shown, copy) }, "Copy");
   const body = [h("p", {}, about), h("div", { class: "row" }, shown, copy), h("p", { class: "small soft" }, lost)];
