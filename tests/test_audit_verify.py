@@ -19,7 +19,7 @@ from laissez.journal import Entry, Journal, Reader, chain
 from laissez.journal.backup import backup
 from laissez.journal.entries import pack, unpack
 from laissez.market.commands import Alternative, SetFloor
-from laissez.service.audit.checking import verify
+from laissez.service.audit.checking import KeptUnreadable, verify
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.copying import copy
 from laissez.service.audit.digests import FILE, DigestFile
@@ -429,8 +429,9 @@ def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(folder: P
     change(path_of(folder / FOLDER, DAYS[3]), edited)
     code, shown = run("verify")
     assert 1 == code and "line 2: its checksum differs" in shown
-    missing = CliRunner().invoke(app, ["verify", "--data", str(folder), "--digests", "nowhere"])
-    assert "expected a file of digests" in str(missing.exception)
+    for nowhere in ("nowhere", str(tmp_path), "a" * 300):
+        missing = CliRunner().invoke(app, ["verify", "--data", str(folder), "--digests", nowhere])
+        assert isinstance(missing.exception, KeptUnreadable)
 
 
 def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
@@ -444,5 +445,6 @@ def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["log", "--data", str(folder), "-o", "json"])
     operations = [one["operation"] for one in json.loads(shown.stdout)]
     assert 0 == shown.exit_code and ["create_tenant", "issue_key", "create_tenant", "issue_key", "issue_key", "listOrders"] == operations
-    limited = CliRunner().invoke(app, ["log", "--data", str(folder), "--limit", "1", "--refused-only", "--since", "2020-01-01"])
-    assert "unauthenticated" in limited.stdout and "issue_key" not in limited.stdout
+    for since in ("2020-01-01", "0001-01-01"):
+        limited = CliRunner().invoke(app, ["log", "--data", str(folder), "--limit", "1", "--refused-only", "--since", since])
+        assert "unauthenticated" in limited.stdout and "issue_key" not in limited.stdout

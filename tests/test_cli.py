@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 import laissez
 from laissez.cli.app import COMMANDS, app, main
-from laissez.cli.exits import exit_code, is_ours
+from laissez.cli.exits import exit_code, told
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -70,10 +71,26 @@ def test_version_loads_neither_the_market_nor_any_other_package() -> None:
     assert ["['laissez._form', 'laissez.cli']"] == done.stdout.splitlines()[1:]
 
 
-def test_only_exceptions_that_we_defined_are_ours() -> None:
-    assert is_ours(laissez.FormError("no"))
-    assert not is_ours(ImportError("no"))
-    assert not is_ours(type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no"))
+def test_errors_of_ours_and_what_the_system_says_of_a_file_are_told_and_all_others_are_bugs() -> None:
+    assert "no" == told(laissez.FormError("no"))
+    assert "somewhere: Permission denied" == told(PermissionError(errno.EACCES, "Permission denied", "somewhere"))
+    assert f"{'a' * 200}: File name too long" == told(OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5_000))
+    assert None is told(ImportError("no"))
+    assert None is told(type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no"))
+    assert None is told(FileNotFoundError(errno.ENOENT, "No such file", "somewhere"))
+    assert None is told(OSError(errno.EIO, "Input/output error"))
+
+
+def test_what_is_not_utf_8_is_refused_and_a_key_in_it_not_shown() -> None:
+    def ended(*arguments: bytes, **variables: bytes) -> tuple[int, bytes]:
+        environment = {**os.environb, **{name.encode(): value for name, value in variables.items()}}
+        program = [sys.executable, "-c", "from laissez.cli import main; main()"]
+        done = subprocess.run([*program, *arguments], env=environment, capture_output=True)
+        return done.returncode, done.stderr
+
+    assert (2, b"laissez: argument 2: expected text in UTF-8, found other bytes after 4 characters\n") == ended(b"quote", b"h100\xff")
+    assert (2, b"laissez: LAISSEZ_URL: expected text in UTF-8, found other bytes after 7 characters\n") == ended(b"quote", LAISSEZ_URL=b"http://\xff")
+    assert (2, b"laissez: LAISSEZ_KEY: expected text in UTF-8, found other bytes after 6 characters\n") == ended(b"quote", LAISSEZ_KEY=b"lz_abc\xff")
 
 
 def test_an_error_that_is_not_about_a_server_is_about_usage() -> None:

@@ -487,6 +487,8 @@ def test_events_are_lines(server: Server) -> None:
         "release ord_1",
         "bill --since yesterday",
         "bill --since 2026-13-01",
+        "bill --since 0001-01-01T00:00:00+14:00",
+        "bill --until 9999-12-31T23:59:59-14:00",
         "bill --format csv -o json",
         "controls set h100",
         "floor set h100 2 --preview --idempotency-key again-1",
@@ -499,6 +501,9 @@ def test_events_are_lines(server: Server) -> None:
         "events --follow --tenant ann",
         "leases list -o text",
         "leases list --watch 0",
+        "leases list --watch 99999999999999999999999",
+        "events --limit 99999999999999999999999",
+        "audit log --limit 99999999999999999999999",
         "leases list --key lz_1_secret",
     ],
 )

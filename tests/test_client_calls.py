@@ -176,7 +176,12 @@ def test_a_key_does_not_leave_this_machine_in_the_clear(host: str) -> None:
     assert None is find_access(f"http://{host}", None, False, {}).key
 
 
-@pytest.mark.parametrize("url", ["market.example", "ftp://market.example", "http://", "http://x:port", "https://x/?a=1", f"https://ann:{KEY}@x"])
+NO_HOSTS = ["http://a..b", f"http://{'a' * 300}", "http://xn--a", "http://a\u200db", "http://\udcff", f"http://x/{'a' * 70_000}"]
+
+
+@pytest.mark.parametrize(
+    "url", ["market.example", "ftp://market.example", "http://", "http://x:port", "https://x/?a=1", f"https://ann:{KEY}@x", *NO_HOSTS]
+)
 def test_a_url_that_is_none_is_refused_without_showing_secrets(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         find_access(url, None, False, {})

@@ -5,6 +5,7 @@ What a command does is in the module named beside it, which is imported only whe
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from importlib import import_module
@@ -12,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from laissez.cli.exits import EXIT_TERMINATED, exit_code, is_ours
+from laissez.cli.encoding import check_text
+from laissez.cli.exits import EXIT_TERMINATED, exit_code, told
 from laissez.cli.output import Format, FormatOption, with_seconds
 from laissez.cli.version import show_version
 
@@ -66,14 +68,16 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
 
 
 def main() -> None:
-    """Run the command line. Our own errors end it with one line; a bug keeps its traceback."""
+    """Run the command line. An operating error ends it with one line; a bug keeps its traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # leave through the front door, so that workers are ended too
     try:
+        check_text(sys.argv[1:], os.environ)
         app(prog_name="laissez")
     except Exception as error:
-        if not is_ours(error):
+        said = told(error)
+        if said is None:
             raise
-        typer.echo(f"laissez: {error}", err=True)
+        typer.echo(f"laissez: {said}", err=True)
         sys.exit(exit_code(error))
 
 

@@ -12,6 +12,7 @@ from laissez.market.money import MoneyError, parse_price
 from laissez.wire.requests import Alternative, BandSetting
 from laissez.wire.times import TimeError, format_time, parse_time
 
+MANY = 1_000_000_000  # more than anybody reads
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
@@ -53,6 +54,8 @@ def moment(text: str) -> str:
         raise typer.BadParameter(str(error)) from None
     except ValueError:
         raise typer.BadParameter(f"expected a day such as 2026-11-15, found {text!r}") from None
+    except OverflowError:  # its zone puts it there
+        raise typer.BadParameter(f"expected a time that in UTC is in the years 1 to 9999, found {text!r}") from None
 
 
 def alternative(text: str) -> Alternative:

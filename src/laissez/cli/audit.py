@@ -11,7 +11,7 @@ import typer
 
 from laissez.check.bills.audit import Finding
 from laissez.check.bills.compare import BillReport, Sum, audit_bills
-from laissez.cli.arguments import SinceOption, UntilOption
+from laissez.cli.arguments import MANY, SinceOption, UntilOption
 from laissez.cli.exits import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
@@ -46,8 +46,6 @@ def verify(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Check the chain of the journal and of the log of refusals, and every digest. Exit status 1 if anything is wrong."""
-    if digests is not None and not digests.is_file():
-        raise CannotAudit(f"--digests: expected a file of digests, found none at {digests}")
     with progress() as bar:
         task = bar.add_task("entries", total=None)
         verdict = verify_folder(folder_of(data), digests, lambda done, of: bar.update(task, completed=done, total=of))
@@ -81,7 +79,7 @@ def log_command(
     key: Annotated[str | None, typer.Option("--key", metavar="ID", help="Only what was asked for with this key.")] = None,
     code: Annotated[str | None, typer.Option("--code", help='Only with this outcome: "done", or the code of a refusal.')] = None,
     refused_only: Annotated[bool, typer.Option("--refused-only", help="Only what was refused.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, the latest.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MANY, help="At most so many, the latest.")] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show who did what and with which outcome: what was carried out; and what was refused, and from where."""

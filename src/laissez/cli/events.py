@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from laissez.cli.arguments import TenantOption
+from laissez.cli.arguments import MANY, TenantOption
 from laissez.cli.connection import connected
 from laissez.cli.orders import written
 from laissez.cli.output import Format, FormatOption
@@ -25,7 +25,7 @@ def events(
     client: Client,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens until Ctrl-C, with the rates of your leases.")] = False,
     after: Annotated[int | None, typer.Option("--after", min=0, metavar="N", help="Only what came after event N.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, max=MANY, help="At most so many.")] = None,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+import errno
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_NOT_ALLOWED = 3
@@ -24,6 +26,22 @@ EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 def is_ours(error: Exception) -> bool:
     """An operating error is an exception class that we defined; everything else that gets this far is a bug."""
     return type(error).__module__.partition(".")[0] == "laissez" and not isinstance(error, AssertionError)
+
+
+# What a system says of a file that somebody named. That one is not there, or is there already, is for whoever looks for it to tell.
+_OF_FILES = frozenset(
+    {errno.EACCES, errno.EDQUOT, errno.EIO, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+)
+_NAME_SHOWN_MAX = 200
+
+
+def told(error: Exception) -> str | None:
+    """What is said of an operating error: one of ours, or the system's of a file. None of a bug, which keeps its traceback."""
+    if is_ours(error):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _OF_FILES and error.filename is not None:
+        return f"{str(error.filename)[:_NAME_SHOWN_MAX]}: {error.strerror}"
+    return None
 
 
 def exit_code(error: Exception) -> int:

@@ -10,6 +10,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+DAY_S = 86_400
+
 
 class Format(StrEnum):
     """What is no list is printed as lines of text where a table would make it harder to read."""
@@ -22,7 +24,7 @@ FormatOption: TypeAlias = Annotated[Format, typer.Option("--output", "-o", help=
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 WatchOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--watch", "-w", metavar="[SECONDS]", min=0.1, help="Show it again every so many seconds (2 unless given) until Ctrl-C."),
+    typer.Option("--watch", "-w", metavar="[SECONDS]", min=0.1, max=DAY_S, help="Show it again every so many seconds (2 unless given) until Ctrl-C."),
 ]
 
 WATCH_SECONDS = "2"

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+import httpx
+
 from laissez.client.errors import UsageError
 
 URL_DEFAULT: Final = "http://127.0.0.1:8340"
@@ -51,8 +53,8 @@ def find_access(url: str | None, key: str | None, insecure: bool, environment: M
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # read for its check
-    except ValueError as error:
+        _ = parts.port, httpx.URL(url).host, (parts.hostname or "").encode("idna")  # read for their checks: whoever connects would stumble
+    except (ValueError, httpx.InvalidURL) as error:
         raise UsageError(f'expected a URL such as "https://market.example", found one with a fault: {error}') from None
     if parts.username is not None or parts.password is not None:
         raise UsageError("expected a URL without a user name or password; give the key as key=")

@@ -18,7 +18,7 @@ class TimeError(ValueError):
 
 @lru_cache(16)  # thousands of times in a row share a second
 def _format_second(second: int) -> str:
-    return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]  # strftime writes the year 1 as 1, which is no time any more
 
 
 def format_time(us: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from laissez.journal import JournalError, Reader
 from laissez.service.audit.digests import FILE
@@ -39,10 +40,30 @@ class Verdict:
         return not self.problems
 
 
+class KeptUnreadable(Exception):
+    """The digests that were kept elsewhere are not where they are said to be."""
+
+
 def verify(data: Path, kept: Path | None = None, on_progress: Callable[[int, int], None] | None = None) -> Verdict:
-    """Raises what opening the journal raises, and `OSError` for a file of kept digests that cannot be read."""
+    """Raises what opening the journal raises, and `KeptUnreadable`."""
+    found = None if kept is None else _read_kept(kept)  # before anything that takes long
     with Reader.of(data) as reader:
-        return _Check(data / FOLDER, reader).run(kept, on_progress)
+        return _Check(data / FOLDER, reader).run(found, on_progress)
+
+
+class _Kept(NamedTuple):
+    path: Path
+    lines: list[bytes]
+
+
+def _read_kept(path: Path) -> _Kept:
+    try:
+        if path.is_file():
+            return _Kept(path, path.read_bytes().split(b"\n"))
+        why = "none there"
+    except OSError as error:
+        why = str(error.strerror)
+    raise KeptUnreadable(f"{path}: expected a file of digests, found {why}")
 
 
 class _Check:
@@ -55,7 +76,7 @@ class _Check:
         self._removed = 0  # until which line the service removed them itself, because they were old
         self._digests: dict[str, Digest] = {}
 
-    def run(self, kept: Path | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
+    def run(self, kept: _Kept | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
         # In this order: a running server writes lines before the digest that tells of them.
         self._read_digests()
         self._check_journal(on_progress)
@@ -163,11 +184,11 @@ class _Check:
         elif told is None and digest.lines and digest.refusals > self._removed:
             self._tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, though no line tells of its removal")
 
-    def _check_kept(self, kept: Path) -> None:
-        for number, stored in enumerate(kept.read_bytes().split(b"\n"), 1):
+    def _check_kept(self, kept: _Kept) -> None:
+        for number, stored in enumerate(kept.lines, 1):
             if not stored.strip():
                 continue
-            where = f"{kept}, line {number}"
+            where = f"{kept.path}, line {number}"
             try:
                 digest = read(stored.strip(), Digest, None)
             except Broken as broken:
@@ -178,7 +199,7 @@ class _Check:
                 self._tell(where, f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of {digest.date}")
             self._check_digest(digest, where)
         if not self._verdict.compared:
-            self._tell(str(kept), "there is no digest in it, so nothing was compared")
+            self._tell(str(kept.path), "there is no digest in it, so nothing was compared")
 
 
 def _as_told(stored: bytes, before: Refusal | None) -> Refusal | None:

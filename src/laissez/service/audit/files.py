@@ -24,7 +24,7 @@ log = logging.getLogger("laissez.audit")
 
 
 def day_of(us: int) -> str:
-    return datetime.fromtimestamp(us // 1_000_000, UTC).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(us // 1_000_000, UTC).date().isoformat()
 
 
 def start_of(date: str) -> int:
