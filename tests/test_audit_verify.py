@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from audit_world import BEGAN, DAYS, change, entries, made, noted
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
-from laissez.journal import Entry, Journal, Reader, chain
+from laissez.journal import Reader, chain
 from laissez.journal.backup import backup
-from laissez.journal.entries import pack, unpack
+from laissez.journal.entries import pack
 from laissez.market.commands import Alternative, SetFloor
-from laissez.service.audit.checking import KeptUnreadable, verify
-from laissez.service.audit.collecting import Noted
+from laissez.service.audit.checking import verify
 from laissez.service.audit.copying import copy
 from laissez.service.audit.digests import FILE, DigestFile
-from laissez.service.audit.files import FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
+from laissez.service.audit.files import DAY_US, FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
 from laissez.service.audit.keeper import AuditKeeper
+from laissez.service.audit.kept import KeptUnreadable
 from laissez.service.audit.lines import Digest, Refusal, read, start, written
 from laissez.service.commands import OPERATOR, PlaceOrder
 from laissez.service.logs import JsonLines
@@ -34,36 +35,10 @@ from service_world import World, with_service
 
 pytestmark = pytest.mark.once
 
-DAY_US = 86_400_000_000
-BEGAN = 20_000 * DAY_US
-DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
-
-
-def noted(at: int) -> Noted:
-    return Noted(at, "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1")
-
-
-def made(folder: Path) -> Path:
-    """Three days with two entries and three refusals each, and digests of them; then a fourth day that is not over."""
-    with Journal.create(folder, b"genesis") as journal:
-        with journal.reader() as reader:
-            beginning = start(reader.identity)
-        for day in range(4):
-            at = BEGAN + day * DAY_US
-            journal.append([Entry(at, b"request", b"outcome"), Entry(at + 5, b"request", b"outcome")])
-            RefusalFiles(folder / FOLDER, beginning, at).append([noted(at + number) for number in range(3)])
-        with journal.reader() as reader:
-            assert DAYS[:3] == [one.date for one in DigestFile(folder / FOLDER, beginning).bring_up(reader, DAYS[3])]
-    return folder
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return made(tmp_path / "data")
-
-
-def change(path: Path, by: Callable[[list[bytes]], list[bytes]]) -> None:
-    path.write_bytes(b"".join(by(path.read_bytes().splitlines(keepends=True))))
 
 
 def problems(folder: Path, kept: Path | None = None) -> list[str]:
@@ -194,14 +169,12 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
 
 
 def forge_journal(folder: Path) -> None:
-    """Another first entry, and all checksums made to fit."""
+    """Another first entry, what would have come of it, and all checksums made to fit."""
     with Reader.of(folder) as reader:
-        before = reader.start
+        before, forged = reader.start, entries(first_floor=2)
     with sqlite3.connect(folder / "journal.db") as file:
-        for first, count, packed in file.execute("SELECT first, count, entries FROM groups ORDER BY first").fetchall():
-            entries = unpack(packed)
-            if first == 1:
-                packed = pack([Entry(entries[0].at, b"another", entries[0].outcome), *entries[1:]])
+        for first, count in file.execute("SELECT first, count FROM groups ORDER BY first").fetchall():
+            packed = pack(forged[first - 1 : first - 1 + count])
             before = chain.link(before, first, count, packed, ())
             file.execute("UPDATE groups SET entries = ?, chain = ? WHERE first = ?", (packed, before, first))
     (folder / "journal.mark").unlink()
@@ -324,6 +297,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)  # older ones were removed, their digests were not
         verdict = verify(folder)
         assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)  # the day of the second digest has one too: time went on in it
+        assert (2, *dates()[:2], 2) == (verdict.removed_lines, verdict.removed_from, verdict.removed_until, verdict.removed_after_days)
         assert REMOVED in path_of(folder / FOLDER, day_of(world.desk.clock.now())).read_text()
 
     async def much_later(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import asdict
 from pathlib import Path
+from time import time_ns
 from typing import Annotated, TypeAlias
 
 import typer
@@ -28,6 +29,16 @@ from laissez.wire.times import parse_time
 app = typer.Typer(help="What was done and refused, and whether bills follow from it.", no_args_is_help=True, add_completion=False)
 
 DataOption: TypeAlias = Annotated[Path | None, typer.Option("--data", metavar="FOLDER", help="The data folder; else that of the settings.")]
+KeepDaysOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-days",
+        envvar="LAISSEZ_AUDIT__KEEP_DAYS",
+        min=1,
+        max=36_500,
+        help="How long refusals are kept. Days that are gone and were younger, somebody took away; else the log itself is asked.",
+    ),
+]
 OneTenantOption: TypeAlias = Annotated[str | None, typer.Option("--tenant", help="Only this tenant's.")]
 
 
@@ -43,17 +54,18 @@ def folder_of(data: Path | None) -> Path:
 def verify(
     data: DataOption = None,
     digests: Annotated[Path | None, typer.Option("--digests", metavar="FILE", help="Digests that were kept elsewhere, one to a line.")] = None,
+    keep_days: KeepDaysOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Check the chain of the journal and of the log of refusals, and every digest. Exit status 1 if anything is wrong."""
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-        verdict = verify_folder(folder_of(data), digests, lambda done, of: bar.update(task, completed=done, total=of))
+        verdict = verify_folder(folder_of(data), digests, keep_days, time_ns() // 1_000, lambda done, of: bar.update(task, completed=done, total=of))
     if output is Format.JSON:
         show_json({**asdict(verdict), "ok": verdict.ok})
     else:
-        print("\n".join(f"{name:15} {value}" for name, value in asdict(verdict).items() if name != "problems"))
-        print("\n".join(f"problem         {problem}" for problem in verdict.problems) or "all is well")
+        print("\n".join(f"{name:19} {value}" for name, value in asdict(verdict).items() if name != "problems"))
+        print("\n".join(f"problem             {problem}" for problem in verdict.problems) or "all is well")
     if not verdict.ok:
         raise typer.Exit(EXIT_FAILED)
 

@@ -7,90 +7,57 @@ recomputed by whoever can write to the folder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from laissez.journal import JournalError, Reader
 from laissez.service.audit.digests import FILE
-from laissez.service.audit.files import FOLDER, REMOVED, days, end_of, lines_of, path_of
-from laissez.service.audit.lines import Broken, Digest, Refusal, read, split, start
+from laissez.service.audit.files import FOLDER, end_of, path_of
+from laissez.service.audit.following import Following
+from laissez.service.audit.kept import Kept, read_kept
+from laissez.service.audit.lines import Broken, Digest, read, split, start
+from laissez.service.audit.removals import Removal, Removals, was_old
+from laissez.service.audit.verdict import Verdict
 from laissez.service.looking_back import last_entry
 
-UNKNOWN = "?"  # the chain after a line that cannot be read
 
+def verify(
+    data: Path,
+    kept: Path | None = None,
+    keep_days: int | None = None,
+    now: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Verdict:
+    """`keep_days` is how long refusals are kept, where that is known, and `now` the time by a clock that is trusted.
 
-@dataclass
-class Verdict:
-    """`problems` is empty if all is well; each names its place."""
-
-    entries: int = 0
-    head: str = ""
-    refusals: int = 0  # lines that were read
-    first_refusal: int = 0
-    last_refusal: int = 0
-    refusals_chain: str = ""
-    digests: int = 0
-    compared: int = 0  # digests kept elsewhere
-    until: str = ""  # the last day that has a digest
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
-
-
-class KeptUnreadable(Exception):
-    """The digests that were kept elsewhere are not where they are said to be."""
-
-
-def verify(data: Path, kept: Path | None = None, on_progress: Callable[[int, int], None] | None = None) -> Verdict:
-    """Raises what opening the journal raises, and `KeptUnreadable`."""
-    found = None if kept is None else _read_kept(kept)  # before anything that takes long
+    Raises what opening the journal raises, and `KeptUnreadable`."""
+    found = None if kept is None else read_kept(kept)  # before anything that takes long
     with Reader.of(data) as reader:
-        return _Check(data / FOLDER, reader).run(found, on_progress)
-
-
-class _Kept(NamedTuple):
-    path: Path
-    lines: list[bytes]
-
-
-def _read_kept(path: Path) -> _Kept:
-    try:
-        if path.is_file():
-            return _Kept(path, path.read_bytes().split(b"\n"))
-        why = "none there"
-    except OSError as error:
-        why = str(error.strerror)
-    raise KeptUnreadable(f"{path}: expected a file of digests, found {why}")
+        return _Check(data / FOLDER, reader, Removals(keep_days, now)).run(found, on_progress)
 
 
 class _Check:
-    def __init__(self, folder: Path, reader: Reader) -> None:
+    def __init__(self, folder: Path, reader: Reader, removals: Removals) -> None:
         self._folder = folder
         self._reader = reader
+        self._removals = removals
         self._verdict = Verdict()
         self._beginning = start(reader.identity)
         self._ends: dict[str, tuple[int, str]] = {}  # of each day that has a file: its last line
-        self._removed = 0  # until which line the service removed them itself, because they were old
         self._digests: dict[str, Digest] = {}
 
-    def run(self, kept: _Kept | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
+    def run(self, kept: Kept | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
         # In this order: a running server writes lines before the digest that tells of them.
         self._read_digests()
         self._check_journal(on_progress)
-        self._check_refusals()
+        following = Following(self._folder, self._beginning, self._digests.values(), self._removals, self._verdict)
+        following.check()
+        self._ends = following.ends
         for digest in self._digests.values():
             self._check_digest(digest, f"{FILE}, {digest.date}")
+            self._count_removed(digest)
         if kept is not None:
             self._check_kept(kept)
         return self._verdict
-
-    def _tell(self, where: str, what: str) -> None:
-        self._verdict.problems.append(f"{where}: {what}")
-
-    # -- the journal
 
     def _check_journal(self, on_progress: Callable[[int, int], None] | None) -> None:
         verdict, reader = self._verdict, self._reader
@@ -101,56 +68,14 @@ class _Check:
             for group in reader.groups(1, last):
                 for seq, entry in enumerate(group.entries, group.first):
                     if entry.at < at:
-                        self._tell(f"journal, entry {seq}", "its time lies before that of the entry before it")
+                        verdict.tell(f"journal, entry {seq}", "its time lies before that of the entry before it")
                     at = entry.at
                 verdict.entries, verdict.head = group.last, group.chain.hex()
                 if on_progress is not None:
                     on_progress(group.last, last)
             reader.check_mark()
         except JournalError as error:
-            self._tell("journal", str(error))
-
-    # -- the log of refusals
-
-    def _check_refusals(self) -> None:
-        before: Refusal | None = None
-        for date in days(self._folder):
-            path = path_of(self._folder, date)
-            for number, stored in lines_of(path):
-                where = f"{path.name}, line {number}"
-                try:
-                    before = self._check_line(stored, before, date, where)
-                except Broken as broken:
-                    self._tell(where, str(broken))
-                    before = _as_told(stored, before)
-            if before is not None:
-                self._ends[date] = before.n, before.chain
-        if before is not None:
-            self._verdict.last_refusal, self._verdict.refusals_chain = before.n, before.chain
-
-    def _check_line(self, stored: bytes, before: Refusal | None, date: str, where: str) -> Refusal:
-        n, chain = self._expected(stored) if before is None else (before.n + 1, before.chain)
-        line = read(stored, Refusal, None)
-        if line.n > n:
-            raise Broken(f"lines {n} to {line.n - 1} are missing before it")
-        if line.n < n:
-            raise Broken(f"line {n} was expected here, {line.n} found")
-        line = read(stored, Refusal, None if chain == UNKNOWN else chain)
-        if not line.at.startswith(date):
-            raise Broken(f"it is of {line.at[:10]}, and in the file of another day")
-        if before is not None and line.at < before.at:
-            raise Broken("its time lies before that of the line before it")
-        self._verdict.refusals += 1
-        if line.code == REMOVED:
-            self._removed = max(self._removed, line.until)
-        return line
-
-    def _expected(self, stored: bytes) -> tuple[int, str]:
-        """What the oldest line that is left must follow: the beginning, or the end of a day whose file was removed after its digest was made."""
-        line = read(stored, Refusal, None)
-        self._verdict.first_refusal = line.n
-        ends = [digest for digest in self._digests.values() if digest.refusals == line.n - 1]
-        return (ends[-1].refusals + 1, ends[-1].refusals_chain) if ends else (1, self._beginning)
+            verdict.tell("journal", str(error))
 
     # -- digests
 
@@ -163,28 +88,42 @@ class _Check:
             try:
                 digest = read(stored, Digest, chain)
             except Broken as broken:
-                self._tell(f"{FILE}, line {number}", str(broken))
+                self._verdict.tell(f"{FILE}, line {number}", str(broken))
                 return
             self._digests[digest.date], chain = digest, digest.chain
         self._verdict.digests = len(self._digests)
         self._verdict.until = max(self._digests, default="")
 
     def _check_digest(self, digest: Digest, where: str) -> None:
-        if digest.seq > self._verdict.entries:
-            self._tell(where, f"the journal had {digest.seq} entries, and {self._verdict.entries} can be read")
+        verdict = self._verdict
+        if digest.seq > verdict.entries:
+            verdict.tell(where, f"the journal had {digest.seq} entries, and {verdict.entries} can be read")
             return
         found = self._reader.chain_at(digest.seq)
         if found is None or found.hex() != digest.journal:
-            self._tell(where, f"the journal up to entry {digest.seq} is not what it was at the end of that day")
-        elif (seq := last_entry(self._reader, end_of(digest.date) - 1, self._verdict.entries)) != digest.seq:
-            self._tell(where, f"the last entry of that day was {digest.seq}, and is {seq}")
+            verdict.tell(where, f"the journal up to entry {digest.seq} is not what it was at the end of that day")
+        elif (seq := last_entry(self._reader, end_of(digest.date) - 1, verdict.entries)) != digest.seq:
+            verdict.tell(where, f"the last entry of that day was {digest.seq}, and is {seq}")
         told = self._ends.get(digest.date)
         if told is not None and told != (digest.refusals, digest.refusals_chain):
-            self._tell(where, f"the log of refusals ended that day with line {digest.refusals}, and ends with another line {told[0]}")
-        elif told is None and digest.lines and digest.refusals > self._removed:
-            self._tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, though no line tells of its removal")
+            verdict.tell(where, f"the log of refusals ended that day with line {digest.refusals}, and ends with another line {told[0]}")
+        elif self._is_gone(digest) and (why := _not_by_age(digest, self._removals.of(digest))):
+            verdict.tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, {why}")
 
-    def _check_kept(self, kept: _Kept) -> None:
+    def _is_gone(self, digest: Digest) -> bool:
+        return digest.lines > 0 and digest.date not in self._ends
+
+    def _count_removed(self, digest: Digest) -> None:
+        removal = self._removals.of(digest)
+        if removal is None or not self._is_gone(digest) or not was_old(digest, removal):
+            return
+        verdict = self._verdict
+        verdict.removed_lines += digest.lines
+        verdict.removed_from = verdict.removed_from or digest.date
+        verdict.removed_until = digest.date
+        verdict.removed_after_days = min(verdict.removed_after_days or removal.keep_days, removal.keep_days)
+
+    def _check_kept(self, kept: Kept) -> None:
         for number, stored in enumerate(kept.lines, 1):
             if not stored.strip():
                 continue
@@ -192,19 +131,20 @@ class _Check:
             try:
                 digest = read(stored.strip(), Digest, None)
             except Broken as broken:
-                self._tell(where, str(broken))
+                self._verdict.tell(where, str(broken))
                 continue
             self._verdict.compared += 1
             if self._digests.get(digest.date) != digest:
-                self._tell(where, f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of {digest.date}")
+                self._verdict.tell(where, f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of {digest.date}")
             self._check_digest(digest, where)
         if not self._verdict.compared:
-            self._tell(str(kept.path), "there is no digest in it, so nothing was compared")
+            self._verdict.tell(str(kept.path), "there is no digest in it, so nothing was compared")
 
 
-def _as_told(stored: bytes, before: Refusal | None) -> Refusal | None:
-    """A line that is broken, as the one that the next must follow, so that one break is told once."""
-    try:
-        return read(stored, Refusal, None)
-    except Broken:
-        return None if before is None else Refusal(before.n + 1, before.at, "", chain=UNKNOWN)
+def _not_by_age(digest: Digest, removal: Removal | None) -> str | None:
+    """Why the service itself cannot have removed a day that is gone; None if it can."""
+    if removal is None:
+        return "though no line tells of its removal"
+    if not was_old(digest, removal):
+        return f"though line {removal.line}, which tells of its removal, was written before it was {removal.keep_days} days old"
+    return None

@@ -50,6 +50,7 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
     id: str = ""
     times: int = 1
     until: int = 0
+    keep_days: int = 0
 
 
 class Refusals:

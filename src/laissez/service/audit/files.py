@@ -19,6 +19,7 @@ FOLDER = "audit"  # in the data folder
 CUT = "cut"  # the code of a line that tells what was cut off before it
 LOST = "lost"  # and of one that tells how many could not be written
 REMOVED = "removed"  # and of one that tells which were removed because they were old: whatever else is missing, somebody took away
+DAY_US = 24 * HOUR_US
 
 log = logging.getLogger("laissez.audit")
 
@@ -33,7 +34,12 @@ def start_of(date: str) -> int:
 
 def end_of(date: str) -> int:
     """The first microsecond after a day."""
-    return start_of(date) + 24 * HOUR_US
+    return start_of(date) + DAY_US
+
+
+def first_kept(now: int, keep_days: int) -> str:
+    """The oldest day that is not old yet: all before it may be removed."""
+    return day_of(max(0, now - keep_days * DAY_US))
 
 
 def path_of(folder: Path, date: str) -> Path:
@@ -133,6 +139,5 @@ def _readable(content: bytes) -> tuple[int, Refusal | None]:
 
 
 def _line(one: Noted) -> Refusal:
-    return Refusal(
-        0, format_time(one.at), one.code, one.status, one.operation, one.holder, one.key, one.claimed, one.address, one.id, one.times, until=one.until
-    )
+    at, who = format_time(one.at), (one.holder, one.key, one.claimed, one.address)
+    return Refusal(0, at, one.code, one.status, one.operation, *who, one.id, one.times, until=one.until, keep_days=one.keep_days)

@@ -18,7 +18,7 @@ from laissez.journal import Journal, JournalError, disk
 from laissez.market.commands import AdvanceTime
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.digests import DigestFile
-from laissez.service.audit.files import FOLDER, LOST, REMOVED, RefusalFiles, day_of, days, end_of, path_of, put_aside
+from laissez.service.audit.files import DAY_US, FOLDER, LOST, REMOVED, RefusalFiles, day_of, days, end_of, first_kept, path_of, put_aside
 from laissez.service.audit.lines import Broken, Digest, start
 from laissez.service.commands import OPERATOR, SERVICE
 from laissez.service.desk import Desk
@@ -26,7 +26,6 @@ from laissez.service.settings import Audit
 from laissez.wire.problems import ProblemError
 
 WRITE_EVERY_S = 1.0
-DAY_US = 86_400_000_000
 
 log = logging.getLogger("laissez.audit")
 
@@ -113,13 +112,13 @@ class AuditKeeper:
 
     def _prune(self, known: list[Digest], now: int) -> None:
         """Only what a digest tells the end of. That it was removed, and not by somebody else, is a line too, and the first to be written."""
-        oldest = day_of(max(0, now - self._settings.keep_days * DAY_US))
+        keep_days = self._settings.keep_days
         ends = {one.date: one.refusals for one in known}
-        old = [date for date in days(self._folder) if date < oldest and date in ends]
+        old = [date for date in days(self._folder) if date < first_kept(now, keep_days) and date in ends]
         if not old:
             return
         assert self._files is not None
-        self._files.append([Noted(now, REMOVED, 0, until=ends[old[-1]])])
+        self._files.append([Noted(now, REMOVED, 0, until=ends[old[-1]], keep_days=keep_days)])
         for date in old:
             for path in (path_of(self._folder, date), *put_aside(self._folder, date)):
                 disk.remove(path)

@@ -32,6 +32,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     times: int = 1
     cut: str = ""  # the SHA-256 of what was cut off before this line
     until: int = 0  # the last line that was removed because it was old
+    keep_days: int = 0  # and how old a day had to be for that
     chain: str = ""
 
 

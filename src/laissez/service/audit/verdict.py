@@ -1,0 +1,32 @@
+"""What verifying found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Verdict:
+    """`problems` is empty if all is well; each names its place."""
+
+    entries: int = 0
+    head: str = ""
+    refusals: int = 0  # lines that were read
+    first_refusal: int = 0
+    last_refusal: int = 0
+    refusals_chain: str = ""
+    removed_lines: int = 0  # of days that are gone, and were old, as the service told
+    removed_from: str = ""  # the first of those days
+    removed_until: str = ""  # the last
+    removed_after_days: int = 0  # how old each was at least
+    digests: int = 0
+    compared: int = 0  # digests kept elsewhere
+    until: str = ""  # the last day that has a digest
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def tell(self, where: str, what: str) -> None:
+        self.problems.append(f"{where}: {what}")
