@@ -25,12 +25,13 @@ def noted(at: int) -> Noted:
     return Noted(at, "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1")
 
 
-def entries(first_floor: int = 1) -> list[Entry]:
-    """Two of each day, carried out one after the other: floors that rise."""
+def entries(first_floor: int = 1, by: str = SERVICE) -> list[Entry]:
+    """Two of each day, carried out one after the other: floors that rise. `by` is who asked for the last two."""
     exchange, made = Exchange.begin(GENESIS), []
     for number in range(8):
         at = BEGAN + number // 2 * DAY_US + number % 2 * 5
-        request = pack(Request(OPERATOR, SERVICE, "", b"", SetFloor("h100", first_floor if number == 0 else 10 + number)))
+        floor = SetFloor("h100", first_floor if number == 0 else 10 + number)
+        request = pack(Request(OPERATOR, by if number >= 6 else SERVICE, "", b"", floor))
         outcome, _ = exchange.replay(at, request)
         made.append(Entry(at, request, outcome))
     return made

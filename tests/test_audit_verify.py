@@ -10,16 +10,18 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from audit_world import BEGAN, DAYS, change, entries, made, noted
+from audit_world import BEGAN, DAYS, GENESIS, change, entries, made, noted
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
-from laissez.journal import Reader, chain
+from laissez.journal import Entry, Reader, chain, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.entries import pack
 from laissez.market.commands import Alternative, SetFloor
+from laissez.service.accounts import KeyRecord
 from laissez.service.audit.checking import verify
 from laissez.service.audit.copying import copy
 from laissez.service.audit.digests import FILE, DigestFile
@@ -28,6 +30,8 @@ from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.kept import KeptUnreadable
 from laissez.service.audit.lines import Digest, Refusal, read, start, written
 from laissez.service.commands import OPERATOR, PlaceOrder
+from laissez.service.exchange import Exchange
+from laissez.service.keyring import OPERATOR_SCOPES
 from laissez.service.logs import JsonLines
 from laissez.service.settings import Audit
 from laissez.service.upkeep import cancel_orphans
@@ -168,10 +172,10 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
 # -- the journal and the digests
 
 
-def forge_journal(folder: Path) -> None:
-    """Another first entry, what would have come of it, and all checksums made to fit."""
+def store(folder: Path, forged: list[Entry]) -> None:
+    """Other entries in place of those that are there, and all checksums of the journal made to fit."""
     with Reader.of(folder) as reader:
-        before, forged = reader.start, entries(first_floor=2)
+        before = reader.start
     with sqlite3.connect(folder / "journal.db") as file:
         for first, count in file.execute("SELECT first, count FROM groups ORDER BY first").fetchall():
             packed = pack(forged[first - 1 : first - 1 + count])
@@ -180,8 +184,14 @@ def forge_journal(folder: Path) -> None:
     (folder / "journal.mark").unlink()
 
 
+def digest_anew(folder: Path) -> None:
+    (folder / FOLDER / FILE).unlink()
+    with Reader.of(folder) as reader:
+        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+
+
 def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folder: Path) -> None:
-    forge_journal(folder)
+    store(folder, entries(first_floor=2))
     assert f"{FILE}, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day" == problems(folder)[0]
 
 
@@ -189,14 +199,46 @@ def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kep
     kept = tmp_path / "kept.jsonl"
     kept.write_bytes((folder / FOLDER / FILE).read_bytes())
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
-    forge_journal(folder)
-    (folder / FOLDER / FILE).unlink()
-    with Reader.of(folder) as reader:
-        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+    store(folder, entries(first_floor=2))
+    digest_anew(folder)
     assert verify(folder).ok
     found = problems(folder, kept)
     assert f"{kept}, line 1: {FILE} has another digest of {DAYS[0]}" == found[0]
     assert f"{kept}, line 1: the journal up to entry 2 is not what it was at the end of that day" == found[1]
+
+
+@pytest.mark.parametrize(
+    ("forged", "found"),
+    [
+        ({"outcome": b"another"}, "journal: entry 1 (at 1728000000000000): the outcome stored is b'another'"),
+        ({"request": b"another"}, "journal: entries 1 to 2: they cannot be carried out: ValidationError"),
+    ],
+)
+def test_what_would_not_have_come_of_a_request_is_found_whatever_checksums_say(folder: Path, forged: dict[str, bytes], found: str) -> None:
+    first, *others = entries()
+    store(folder, [msgspec.structs.replace(first, **forged), *others])
+    digest_anew(folder)
+    assert [found] == [one[: len(found)] for one in problems(folder)]
+
+
+def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_checksum_says(folder: Path) -> None:
+    """A start believes it: with a key of the operator in it that was never issued, whoever made it could do anything."""
+    state = Exchange.begin(GENESIS)
+    for entry in entries()[:3]:
+        state.replay(entry.at, entry.request)
+    with Reader.of(folder) as reader:
+        head = reader.chain_at(3)
+    assert head is not None
+    snapshots.write(folder, 3, head, state.snapshot())
+    assert ([], 8, [3]) == (verify(folder).problems, verify(folder).replayed, verify(folder).snapshots)
+    state.keys["key_1"] = KeyRecord("key_1", OPERATOR, "mine", OPERATOR_SCOPES, b"digest", 1)
+    path = snapshots.write(folder, 3, head, state.snapshot())
+    assert [f"journal: {path} is not the state after entry 3 that replaying gives"] == problems(folder)
+
+
+def test_what_was_done_with_a_key_that_was_never_issued_is_found_when_the_snapshot_that_had_it_is_gone(folder: Path) -> None:
+    store(folder, entries(by="key_1"))
+    assert ["journal, entry 7: it was asked for with key_1, which operator was never given"] == problems(folder)
 
 
 def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path: Path) -> None:
@@ -206,6 +248,23 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
     assert [f"{kept}, line 3: {FILE} has no digest of {DAYS[2]}"] == problems(folder, kept)
     change(folder / FOLDER / FILE, lambda lines: lines[1:])
     assert f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written" == problems(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("forged", "found"),
+    [
+        ({"date": "2024-13-01"}, 'expected a time such as "2026-11-15T08:30:00Z"'),
+        ({"seq": -(10**30)}, f"the journal had {-(10**30)} entries, and 8 can be read"),
+        ({"seq": 10**30}, f"the journal had {10**30} entries, and 8 can be read"),
+    ],
+)
+def test_a_digest_that_says_what_cannot_be_is_told(folder: Path, forged: dict[str, str | int], found: str) -> None:
+    with Reader.of(folder) as reader:
+        beginning = start(reader.identity)
+    first = read((folder / FOLDER / FILE).read_bytes().splitlines()[0], Digest, None)
+    made_up = msgspec.structs.replace(first, **forged)
+    (folder / FOLDER / FILE).write_bytes(written(made_up, beginning)[0])
+    assert f"{FILE}, {made_up.date}: {found}" == problems(folder)[0][: len(f"{FILE}, {made_up.date}: {found}")]
 
 
 def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Path) -> None:

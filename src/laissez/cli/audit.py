@@ -57,10 +57,14 @@ def verify(
     keep_days: KeepDaysOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Check the chain of the journal and of the log of refusals, and every digest. Exit status 1 if anything is wrong."""
+    """Check the journal and its snapshots, by carrying all of it out again, the log of refusals and digests. Exit status 1 if anything is wrong."""
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-        verdict = verify_folder(folder_of(data), digests, keep_days, time_ns() // 1_000, lambda done, of: bar.update(task, completed=done, total=of))
+
+        def on_progress(what: str, done: int, of: int) -> None:
+            bar.update(task, description=what, completed=done, total=of)
+
+        verdict = verify_folder(folder_of(data), digests, keep_days, time_ns() // 1_000, on_progress)
     if output is Format.JSON:
         show_json({**asdict(verdict), "ok": verdict.ok})
     else:

@@ -1,23 +1,25 @@
-"""Is everything as it was written? The journal's chain, the log of refusals and the digests, each by itself and against each other.
+"""Is everything as it was written? The journal's chain, the snapshots, the log of refusals and the digests, each by itself and against each other.
 
-Takes no lock and changes nothing, so it may run beside a server. Digests that somebody kept elsewhere tell more than all checksums here: those can be
-recomputed by whoever can write to the folder.
+A start believes a snapshot, so each is compared with what carrying everything out again gives; that takes most of the time. Nothing is locked and
+nothing changed, so it may run beside a server. Digests that somebody kept elsewhere tell more than all checksums here: those can be recomputed by
+whoever can write to the folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from laissez.journal import JournalError, Reader
+from laissez.journal import Reader
 from laissez.service.audit.digests import FILE
 from laissez.service.audit.files import FOLDER, end_of, path_of
 from laissez.service.audit.following import Following
 from laissez.service.audit.kept import Kept, read_kept
 from laissez.service.audit.lines import Broken, Digest, read, split, start
 from laissez.service.audit.removals import Removal, Removals, was_old
+from laissez.service.audit.replayed import Progress, carry_out_again, is_chained
 from laissez.service.audit.verdict import Verdict
 from laissez.service.looking_back import last_entry
+from laissez.wire.times import TimeError
 
 
 def verify(
@@ -25,30 +27,33 @@ def verify(
     kept: Path | None = None,
     keep_days: int | None = None,
     now: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress = lambda what, done, of: None,
 ) -> Verdict:
     """`keep_days` is how long refusals are kept, where that is known, and `now` the time by a clock that is trusted.
 
     Raises what opening the journal raises, and `KeptUnreadable`."""
     found = None if kept is None else read_kept(kept)  # before anything that takes long
     with Reader.of(data) as reader:
-        return _Check(data / FOLDER, reader, Removals(keep_days, now)).run(found, on_progress)
+        return _Check(data, reader, Removals(keep_days, now), on_progress).run(found)
 
 
 class _Check:
-    def __init__(self, folder: Path, reader: Reader, removals: Removals) -> None:
-        self._folder = folder
+    def __init__(self, data: Path, reader: Reader, removals: Removals, on_progress: Progress) -> None:
+        self._data = data
+        self._folder = data / FOLDER
         self._reader = reader
         self._removals = removals
+        self._on_progress = on_progress
         self._verdict = Verdict()
         self._beginning = start(reader.identity)
         self._ends: dict[str, tuple[int, str]] = {}  # of each day that has a file: its last line
         self._digests: dict[str, Digest] = {}
 
-    def run(self, kept: Kept | None, on_progress: Callable[[int, int], None] | None) -> Verdict:
+    def run(self, kept: Kept | None) -> Verdict:
         # In this order: a running server writes lines before the digest that tells of them.
         self._read_digests()
-        self._check_journal(on_progress)
+        if is_chained(self._reader, self._verdict, self._on_progress):
+            carry_out_again(self._data, self._verdict, self._on_progress)
         following = Following(self._folder, self._beginning, self._digests.values(), self._removals, self._verdict)
         following.check()
         self._ends = following.ends
@@ -58,26 +63,6 @@ class _Check:
         if kept is not None:
             self._check_kept(kept)
         return self._verdict
-
-    def _check_journal(self, on_progress: Callable[[int, int], None] | None) -> None:
-        verdict, reader = self._verdict, self._reader
-        verdict.head = reader.start.hex()
-        try:
-            reader.check_file()
-            last, at = reader.tail().last, 0
-            for group in reader.groups(1, last):
-                for seq, entry in enumerate(group.entries, group.first):
-                    if entry.at < at:
-                        verdict.tell(f"journal, entry {seq}", "its time lies before that of the entry before it")
-                    at = entry.at
-                verdict.entries, verdict.head = group.last, group.chain.hex()
-                if on_progress is not None:
-                    on_progress(group.last, last)
-            reader.check_mark()
-        except JournalError as error:
-            verdict.tell("journal", str(error))
-
-    # -- digests
 
     def _read_digests(self) -> None:
         path = self._folder / FILE
@@ -96,13 +81,18 @@ class _Check:
 
     def _check_digest(self, digest: Digest, where: str) -> None:
         verdict = self._verdict
-        if digest.seq > verdict.entries:
+        if not 0 <= digest.seq <= verdict.entries:
             verdict.tell(where, f"the journal had {digest.seq} entries, and {verdict.entries} can be read")
+            return
+        try:
+            over = end_of(digest.date)
+        except TimeError as error:
+            verdict.tell(where, str(error))
             return
         found = self._reader.chain_at(digest.seq)
         if found is None or found.hex() != digest.journal:
             verdict.tell(where, f"the journal up to entry {digest.seq} is not what it was at the end of that day")
-        elif (seq := last_entry(self._reader, end_of(digest.date) - 1, verdict.entries)) != digest.seq:
+        elif (seq := last_entry(self._reader, over - 1, verdict.entries)) != digest.seq:
             verdict.tell(where, f"the last entry of that day was {digest.seq}, and is {seq}")
         told = self._ends.get(digest.date)
         if told is not None and told != (digest.refusals, digest.refusals_chain):

@@ -11,6 +11,8 @@ class Verdict:
 
     entries: int = 0
     head: str = ""
+    replayed: int = 0  # entries that were carried out again, with the same outcome
+    snapshots: list[int] = field(default_factory=list)  # after which entry each was taken that is what replaying gives
     refusals: int = 0  # lines that were read
     first_refusal: int = 0
     last_refusal: int = 0
