@@ -42,6 +42,7 @@ def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
     outcome = access.run()
     assert [] == outcome.findings
     assert {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES} <= set(outcome.answers)
+    assert {"createWebhook, of before", "hello in a session, of before"} <= set(outcome.answers)
     assert all(outcome.answers[in_session(kind)]["no key"] == CLOSE_UNAUTHENTICATED for kind in MESSAGES)
     assert all(answers["no key"] == 401 for name, answers in outcome.answers.items() if name in OPERATIONS and OPERATIONS[name].may is not None)
 
@@ -49,12 +50,13 @@ def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
 def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(OPERATIONS, "getDocs")
     monkeypatch.setitem(OPERATIONS, "readMinds", Row(None))
-    found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder"})).findings
+    found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder", "createWebhook"})).findings
     expected = (
         "operation getDocs: nobody has said who may",
         "operation readMinds: access/table.py has a row for it",
         "getMarket by reader: expected 403, found 200",
         "cancelOrder by other, of what never was: expected the same bytes",
+        "createWebhook, of before by trader: expected 403, found 201",
         "the log holds a secret",
         "the log holds a price",
         "a figure holds a price",

@@ -12,6 +12,7 @@ import pytest
 from laissez.client import (
     ConnectionFailed,
     EventsMissed,
+    Forbidden,
     HistoryGone,
     OutcomeUnknown,
     Refused,
@@ -273,6 +274,19 @@ def test_history_that_is_gone_is_said_and_the_session_goes_on() -> None:
     assert isinstance(missed, EventsMissed) and 5 == missed.after
     assert "resume_after" not in talk.connect(n=99)
     assert 99 == talk.state.last
+
+
+def test_a_key_that_may_not_resume_misses_what_happened_meanwhile_and_the_session_goes_on() -> None:
+    talk = Talk()
+    talk.connect(n=5)
+    assert 5 == talk.decode(talk.state.hello())["resume_after"]
+    with pytest.raises(Forbidden) as forbidden:
+        talk.hear(wire.Refused(id="", code="forbidden", detail="resume_after: ...", status=403))
+    assert is_passing(talk.state.lost(forbidden.value))
+    (missed,) = talk.state.told
+    assert isinstance(missed, EventsMissed) and 5 == missed.after
+    assert "resume_after" not in talk.connect(n=99)
+    assert isinstance(Talk(resume_after=1).state.lost(forbidden.value), Forbidden)  # before the start it is the caller's to know
 
 
 def test_history_that_is_gone_before_the_start_is_the_callers_to_know() -> None:

@@ -346,6 +346,29 @@ def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_canno
     with_live(tmp_path / "data", tale)
 
 
+@pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
+def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of_before(tmp_path: Path, holder: str, scope: str) -> None:
+    """It had everything told again with resume_after, though GET /v1/events was refused."""
+
+    async def tale(live: Live) -> None:
+        secret = live.world.new_secret(holder, scope)
+        await live.world.place("ann", "h100", "1")
+        await live.world.place("ann", "h100", "1")
+        latest = live.world.desk.latest(holder)
+        for n in (0, latest - 1):
+            async with live.connected(secret) as peer:
+                await peer.say({"type": "hello", "resume_after": n})
+                code, (refused,) = await peer.end()
+                assert (4401, "forbidden", 403) == (code, refused["code"], refused["status"])
+                assert f"resume_after: what happened before takes a key with the scope read; yours has {scope}" == refused["detail"]
+        async with live.peer(secret, resume_after=latest) as peer:  # nothing happened since
+            placed = await live.world.place("ann", "h100", "1")
+            told = (await peer.until("event"))["told"]
+            assert (latest + 1, placed["id"]) == (told["n"], told["event"]["order"])
+
+    with_live(tmp_path / "data", tale)
+
+
 def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_over_http(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer, live.peer("ann", MSGPACK) as other:

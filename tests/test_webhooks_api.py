@@ -77,6 +77,28 @@ def test_somebody_elses_webhook_answers_like_one_that_never_was(tmp_path: Path) 
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
+@pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
+def test_a_key_that_may_not_read_has_events_sent_from_now_on_and_none_of_before(tmp_path: Path, holder: str, scope: str) -> None:
+    """As in a session: whoever could have old ones sent would not need to read."""
+
+    async def tale(hooks: Hooks) -> None:
+        world = hooks.world
+        secret = world.new_secret(holder, scope)
+        await world.place("ann", "h100", "1")
+        position = world.desk.position
+        refused = await world.ask(secret, "POST", "/v1/webhooks", {"url": hooks.receiver.url, "after": 0})
+        assert is_problem(refused, 403, "forbidden")
+        assert f"after: what happened before takes a key with the scope read; yours has {scope}" == refused.json()["detail"]
+        assert position == world.desk.position
+        made = await hooks.create(secret)
+        for id in (made["id"], "whk_h5gv4yoo9"):  # alike, whether it is there or not
+            again = await world.ask(secret, "POST", f"/v1/webhooks/{id}/redeliver", {"after": 0})
+            assert (403, refused.json()) == (again.status_code, again.json())
+        assert 200 == (await world.ask(holder, "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})).status_code
+
+    with_hooks(tmp_path / "data", tale, runs=False)
+
+
 def test_what_cannot_be_a_webhook_is_refused_and_not_stored(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.resolve_to(hooks_example=["127.0.0.1"])

@@ -20,6 +20,7 @@ from laissez.client.call import checked_id
 from laissez.client.errors import (
     ConnectionFailed,
     EventsMissed,
+    Forbidden,
     HistoryGone,
     LaissezError,
     OutcomeUnknown,
@@ -247,8 +248,9 @@ class Conversation:
     # How it ends, and goes on.
 
     def lost(self, error: LaissezError) -> LaissezError:
-        """A connection ended. If events that old are no longer kept, go on without them and say so; otherwise the error stays what it is."""
-        if not isinstance(error, HistoryGone) or not self._has_begun or self.last is None:
+        """A connection ended. If events that old are no longer kept, or not for this key, go on without them and say so; otherwise the error stays
+        what it is."""
+        if not isinstance(error, HistoryGone | Forbidden) or not self._has_begun or self.last is None:
             return error
         self._miss(self.last, error.detail)
         self.last = None

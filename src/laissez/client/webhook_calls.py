@@ -10,7 +10,8 @@ from laissez.wire.webhooks import DeadLetter, RedeliverBody, Webhook, WebhookBod
 
 
 def create_webhook(url: str, *, types: Iterable[str] | None = None, after: int | None = None, idempotency_key: str | None = None) -> Call[Webhook]:
-    """Have your events, or those of some types, sent to an address, from now on or after event number `after`. Its `secret` is shown this once."""
+    """Have your events, or those of some types, sent to an address, from now on or after event number `after`, which takes a key that may read, too.
+    Its `secret` is shown this once."""
     return change("POST", "/v1/webhooks", Webhook, WebhookBody(url, None if types is None else tuple(types), after), idempotency_key)
 
 
@@ -32,7 +33,7 @@ def rotate_webhook_secret(id: str, *, idempotency_key: str | None = None) -> Cal
 
 
 def redeliver(id: str, after: int, *, idempotency_key: str | None = None) -> Call[views.Done]:
-    """Have everything after event number `after` sent again."""
+    """Have everything after event number `after` sent again. It takes a key that may read, too."""
     return change("POST", f"/v1/webhooks/{name_part(id)}/redeliver", views.Done, RedeliverBody(after), idempotency_key)
 
 

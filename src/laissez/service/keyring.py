@@ -21,7 +21,7 @@ from laissez.service.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey
 from laissez.service.turned import Turned
 from laissez.wire.ids import KEY, tag_of
 from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
-from laissez.wire.problems import Code
+from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Caps
 
 SCOPES = ("read", "trade", "operate")
@@ -77,6 +77,14 @@ def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
     if record is None or record.revoked_at is not None:
         return None
     return Principal(record.holder, record.id, frozenset(record.scopes))
+
+
+def check_may_look_back(principal: Principal, asked_by: str) -> None:
+    """Whoever trades or operates is told what happens from now on, in a session or by a webhook. What happened before takes `read`, however it is
+    asked for: else a key that may not look could have everything told again."""
+    if "read" not in principal.scopes:
+        has = ", ".join(sorted(principal.scopes))
+        raise ProblemError(Code.FORBIDDEN, f"{asked_by}: what happened before takes a key with the scope read; yours has {has}")
 
 
 # -- what may speak against a change

@@ -11,7 +11,7 @@ from laissez.service.connection import SELF, Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS, Form
 from laissez.service.http.incoming import line_of_address
-from laissez.service.keyring import Principal, authenticate
+from laissez.service.keyring import Principal, authenticate, check_may_look_back
 from laissez.service.places import Places
 from laissez.service.session import Session
 from laissez.wire import requests as asked
@@ -95,7 +95,10 @@ class Sessions:
             raise ProblemError(Code.BAD_REQUEST, "expected a hello as the first message")
         self._desk.admission.check_open()
         principal = self._principal(scope, hello)
-        self._desk.admission.admit_question(principal, events=min(self._missed(principal, hello), PAGE))
+        missed = self._missed(principal, hello)
+        if missed:
+            check_may_look_back(principal, "resume_after")
+        self._desk.admission.admit_question(principal, events=min(missed, PAGE))
         session = Session(self._desk, principal, form, hello, scope[SELF])
         session.scope = scope
         self._places.enter(principal.holder, self._desk.places_max(principal))

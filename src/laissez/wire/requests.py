@@ -98,7 +98,8 @@ class Ping(_Message, frozen=True, tag="ping"):
 
 
 class Hello(_Message, frozen=True, tag="hello"):
-    """The first message of a session. `resume_after` is the last event number seen; without it, events from now on are sent.
+    """The first message of a session. `resume_after` is the last event number seen; without it, events from now on are sent. What happened since
+    is told to keys that may read.
 
     `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent of it. `key` is for callers that cannot
     set a header.

@@ -21,9 +21,9 @@ from websockets.exceptions import WebSocketException
 from laissez.check.access import unmistakable
 from laissez.check.access.probes import probe
 from laissez.check.access.session import try_batches, try_sessions
-from laissez.check.access.table import KEYED, OPERATIONS, OPERATOR
+from laissez.check.access.table import KEYED, OF_BEFORE, OPERATIONS, OPERATOR
 from laissez.check.access.trial import Trial
-from laissez.check.access.tried import Described, Tried, unlisted
+from laissez.check.access.tried import Described, Tried, of_before, unlisted
 from laissez.check.access.wire import Line
 from laissez.check.access.world import World
 from laissez.check.finding import Finding
@@ -105,6 +105,8 @@ async def _try_all(world: World, tried: Tried, only: frozenset[str], tell: Calla
         tell(done)
         if operation.name in OPERATIONS and (not only or operation.name in only):
             await Trial(world, tried, operation, OPERATIONS[operation.name]).all()
+            if operation.name in OF_BEFORE:
+                await Trial(world, tried, replace(operation, name=of_before(operation.name)), OF_BEFORE[operation.name]).all()
     if not only:
         await try_batches(world, tried)
         await try_sessions(world, tried)

@@ -11,8 +11,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from laissez.check.access import unmistakable
-from laissez.check.access.table import KEYED, MESSAGES, OPERATING, OPERATORS, OTHER, Row
-from laissez.check.access.tried import Tried, filled, unknown, unlisted
+from laissez.check.access.table import KEYED, MESSAGES, OF_BEFORE, OPERATING, OPERATORS, OTHER, Row
+from laissez.check.access.tried import Tried, filled, of_before, unknown, unlisted
 from laissez.check.access.wire import Answer, bearer
 from laissez.check.access.world import World
 from laissez.wire.requests import OperatorCommand, SessionMessage, TenantCommand
@@ -65,6 +65,16 @@ async def try_sessions(world: World, tried: Tried) -> None:
                 await _message(world, tried, peer, caller, kind)
             if caller == OTHER:
                 world.line.overheard += [f"a session: found {said}" for said in peer.heard if unmistakable.told(said)]
+        await _resumed(world, tried, caller)
+
+
+async def _resumed(world: World, tried: Tried, caller: str) -> None:
+    """Something has happened to every holder by now. A hello that is refused is answered without its id."""
+    row = OF_BEFORE["hello"]
+    async with connect(_url(world), subprotocols=[JSON], additional_headers=bearer(world.keys[caller]), proxy=None) as socket:  # type: ignore[list-item]
+        await socket.send(json.dumps({"type": "hello", **row.body}))
+        heard = json.loads(await socket.recv())
+        tried.note(of_before(in_session("hello")), caller, int(heard.get("status", 200)), 200 if row.allows(caller) else 403)
 
 
 async def _message(world: World, tried: Tried, peer: Peer, caller: str, kind: str) -> None:

@@ -80,7 +80,7 @@ OPERATIONS: dict[str, Row] = {
     "getWebhook": Row(READ, about="webhook"),
     "deleteWebhook": Row(CHANGE, about="webhook"),
     "rotateWebhookSecret": Row(CHANGE, about="webhook"),
-    "redeliver": Row(CHANGE, {"after": 0}, about="webhook"),
+    "redeliver": Row(CHANGE & READ, {"after": 0}, about="webhook"),
     "listDeadLetters": Row(READ, about="webhook"),
     "getTopology": Row(READ),
     "getMarket": Row(LOOK),
@@ -117,6 +117,12 @@ OPERATIONS: dict[str, Row] = {
     "getMetrics": Row(LOOK),
     "getOpenApi": Row(EVERYBODY),
     "getDocs": Row(EVERYBODY),
+}
+
+# The same asked in a way that tells of what happened before: whoever may only trade or operate is told what happens from now on, and no more.
+OF_BEFORE: dict[str, Row] = {
+    "createWebhook": Row(CHANGE & READ, {"url": "http://127.0.0.1:65535/", "after": 0}, status=201),
+    "hello": Row(READ, {"resume_after": 0}),
 }
 
 ORDER = {"alternatives": PLACED["alternatives"]}

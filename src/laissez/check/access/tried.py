@@ -57,6 +57,11 @@ def unknown(name: str) -> str:
     return f"{prefix}_{changed}" if prefix else changed
 
 
+def of_before(name: str) -> str:
+    """What an operation or a message is called where it asks for what happened before."""
+    return f"{name}, of before"
+
+
 def unlisted(described: set[str], listed: set[str], kind: str) -> list[str]:
     missing = [f"{kind} {name}: nobody has said who may; access/table.py has no row for it" for name in sorted(described - listed)]
     return missing + [f"{kind} {name}: access/table.py has a row for it, and the server has no such {kind}" for name in sorted(listed - described)]

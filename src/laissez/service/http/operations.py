@@ -192,7 +192,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Have your events sent to an address", body=WebhookBody, answer=Webhook,
         problems=(Code.URL_NOT_ALLOWED, Code.TOO_MANY_WEBHOOKS, Code.HISTORY_GONE, Code.RATE_LIMITED),
         description="The secret that deliveries are signed with is in this answer, and in that of the same request sent again, and never shown "
-        "otherwise. Events come in order, at least once, many in one request; what cannot be delivered within a day becomes a dead letter.",
+        "otherwise. Events come in order, at least once, many in one request; what cannot be delivered within a day becomes a dead letter. "
+        "With after, the key needs the scope read, too.",
     ),
     Operation(
         noun="Webhooks", name="listWebhooks", method="GET", path="/v1/webhooks", scopes=READ, carry_out=webhooks.listed, paged=True,
@@ -215,7 +216,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Webhooks", name="redeliver", method="POST", path="/v1/webhooks/{id}/redeliver", scopes=CHANGE, carry_out=webhooks.redeliver,
         summary="Send events again", body=RedeliverBody, answer=views.Done, problems=(Code.NOT_FOUND, Code.HISTORY_GONE, Code.RATE_LIMITED),
-        description="Everything after an event that is still kept. Dead letters after it are no longer dead.",
+        description="Everything after an event that is still kept. Dead letters after it are no longer dead. The key needs the scope read, too.",
     ),
     Operation(
         noun="Webhooks", name="listDeadLetters", method="GET", path="/v1/webhooks/{id}/dead-letters", scopes=READ, carry_out=webhooks.dead_letters,

@@ -7,6 +7,7 @@ import hashlib
 from laissez.service.commands import CreateWebhook, DeleteWebhook, RestartWebhook, RotateWebhookSecret
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page
+from laissez.service.keyring import check_may_look_back
 from laissez.service.outcomes import numbered, pack
 from laissez.service.reading import read_name
 from laissez.service.turned import Turned
@@ -23,6 +24,8 @@ from laissez.wire.webhooks import EVENT_TYPES, Webhook, WebhookSecret
 async def create(call: Call) -> Answer:
     """The secret is in the answer, also when it is sent again: it can be made again, and is stored nowhere."""
     asked = call.body
+    if asked.after is not None:
+        check_may_look_back(call.principal, "after")
     body = hashlib.blake2b(pack(["webhook", asked.url, asked.types, asked.after]), digest_size=8).digest()
     if call.first_command is None:
         _check_types(asked.types)
@@ -61,6 +64,7 @@ def rotate(call: Call) -> Answer:
 
 
 def redeliver(call: Call) -> Answer:
+    check_may_look_back(call.principal, "after")
     if call.first_command is None:
         _check_number(call, call.body.after)
     return Answer(Done(numbered(call.enter(RestartWebhook(_id(call), call.body.after)).outcome, call.principal.holder)))
