@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from laissez.journal import JournalFailed
 from laissez.service.commands import OPERATOR, CancelOrder, RevokeKey
 from laissez.service.commands import PlaceOrder as Placed
 from laissez.service.desk import Desk
@@ -178,6 +179,23 @@ def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_bei
         stored.set()
         await desk.all_durable()
         assert desk.failure is None and 0 == desk.exchange.accounts["ann"].open_orders
+
+    with_service(tmp_path / "data", story)
+
+
+def test_orders_that_cannot_be_cancelled_because_the_journal_fails_just_then_are_left_to_the_next_start(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        session, _ = session_of(world, "ann", Hello(cancel_on_disconnect=True))
+        await session.greet(Hello(cancel_on_disconnect=True))
+        session.receive(msgspec.json.encode([place("1", "a100", "9"), place("2", "a100", "1"), place("3", "a100", "2")]))
+        await eventually(lambda: len(session._placed or ()) == 2)
+
+        def fail(*_: object) -> int:
+            raise JournalFailed("the disk is full")
+
+        world.desk._commit.put = fail  # type: ignore[method-assign, assignment]
+        session.leave()
+        assert "the disk is full" == world.desk.failure and not world.desk.following()
 
     with_service(tmp_path / "data", story)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from laissez import __version__
@@ -328,7 +329,8 @@ class Session:
         for order in sorted(self._placed or ()):
             record = self._desk.exchange.accounts[self._principal.holder].orders.get(order)
             if record is not None and self._desk.failure is None and not self._desk.stopping:
-                self._desk.enter(self._principal.holder, self._principal.key, "", CancelOrder(order))
+                with suppress(ProblemError):  # the journal fails just now: the next start cancels it
+                    self._desk.enter(self._principal.holder, self._principal.key, "", CancelOrder(order))
 
     def _note_placed(self, applied: Applied) -> None:
         assert self._placed is not None
