@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 try:
@@ -135,6 +136,13 @@ class Connection(WebSocketsSansIOProtocol):
         else:
             header = bytes((opcode, 127)) + size.to_bytes(8, "big")
         self.transport.write(header + payload)
+
+    async def send(self, message: Any) -> None:
+        """For uvicorn a last word after the last word is a mistake of ours. But it has said its own meanwhile, to a peer that answers no ping."""
+        await self.writable.wait()
+        if self.close_sent:
+            raise ClientDisconnected
+        await super().send(message)
 
     def hang_up(self, code: int, reason: str) -> None:
         """Close, behind all that the peer has not read yet."""

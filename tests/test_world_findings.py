@@ -1,0 +1,83 @@
+"""Found by simulated worlds, and mended: each as a story of its own, on a machine on which nothing else goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.simulated.edges import Wall, patched
+from laissez.check.simulated.loop import SimulatedLoop
+from laissez.check.simulated.machine import PORT, Machine
+from laissez.check.simulated.mix import draw_mix
+from laissez.check.simulated.network import CALM, End, Network
+from laissez.wire.session import JSON
+
+pytestmark = pytest.mark.once
+
+
+def on_a_machine(folder: Path, story: Callable[[Machine], Awaitable[None]]) -> None:
+    mix = draw_mix(Random(0), str(folder / "data"))
+    mix = msgspec.structs.replace(mix, weather=CALM, crashes=0, power=0, io_errors=0, full=0, stops=0, slow_disk=0, wrong_clock=0)
+    loop = SimulatedLoop()
+    wall = Wall(loop)
+    asyncio.set_event_loop(loop)
+    with FaultyDisk(folder, Random(0)) as disk, patched(loop, wall, 0):
+        machine = Machine(loop, Network(loop, Random(0), CALM), disk, wall, mix, Random(0), lambda what: None)
+        try:
+            loop.run_until_complete(story(machine))
+        finally:
+            machine.close()
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+async def session_of(machine: Machine) -> tuple[ClientConnection, End]:
+    """The operator's, and its end of the connection."""
+    socket = await connect(f"ws://127.0.0.1:{PORT}/v1/session", subprotocols=[Subprotocol(JSON)], compression=None, ping_interval=None)
+    await socket.send(msgspec.json.encode({"type": "hello", "key": machine.key_of("operator")}), text=True)
+    await socket.recv()
+    assert isinstance(socket.transport, End)
+    return socket, socket.transport
+
+
+def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read(tmp_path: Path) -> None:
+    """uvicorn would say goodbye to it once more, which its parser takes for a mistake."""
+
+    async def story(machine: Machine) -> None:
+        await machine.start()
+        socket, transport = await session_of(machine)
+        transport.hears_again_at = math.inf
+        closing = asyncio.create_task(socket.close())
+        await asyncio.sleep(1)
+        await machine.stop()
+        assert {"planned stop": 1} == machine.met
+        transport.abort()
+        await asyncio.wait((closing,))
+
+    on_a_machine(tmp_path, story)
+
+
+def test_a_session_that_answers_no_ping_and_is_ended_leaves_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """uvicorn has said goodbye to it already, and waits until that is read."""
+
+    async def story(machine: Machine) -> None:
+        await machine.start()
+        _, transport = await session_of(machine)
+        transport.hears_again_at = math.inf
+        await asyncio.sleep(10)
+        assert 1 == machine.places
+        await machine.stop()
+        transport.abort()
+        await asyncio.sleep(1)
+
+    on_a_machine(tmp_path, story)
+    assert [] == [record.getMessage() for record in caplog.records if record.exc_info]
