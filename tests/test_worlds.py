@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from random import Random
 
-import msgspec
 import pytest
 from typer.testing import CliRunner
-from websockets.asyncio.client import connect
-from websockets.typing import Subprotocol
 
 from laissez.check import scratch
 from laissez.check.cli import app
-from laissez.check.disk.faulty import FaultyDisk
+from laissez.check.simulated.answers import tells_of_bug
 from laissez.check.simulated.bugs import BUGS
 from laissez.check.simulated.campaign import run
-from laissez.check.simulated.edges import Wall, patched
-from laissez.check.simulated.loop import Process, SimulatedLoop, Stuck
-from laissez.check.simulated.machine import PORT, Machine
-from laissez.check.simulated.mix import draw_mix
+from laissez.check.simulated.logbook import Logbook
+from laissez.check.simulated.loop import PROCESS, Process, SimulatedLoop, Stuck
+from laissez.check.simulated.machine import PORT
 from laissez.check.simulated.network import CALM, End, Network, Weather
 from laissez.check.simulated.promises import PROMISES, numbered
 from laissez.check.simulated.world import play
-from laissez.wire.session import JSON
+from laissez.client.errors import ApiError
 
 pytestmark = pytest.mark.once
 
@@ -61,6 +58,7 @@ FIRST_SEED = {
     "revoked-still-heard": 8,
     "events-not-pushed": 0,
     "holds-end-when-asked": 7,
+    "answers-500-once": 0,
 }
 
 
@@ -256,35 +254,73 @@ def test_who_sends_to_a_peer_that_is_gone_unheard_learns_it_from_the_system() ->
     with_network(CALM, story)
 
 
-# -- found by worlds, and mended
+# -- what a bug leaves behind
 
 
-def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read(tmp_path: Path) -> None:
-    """uvicorn would say goodbye to it once more, which its parser takes for a mistake."""
-    mix = draw_mix(Random(0), str(tmp_path / "data"))
-    mix = msgspec.structs.replace(mix, weather=CALM, crashes=0, power=0, io_errors=0, full=0, stops=0, slow_disk=0, wrong_clock=0)
+def test_an_error_that_nobody_waited_for_is_noted_and_what_a_dying_process_leaves_is_not() -> None:
     loop = SimulatedLoop()
-    wall = Wall(loop)
-    network = Network(loop, Random(0), CALM)
+    alive, dying = Process(), Process()
 
-    async def story(machine: Machine) -> None:
-        await machine.start()
-        socket = await connect(f"ws://127.0.0.1:{PORT}/v1/session", subprotocols=[Subprotocol(JSON)], compression=None)
-        await socket.send(msgspec.json.encode({"type": "hello", "key": machine.key_of("operator")}), text=True)
-        await socket.recv()
-        transport = socket.transport
-        assert isinstance(transport, End)
-        transport.hears_again_at = math.inf
-        closing = asyncio.create_task(socket.close())
+    async def fail(why: str) -> None:
         await asyncio.sleep(1)
-        await machine.stop()
-        assert {"planned stop": 1} == machine.met
-        transport.abort()
-        await asyncio.wait((closing,))
+        raise RuntimeError(why)
 
-    with FaultyDisk(tmp_path, Random(0)) as disk, patched(loop, wall, 0):
-        machine = Machine(loop, network, disk, wall, mix, Random(0), lambda what: None)
-        try:
-            in_loop(loop, story(machine))
-        finally:
-            machine.close()
+    async def die() -> None:
+        loop.kill(dying)
+        raise RuntimeError("while it dies")
+
+    async def wait_for(other: asyncio.Task[None]) -> None:
+        await other
+
+    async def story() -> None:
+        loop.begin(alive, loop.create_task, fail("of the living"))
+        for later_dead in (fail("before it dies"), wait_for(loop.begin(dying, loop.create_task, fail("waited for"))), asyncio.sleep(9)):
+            loop.begin(dying, loop.create_task, later_dead)
+        await asyncio.sleep(1.5)
+        last = loop.begin(dying, loop.create_task, asyncio.sleep(0))
+        loop.begin(dying, loop.create_task, wait_for(last))
+        loop.begin(dying, loop.create_task, die())
+        await asyncio.sleep(1)
+        loop.bury(alive)
+        loop.bury(dying)
+
+    in_loop(loop, story())
+    assert ["of the living", "before it dies", "waited for"] == [noted.split("'")[1] for noted in loop.unhandled]
+
+
+def said_by(process: Process, may_fail: bool, *arguments: object, error: Exception | None = None) -> list[str]:
+    """What a line in the log of that process breaks."""
+    broken: list[str] = []
+    of_process = copy_context()
+    of_process.run(PROCESS.set, process)
+    with Logbook(broken.append, lambda: may_fail).kept():
+        of_process.run(logging.getLogger("laissez.server").error, *arguments, exc_info=error)
+    return broken
+
+
+def test_a_traceback_in_the_log_is_a_bug_unless_its_process_is_dead() -> None:
+    alive, dead = Process(), Process()
+    dead.is_dead = True
+    error = RuntimeError("it broke")
+    assert ["B1: the log of laissez.server tells of a bug: bug in x\nRuntimeError: it broke\n"] == said_by(alive, True, "bug in %s", "x", error=error)
+    assert [] == said_by(dead, True, "bug in %s", "x", error=error)
+
+
+def test_a_failure_in_the_log_is_fair_while_the_disk_fails() -> None:
+    assert [] == said_by(Process(), True, "it could not be written")
+    assert 1 == len(said_by(Process(), False, "it could not be written"))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "is_bug"),
+    [
+        (500, "internal", True),
+        (502, "http_502", True),
+        (503, "internal", True),
+        (503, "http_503", True),
+        (503, "overloaded", False),
+        (404, "x", False),
+    ],
+)
+def test_every_5xx_is_a_bug_but_a_documented_503(status: int, code: str, is_bug: bool) -> None:
+    assert is_bug == tells_of_bug(ApiError(code, "so", status))

@@ -13,6 +13,8 @@ from laissez.journal.reader import SEQ_MAX
 from laissez.service import opening, upkeep
 from laissez.service.clock import Clock
 from laissez.service.desk import Desk
+from laissez.service.http import incoming
+from laissez.service.http.endpoint import _Ready
 from laissez.service.outcomes import Applied
 from laissez.service.remembered import Remembered
 from laissez.service.webhooks.delivery import Deliverer
@@ -141,6 +143,20 @@ def holds_end_when_asked() -> list[Replaced]:
     return [(upkeep, "end_holds", wait)]
 
 
+def answers_500_once() -> list[Replaced]:
+    """The first request under an id meets a bug before anything is done; sent again, it is carried out."""
+    answer, met = _Ready._answer, set[str]()
+
+    async def answer_the_second_time(self: _Ready, call: Any, scope: Any, receive: Any) -> Any:
+        id = incoming.read_key(incoming.read_headers(scope)) if self._takes_key else ""
+        if id and id not in met:
+            met.add(id)
+            raise RuntimeError("a bug on purpose")
+        return await answer(self, call, scope, receive)
+
+    return [(_Ready, "_answer", answer_the_second_time)]
+
+
 BUGS: dict[str, Callable[[], list[Replaced]]] = {
     made.__name__.replace("_", "-"): made
     for made in (
@@ -158,6 +174,7 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
         revoked_still_heard,
         events_not_pushed,
         holds_end_when_asked,
+        answers_500_once,
     )
 }
 

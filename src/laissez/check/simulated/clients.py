@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from functools import partial
 from random import Random
 from typing import Any, Protocol
 
-import httpx
 import msgspec
 
 from laissez.check.crashes.clients import Dense
 from laissez.check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
 from laissez.check.crashes.requests import as_rest
+from laissez.check.simulated.answers import Watched, plain, read, tells_of_bug
 from laissez.check.simulated.machine import PORT
 from laissez.check.simulated.mix import Mix
 from laissez.client import AsyncClient, AsyncSession
@@ -23,7 +22,6 @@ from laissez.client.following import Told
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
 
 URL = f"http://127.0.0.1:{PORT}"
-TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
 TIMEOUT_S = 2.0
 ANSWER_WAITED_S = 6.0
 NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
@@ -60,7 +58,10 @@ class Holder:
         self._following: asyncio.Task[None] | None = None
 
     def _new_rest(self) -> AsyncClient:
-        return AsyncClient(URL, self.key, timeout=TIMEOUT_S, retries=2, transport=httpx.AsyncHTTPTransport(verify=TRUST))
+        return self._client(self.key)
+
+    def _client(self, key: str) -> AsyncClient:
+        return AsyncClient(URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks))
 
     # -- asking
 
@@ -69,7 +70,7 @@ class Holder:
         content = None if body is None else msgspec.json.encode(body)
         call: Call[bytes] = Call(method, path, bytes, body=content, idempotency_key=asked.id)
         try:
-            answer = _read(asked, await self.rest._ask(call))
+            answer = read(asked, await self.rest._ask(call))
         except ApiError as error:
             if error.status >= 500 or error.code in NOT_AN_ANSWER:
                 self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
@@ -83,7 +84,7 @@ class Holder:
 
     async def asks_with(self, key: str) -> None:
         """Anything at all, with a key that may not be its own."""
-        async with AsyncClient(URL, key, timeout=TIMEOUT_S, retries=2, transport=httpx.AsyncHTTPTransport(verify=TRUST)) as rest:
+        async with self._client(key) as rest:
             await rest.me()
 
     async def by_session(self, asked: Asked) -> None:
@@ -104,10 +105,12 @@ class Holder:
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
         del self._pending[asked.id]
         error = None if done.cancelled() else done.exception()
+        if isinstance(error, ApiError) and tells_of_bug(error):
+            self._ledger.breaks(f"B1: {asked} was answered with {error!r} in a session")
         if done.cancelled() or (error is not None and (not isinstance(error, ApiError) or error.status >= 500 or error.code in NOT_AN_ANSWER)):
             return
         if error is None:
-            part = Part(None, tuple(_plain(done.result().events)))
+            part = Part(None, tuple(plain(done.result().events)))
         else:
             part = Part((error.code, error.detail), ())
         self._ledger.answered(asked, Answer((part,)), "session")
@@ -180,7 +183,7 @@ class Holder:
                 return
 
     def _saw(self, one: Told) -> None:
-        told = _plain(one)
+        told = plain(one)
         if "n" in told:
             if self.told.last < 0:
                 self.told.last = told["n"] - 1
@@ -229,23 +232,3 @@ class Holder:
             if not page["has_more"]:
                 return found
             page = await self.get(path, cursor=page["cursor"], **query)
-
-
-def _plain(one: object) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(one))
-
-
-def _read(asked: Asked, content: bytes) -> Answer:
-    body = msgspec.json.decode(content)
-    parts: tuple[Part, ...] = ()
-    if asked.kind == "batch":
-        parts = tuple(_item(one) for one in body["results"])
-    elif "events" in body:
-        parts = (Part(None, tuple(body["events"])),)
-    return Answer(parts, 200, content)
-
-
-def _item(result: Json) -> Part:
-    if result["status"] >= 400:
-        return Part((result["code"], result["detail"]), ())
-    return Part(None, tuple(result.get("events", ())))

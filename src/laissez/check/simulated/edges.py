@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import random
 import time
@@ -54,7 +53,6 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
         (_synchronization, "current_async_library", lambda: "asyncio"),  # which it would look for, each time, among the installed packages
     ]
     usual = [(module, name, getattr(module, name)) for module, name, _ in replaced]
-    logging.disable(logging.CRITICAL)
     try:
         for module, name, value in replaced:
             setattr(module, name, value)
@@ -62,7 +60,6 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
     finally:
         for module, name, value in usual:
             setattr(module, name, value)
-        logging.disable(logging.NOTSET)
         random.setstate(state)
 
 

@@ -29,6 +29,7 @@ class Process:
     def __init__(self) -> None:
         self.is_dead = False
         self.tasks: list[asyncio.Task[Any]] = []
+        self.cut_short: set[asyncio.Task[Any]] = set()  # when it died: what it had not done, or done and not heard of yet
 
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
@@ -51,8 +52,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.turns = 0
         self._busy: Stuck | None = None
         self.connect: Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]] | None = None
-        self.unhandled: list[str] = []
-        self.set_exception_handler(lambda loop, context: self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}"))
+        self.unhandled: list[str] = []  # errors that nobody waited for
+        self.set_exception_handler(self._note_unhandled)
         self.set_task_factory(_task)
 
     def time(self) -> float:
@@ -101,6 +102,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         pass
 
+    def _note_unhandled(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        handle = context.get("handle")
+        process = PROCESS.get() if handle is None else handle._context.get(PROCESS)
+        if process is None or not process.is_dead:
+            self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}")
+
     # -- what a process schedules
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # of any callback
@@ -141,18 +148,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def kill(self, process: Process) -> None:
         """None of its code runs any more."""
         process.is_dead = True
+        process.cut_short = {task for task in process.tasks if not task.done()}
         for handle in [*self._ready, *self._scheduled]:
             if not handle.cancelled() and handle._context.get(PROCESS) is process:  # type: ignore[attr-defined]  # of asyncio
+                process.cut_short.update(heard for heard in handle._args if isinstance(heard, asyncio.Task))
                 handle.cancel()
 
     def bury(self, process: Process) -> None:
         """Let go of what it was doing. The rest of its code sees its end as an exception, and can reach nothing."""
         for task in process.tasks:
-            if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio
-                with suppress(BaseException):
-                    task.get_coro().close()
-        process.tasks.clear()
+            if task.done() and task._log_traceback and task not in process.cut_short:
+                self.unhandled.append(f"nobody asked what came of {task.get_coro()!r}: {task.exception()!r}")
+        self.begin(process, _let_go, process.tasks)
 
 
 def _task(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> asyncio.Task[Any]:
@@ -161,6 +168,15 @@ def _task(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> asyncio.Ta
     if process is not None:
         process.tasks.append(task)
     return task
+
+
+def _let_go(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        if not task.done():
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio
+            with suppress(BaseException):
+                task.get_coro().close()
+    tasks.clear()
 
 
 def _unless_dead(handle: H) -> H:

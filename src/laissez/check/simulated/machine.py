@@ -14,6 +14,7 @@ from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.finding import Finding
 from laissez.check.simulated.edges import Wall
 from laissez.check.simulated.listening import listen
+from laissez.check.simulated.logbook import silence
 from laissez.check.simulated.loop import Process, SimulatedLoop
 from laissez.check.simulated.mix import Mix
 from laissez.check.simulated.network import Network
@@ -214,7 +215,8 @@ class Machine:
                 service.desk._reader.close()
             with suppress(Exception):
                 service._journal.close()
-        self._loop.bury(life)
+        with silence():
+            self._loop.bury(life)
 
     # -- what goes wrong
 

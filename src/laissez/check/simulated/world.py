@@ -27,6 +27,7 @@ from laissez.check.simulated.audits import check_audits
 from laissez.check.simulated.bugs import planted
 from laissez.check.simulated.clients import Holder
 from laissez.check.simulated.edges import Wall, patched
+from laissez.check.simulated.logbook import Logbook
 from laissez.check.simulated.loop import SimulatedLoop, Stuck
 from laissez.check.simulated.machine import Life, Machine
 from laissez.check.simulated.mix import Mix, draw_mix
@@ -101,7 +102,8 @@ class World:
 
     def play(self) -> Verdict:
         failure: str | None = None
-        with self._disk, patched(self._loop, self._wall, self.seed):
+        logbook = Logbook(self.ledger.breaks, lambda: self._machine.may_fail)
+        with self._disk, patched(self._loop, self._wall, self.seed), logbook.kept():
             asyncio.set_event_loop(self._loop)
             try:
                 with self._loop.watched():
@@ -117,6 +119,8 @@ class World:
                 self._cancel_all()
                 asyncio.set_event_loop(None)
                 self._loop.close()
+        if failure is None and self._loop.unhandled:
+            failure = f"B1: an error that nobody waited for: {self._loop.unhandled[0]}"
         self._transcript.update(msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())]))
         return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._met(), self._transcript.hexdigest())
 
@@ -326,6 +330,7 @@ class World:
         compare(self._truth, self.ledger)
         for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
             raise Finding(f"K1: {id} of {holder} was carried out; it was asked in a session whose key was revoked")
+        self.ledger.check()
         self._check_replay()
         check_audits(machine.folder)
 
