@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from laissez.check.crashes.journal import OPERATOR, Truth, compare
 from laissez.check.crashes.ledger import Json, Ledger, Quoted
-from laissez.check.event_audit import Auditor, dollars, instant, micro
+from laissez.check.event_audit import Auditor
+from laissez.check.event_rules import dollars, instant, micro
 from laissez.check.finding import Finding
 from laissez.check.started_server import LEAVES
 

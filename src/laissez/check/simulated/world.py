@@ -19,7 +19,7 @@ from laissez.check.crashes.checks import Inspector
 from laissez.check.crashes.journal import OPERATOR, Truth, compare
 from laissez.check.crashes.ledger import Json, Ledger
 from laissez.check.disk.faulty import FaultyDisk
-from laissez.check.event_audit import instant
+from laissez.check.event_rules import instant
 from laissez.check.finding import Finding
 from laissez.check.scratch import scratch
 from laissez.check.simulated.acts import Acts
