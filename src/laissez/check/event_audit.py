@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from laissez.check.event_rules import HOUR_US, MICRO, Books, Fee, Lease, State, instant, micro, printed
+from laissez.check.event_rules import HOUR_US, MICRO, Books, Fee, Lease, State, instant, micro, path, printed
 
 
 @dataclass
@@ -115,17 +115,32 @@ class Auditor(State):
             self.doubts.append(f"event {self.n}: a lease of {leaf} starts while it is leased or offline")
         if self.winner(leaf) != event["order"]:
             self.doubts.append(f"event {self.n}: {event['order']} wins {leaf}, and it should have been {self.winner(leaf)}")
-        if self.orders.pop(event["order"], (None,))[0] != tenant:
+        owner, wanted = self.orders.pop(event["order"], (None, {}))
+        if owner != tenant:
             self.doubts.append(f"event {self.n}: {event['order']} is no open order of {tenant}")
+        elif limit != max((offered for scope, (_, offered) in wanted.items() if scope in path(leaf)), default=None):
+            self.doubts.append(
+                f"event {self.n}: {event['lease']} starts with the limit {event['limit']}, which {event['order']} did not offer for {leaf}"
+            )
         held_until = 0 if event["hold_until"] is None else instant(event["hold_until"])
+        if held_until != (self.now + self.hold(leaf) if self.hold(leaf) else 0):
+            self.doubts.append(
+                f"event {self.n}: {event['lease']} is held until {event['hold_until']}, and should be for {self.hold(leaf)} microseconds"
+            )
         self.leases[leaf] = Lease(event["lease"], tenant, limit, limit, held_until)
         self._compare_rate(event)
 
     def _lease_ended(self, tenant: str, event: dict[str, Any]) -> None:
+        leaf, reason = event["leaf"], event["reason"]
         self._compare_rate(event)
-        lease = self.leases.pop(event["leaf"])
+        why_not = self.why_not_ended(leaf, reason)
+        if why_not is not None:
+            self.doubts.append(f"event {self.n}: {event['lease']} ends because it is {reason}, and {why_not}")
+        lease = self.leases.pop(leaf)
         if (lease.tenant, lease.id) != (tenant, event["lease"]):
             self.doubts.append(f"event {self.n}: {event['lease']} of {tenant} ends, and {lease.id} of {lease.tenant} was there")
+        if (None if event["limit"] is None else micro(event["limit"])) != lease.limit:
+            self.doubts.append(f"event {self.n}: {event['lease']} ends with the limit {event['limit']}, which is not its own")
         self.books[tenant].ended[lease.id] = lease.charge
 
     def _lease_limit_set(self, tenant: str, event: dict[str, Any]) -> None:
@@ -136,6 +151,11 @@ class Auditor(State):
 
     def _floor_set(self, tenant: None, event: dict[str, Any]) -> None:
         self.floors[event["node"]] = micro(event["price"])
+
+    def _controls_set(self, tenant: None, event: dict[str, Any]) -> None:
+        self.holds.pop(event["node"], None)
+        if event["hold_s"] is not None:
+            self.holds[event["node"]] = round(event["hold_s"] * MICRO)
 
     def _resource_offline(self, tenant: None, event: dict[str, Any]) -> None:
         self.online.discard(event["leaf"])

@@ -1,8 +1,8 @@
 """The market's rules once more, over what the operator's events have told so far: who owns what, what it costs, who should win it, what is owed.
 
-M5 (what a leaf's owner is charged), M7 (when the market is at rest), M8 (who wins a leaf), M11 (quotes), M14 (a charge is an integral), M17 (a held
-lease is charged at most its cap) and M18 (fees) from `docs/market.md`, in the most literal way, without any code of the market, its bills or the
-service. Prices are whole millionths of a dollar per hour, times whole microseconds.
+M5 (what a leaf's owner is charged), M7 (when the market is at rest), M8 (who wins a leaf), M11 (quotes), M13 (why a lease ends), M14 (a charge is an
+integral), M17 (a held lease is not lost for price, and charged at most its cap) and M18 (fees) from `docs/market.md`, in the most literal way,
+without any code of the market, its bills or the service. Prices are whole millionths of a dollar per hour, times whole microseconds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from fractions import Fraction
 MICRO = 1_000_000
 HOUR_US = 3_600 * MICRO
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+OFFLINE, FLOOR_RAISED = "taken_offline", "floor_raised"
+OF_ITS_OWN = ("relinquished", "budget_spent")
+FOR_PRICE = ("outbid", FLOOR_RAISED)
 
 
 def micro(text: str) -> int:
@@ -82,6 +85,7 @@ class State:
         self.online = set(leaves)
         self.leaves = tuple(sorted(self.online))
         self.floors: dict[str, int] = {}
+        self.holds: dict[str, int] = {}  # by node: how long a lease that starts below is held
         self.orders: dict[str, tuple[str, dict[str, tuple[int, int]]]] = {}  # id: tenant, and bid and limit by scope
         self.leases: dict[str, Lease] = {}  # by leaf
         self.books: dict[str, Books] = {}
@@ -107,12 +111,35 @@ class State:
         limit, _, order = max(claims, key=lambda claim: claim[:2], default=(-1, 0, ""))
         return order if limit >= self.floor(leaf) else None
 
+    def hold(self, leaf: str) -> int:
+        """M17: of a lease that starts now. The setting of the nearest node counts."""
+        return next((self.holds[node] for node in reversed(list(path(leaf))) if node in self.holds), 0)
+
+    def why_not_ended(self, leaf: str, reason: str) -> str | None:
+        """M13: what stands against that reason for the end of a lease. Its owner may give it up at any time, for its budget or for nothing."""
+        lease, rate = self.leases[leaf], self.rate(leaf)
+        if (reason == OFFLINE) == (leaf in self.online):
+            return f"the leaf is {'online' if leaf in self.online else 'offline'}"
+        if reason in (OFFLINE, *OF_ITS_OWN):
+            return None
+        if reason not in FOR_PRICE:
+            return "there is no such reason"
+        if lease.held_until > self.now:
+            return f"it is held until {lease.held_until}, and now it is {self.now}"
+        if lease.limit is None or rate <= lease.limit:
+            return f"its rate is {printed(rate)}, which is not above its limit"
+        if (reason == FLOOR_RAISED) != (self.floor(leaf) == rate):
+            return f"its floor is {printed(self.floor(leaf))}, its rate {printed(rate)}"
+        return None
+
     def unstable(self, until: int) -> str | None:
         """M7: what should not have lasted from now until a later time."""
         for leaf in self.leaves:
             lease = self.leases.get(leaf)
             if lease is None and leaf in self.online and self.winner(leaf) is not None:
                 return f"{leaf} is idle and {self.winner(leaf)} could take it"
+            if lease is not None and leaf not in self.online:
+                return f"{leaf} is offline and leased"
             if lease is not None and lease.limit is not None and max(self.now, lease.held_until) < until and self.rate(leaf) > lease.limit:
                 return f"{leaf} costs {printed(self.rate(leaf))}, and its limit is {printed(lease.limit)}"
         return None
