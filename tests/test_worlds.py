@@ -59,6 +59,8 @@ FIRST_SEED = {
     "events-not-pushed": 0,
     "holds-end-when-asked": 7,
     "answers-500-once": 0,
+    "lost-at-the-limit": 0,
+    "hold-ignored": 50,
 }
 
 

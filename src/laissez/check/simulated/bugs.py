@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from laissez.check.simulated.market_bugs import Replaced, hold_ignored, lost_at_the_limit
 from laissez.check.simulated.storing import LoopCommit, LoopCopy
 from laissez.journal import Document, Entry, recovery
 from laissez.journal.reader import SEQ_MAX
@@ -18,8 +19,6 @@ from laissez.service.http.endpoint import _Ready
 from laissez.service.outcomes import Applied
 from laissez.service.remembered import Remembered
 from laissez.service.webhooks.delivery import Deliverer
-
-Replaced = tuple[Any, str, Any]  # object, name, what stands there now
 
 
 def acknowledged_before_commit() -> list[Replaced]:
@@ -175,6 +174,8 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
         events_not_pushed,
         holds_end_when_asked,
         answers_500_once,
+        lost_at_the_limit,
+        hold_ignored,
     )
 }
 
