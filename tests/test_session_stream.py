@@ -39,6 +39,24 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 # -- events
 
 
+def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_some_about(tmp_path: Path) -> None:
+    """A budget is spent by what the order may cost, and acts when anybody looks."""
+
+    async def tale(live: Live) -> None:
+        await live.world.place("bob", "a100", "9")
+        await live.world.ask("operator", "PUT", "/v1/controls/a100", {"flash_s": 600})
+        await live.world.ask("ann", "PUT", "/v1/budget", {"amount": "0.01", "action": "warn"})
+        async with live.peer("ann") as peer:
+            await peer.say(place("1", "a100", "5", bid="5"), {"type": "quote", "id": "q", "scope": "a100"})
+            heard = [await peer.hear()]
+            while heard[-1]["type"] != "quote":
+                heard.append(await peer.hear())
+            assert ["reply", "event", "event", "event", "quote"] == [message["type"] for message in heard]
+            assert [2, 3, 4, 5] == numbers(heard)
+
+    with_live(tmp_path / "data", tale)
+
+
 def test_own_events_come_in_the_reply_and_those_of_others_by_themselves(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as one, live.peer("ann", MSGPACK) as two, live.peer("bob") as bob:

@@ -34,6 +34,7 @@ from laissez.wire.problems import Code, ProblemError
 
 MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
 HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a millisecond
+LOOKS = frozenset((asked.AskQuote, asked.AskOrders, asked.AskLeases))
 _OVERLOADED = overloaded()
 OVERLOADED = (_OVERLOADED.code, _OVERLOADED.detail, _OVERLOADED.status, _OVERLOADED.retry_after)  # to refuse must cost little
 
@@ -90,6 +91,9 @@ class Session:
         answers: list[bytes] = []
         heard = 0
         for message in messages:
+            if answers and type(message) in LOOKS:  # time passes first, and what that brings about is told after what was answered before
+                self._desk.when_durable(self._deliver_all, answers)
+                answers = []
             answers += self._answers(message)
             heard += 1
             if not heard % HEARD_AT_ONCE and not may_go_on():
