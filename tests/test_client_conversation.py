@@ -50,9 +50,9 @@ class Talk:
         self.state = Conversation(CODECS[encoding], hello, in_flight_max=in_flight, pending_max=pending, told_max=told)
         self.decode: Any = msgspec.msgpack.decode if encoding == "msgpack" else msgspec.json.decode
 
-    def connect(self, n: int = 0) -> dict[str, Any]:
+    def connect(self, n: int = 0, **bounds: int) -> dict[str, Any]:
         hello: dict[str, Any] = self.decode(self.state.hello())
-        self.hear(wire.Welcome(holder="ann", n=n, server="test", heartbeat_s=15, dead_after_s=60))
+        self.hear(wire.Welcome(holder="ann", n=n, server="test", heartbeat_s=15, dead_after_s=60, **bounds))  # type: ignore[arg-type]  # numbers, by name
         return hello
 
     def hear(self, *messages: wire.Sent) -> None:
@@ -110,6 +110,17 @@ def test_frames_keep_to_the_bounds_of_the_server() -> None:
         frames.append(frame)
     assert all(len(frame) <= BATCH_BYTES_MAX for frame in frames)
     assert [4, 4, 1] == [len(talk.decode(frame)) for frame in frames]
+
+
+def test_frames_keep_to_lower_bounds_that_the_server_names() -> None:
+    talk = Talk()
+    talk.connect(frame_messages_max=8, frame_bytes_max=1_000)
+    for _ in range(10):
+        talk.ask()
+    assert [8, 2] == [len(talk.decode(talk.state.next_frame())) for _ in range(2)]
+    for _ in range(3):
+        talk.ask(PlaceOrder(alternatives=(Alternative("x" * 400, "1"),)))
+    assert [2, 1] == [len(talk.decode(talk.state.next_frame())) for _ in range(2)]
 
 
 def test_what_no_frame_can_carry_is_refused_before_it_is_taken_on() -> None:

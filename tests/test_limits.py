@@ -145,6 +145,22 @@ def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -
     with_live(tmp_path / "data", tale, Limits())
 
 
+def test_how_much_a_frame_may_hold_is_told_where_it_is_not_the_usual(tmp_path: Path) -> None:
+    async def usual(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            assert not {"frame_messages_max", "frame_bytes_max"} & (await peer.ask(type="hello")).keys()
+
+    async def little(live: Live) -> None:
+        async with live.connected("ann") as peer:
+            welcome = await peer.ask(type="hello")
+            assert (2, 900) == (welcome["frame_messages_max"], welcome["frame_bytes_max"])
+            await peer.say(*({"type": "ping", "id": str(number)} for number in range(3)))
+            assert "bad_request" == (await peer.hear())["code"]
+
+    with_live(tmp_path / "usual", usual, Limits())
+    with_live(tmp_path / "little", little, Limits(batch_commands_max=2, batch_bytes_max=900))
+
+
 def test_pages(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         waits = {"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}

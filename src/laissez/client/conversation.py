@@ -39,7 +39,8 @@ from laissez.wire.problems import Code
 from laissez.wire.requests import Hello, Ping, Question
 
 _QUESTIONS: Final = get_args(Question)
-_MESSAGE_BYTES_MAX: Final = BATCH_BYTES_MAX - 8  # a frame has a few bytes of its own
+_FRAME_BYTES: Final = 8  # of a frame's own
+_MESSAGE_BYTES_MAX: Final = BATCH_BYTES_MAX - _FRAME_BYTES
 
 
 class Waiter(Protocol):
@@ -158,8 +159,8 @@ class Conversation:
     def next_frame(self) -> bytes | None:
         """As many messages as may go out now in one frame, or None. Those whose waiter has gone are dropped."""
         taken: list[msgspec.Raw] = []
-        bytes_left = _MESSAGE_BYTES_MAX
-        most = 0 if self._is_closing else min(self._room(), BATCH_COMMANDS_MAX)
+        messages_max, bytes_left = self._bounds()
+        most = 0 if self._is_closing else min(self._room(), messages_max)
         while self._unsent and len(taken) < most:
             pending = self._pending.get(self._unsent[0])
             if pending is None or pending.waiter.done():
@@ -172,6 +173,12 @@ class Conversation:
             pending.was_sent = True
             taken.append(msgspec.Raw(pending.content))
         return self.codec.encode(taken) if taken else None
+
+    def _bounds(self) -> tuple[int, int]:
+        """Of a frame: how many messages, and how many bytes of them. An operator may have set less than is usual."""
+        if self.welcome is None:
+            return BATCH_COMMANDS_MAX, _MESSAGE_BYTES_MAX
+        return min(BATCH_COMMANDS_MAX, self.welcome.frame_messages_max), min(_MESSAGE_BYTES_MAX, self.welcome.frame_bytes_max - _FRAME_BYTES)
 
     # What comes in.
 

@@ -205,7 +205,16 @@ class Session:
         desk, holder, limits = self._desk, self._principal.holder, self._desk.limits
         latest = desk.latest(holder)
         n = self._began_after = latest if hello.resume_after is None else hello.resume_after
-        welcome = sent.Welcome(id=hello.id, holder=holder, n=n, server=__version__, heartbeat_s=limits.heartbeat_s, dead_after_s=limits.dead_after_s)
+        welcome = sent.Welcome(
+            id=hello.id,
+            holder=holder,
+            n=n,
+            server=__version__,
+            heartbeat_s=limits.heartbeat_s,
+            dead_after_s=limits.dead_after_s,
+            frame_messages_max=limits.batch_commands_max,
+            frame_bytes_max=limits.batch_bytes_max,
+        )
         desk.history.check_kept(holder, n, latest)
         desk.keep(self)
         try:

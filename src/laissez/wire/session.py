@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from laissez.wire.events import Notice, Numbered
+from laissez.wire.limits import BATCH_BYTES_MAX, BATCH_COMMANDS_MAX
 from laissez.wire.views import Lease, Order, Quote
 
 JSON = "laissez.v1.json"
@@ -29,13 +30,16 @@ class _Sent(msgspec.Struct, frozen=True, gc=False, tag_field="type", kw_only=Tru
 
 
 class Welcome(_Sent, frozen=True, tag="welcome"):
-    """`n` is the number of the last event before this session's stream; what follows starts at `n + 1`."""
+    """`n` is the number of the last event before this session's stream; what follows starts at `n + 1`. A frame to the service may hold so many
+    messages and bytes: told where it is not as many as usual."""
 
     holder: str
     n: int
     server: str
     heartbeat_s: float
     dead_after_s: float
+    frame_messages_max: int = BATCH_COMMANDS_MAX
+    frame_bytes_max: int = BATCH_BYTES_MAX
 
 
 class Reply(_Sent, frozen=True, tag="reply"):
