@@ -88,10 +88,12 @@ class Network:
             end.hears_again_at = 0.0
 
     def cut(self, process: Any, told: bool) -> None:
-        """A process is gone: its peers are told, or hear nothing any more."""
+        """A process is gone: its peers are told, or hear nothing any more. What it has left with the system may still be sent first."""
         for end in self._ends:
             if end.context.get(PROCESS) is process and not end.is_gone:
-                end.die(told)
+                left = end.left() if told and self.draw.random() < 0.5 else b""
+                self.met["last words"] += bool(left)
+                end.die(told, left)
 
     def _draws(self, kind: str) -> bool:
         """Whether it is to happen: a connection may end before it does."""
@@ -285,23 +287,32 @@ class End(asyncio.Transport):
 
     # -- the end
 
-    def die(self, told: bool) -> None:
-        """Its process is gone, or the connection broke: nothing is sent, and nobody here is called."""
+    def left(self) -> bytes:
+        """What is on its way and will arrive, unless the peer does not read."""
+        hears = not self.peer._paused and self.peer.hears_again_at <= self._loop.time()
+        return bytes(self._out) if hears and self.resets_after is None and self.silent_after is None else b""
+
+    def die(self, told: bool, left: bytes = b"") -> None:
+        """Its process is gone, or the connection broke: nothing more is sent, and nobody here is called."""
         self.is_gone = self._closing = True
         self._out.clear()
         if told:
-            self._tell_peer()
+            self._tell_peer(left)
 
     def peer_reset(self) -> None:
         """This end, too, learns that the connection broke."""
         self.is_gone = False
         self._loop.call_soon(self._lose, ConnectionResetError(104, "connection reset by peer"), context=self.context)
 
-    def _tell_peer(self) -> None:
+    def _tell_peer(self, left: bytes = b"") -> None:
         peer = self.peer
         if not peer.is_gone:
-            error = ConnectionResetError(104, "connection reset by peer")
-            self._loop.call_later(self._network._latency(), peer._lose, error, context=peer.context)
+            self._loop.call_later(self._network._latency(), peer._hear_the_end, left, context=peer.context)
+
+    def _hear_the_end(self, left: bytes) -> None:
+        if left and not self.is_gone:
+            self._protocol.data_received(left)
+        self._lose(ConnectionResetError(104, "connection reset by peer"))
 
     def _lose(self, error: Exception | None) -> None:
         if not self.is_gone:
