@@ -5,7 +5,10 @@ The auditor follows the operator's events from the first on; whatever else the A
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol
 
 from laissez.check.crashes.journal import OPERATOR, Truth, compare
@@ -25,15 +28,18 @@ class Asking(Protocol):
 
 
 class Inspector:
-    def __init__(self, ledger: Ledger, truth: Truth, rest: Mapping[str, Asking], leaves: Sequence[str] = LEAVES) -> None:
+    def __init__(self, ledger: Ledger, truth: Truth, rest: Mapping[str, Asking], leaves: Sequence[str] = LEAVES, began: Sequence[int] = (0,)) -> None:
+        """`began` says for every run of the service how many events there were when it began."""
         self._ledger = ledger
         self._truth = truth
         self._rest = rest
         self._leaves = leaves
+        self._began = began
         self._auditor = Auditor(leaves)
         self.read: dict[str, int] = {holder: 0 for holder in rest}  # how far each holder's events were compared
         self._unaudited: list[Json] = []
         self.bills = 0
+        self.quotes = 0
 
     async def inspect(self, at_rest: bool = False) -> None:
         """Everything. `at_rest`: nothing is charged any more, so that all sums are exact."""
@@ -75,29 +81,46 @@ class Inspector:
 
     # -- the audit
 
-    def _take_until(self, until: int | None, entered: bool = False) -> None:
-        """Give the auditor what happened until then; `entered` goes by when the command was applied, which for the end of a hold is later."""
-        while self._unaudited:
-            one = self._unaudited[0]
-            at = self._truth.entered_at[one["n"] - 1] if entered else instant(one["event"]["at"])
-            if until is not None and at > until:
-                return
-            self._auditor.take(self._unaudited.pop(0))
-            if self._auditor.doubts:
-                raise Finding(f"the operator's events contradict themselves: {self._auditor.doubts[0]}")
+    def _take_until(self, until: int | None) -> None:
+        """Give the auditor what happened until then."""
+        while self._unaudited and (until is None or instant(self._unaudited[0]["event"]["at"]) <= until):
+            self._take_next()
+
+    def _take_next(self) -> None:
+        self._auditor.take(self._unaudited.pop(0))
+        if self._auditor.doubts:
+            raise Finding(f"the operator's events contradict themselves: {self._auditor.doubts[0]}")
 
     def _audit_quotes(self) -> None:
         """A quote reflects what was applied before it and nothing else: had that been lost, the journal would now tell another price."""
-        for quoted in sorted(self._ledger.quoted, key=lambda quoted: quoted.at):
-            at = instant(quoted.at)
-            self._take_until(at - 1, entered=True)
-            found = self._quotes(quoted, at)
-            self._take_until(at, entered=True)
-            found |= self._quotes(quoted, at)
-            price = None if quoted.price is None else micro(quoted.price)
-            if price not in found:
-                raise Finding(f"{quoted.holder} was quoted {price} for {quoted.scope} at {quoted.at}; the events until then make it {found}")
+        when = attrgetter("run", "at")
+        for (run, text), at_once in groupby(sorted(self._ledger.quoted, key=when), when):
+            all_quoted, at = list(at_once), instant(text)
+            while self._entered(run) < at:
+                self._take_next()
+            found = [self._quotes(quoted, at) for quoted in all_quoted]
+            while self._entered(run) == at:  # any of them may have come first
+                self._take_next()
+                found = [before | self._quotes(quoted, at) for before, quoted in zip(found, all_quoted, strict=True)]
+            for quoted, prices in zip(all_quoted, found, strict=True):
+                self._compare_quote(quoted, prices)
         self._ledger.quoted.clear()
+
+    def _compare_quote(self, quoted: Quoted, found: set[int | None]) -> None:
+        price = None if quoted.price is None else micro(quoted.price)
+        if price not in found:
+            raise Finding(f"{quoted.holder} was quoted {price} for {quoted.scope} at {quoted.at}; the events until then make it {found}")
+        self.quotes += 1
+
+    def _entered(self, run: int) -> float:
+        """When what comes next was applied, for that run: before its time if that was earlier, after it if there is nothing more. It counts when the
+        command was applied, which for the end of a hold is later than what it tells."""
+        if not self._unaudited:
+            return math.inf
+        n = self._unaudited[0]["n"]
+        if n <= self._began[run]:
+            return -math.inf
+        return math.inf if run + 1 < len(self._began) and n > self._began[run + 1] else self._truth.entered_at[n - 1]
 
     def _quotes(self, quoted: Quoted, at: int) -> set[int | None]:
         """A hold that is over may not have been ended yet: it ends with the next command."""

@@ -74,6 +74,7 @@ class Quoted(msgspec.Struct, frozen=True):
     scope: str
     price: str | None
     at: str
+    run: int = 0  # of the service, where its clock may be set back from one to the next
 
 
 class Holdings:
