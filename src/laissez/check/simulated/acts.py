@@ -14,14 +14,17 @@ from laissez.check.crashes.ledger import Asked, Json, Ledger
 from laissez.check.crashes.requests import OF_REST, Drawer, another, another_of_operator
 from laissez.check.finding import Finding
 from laissez.check.simulated.clients import Holder, Notes
+from laissez.check.simulated.looking import Looks
 from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
 from laissez.service.budgets import ACTIONS
 from laissez.wire.ids import KEY
 
 BY_SESSION = 0.8  # the rest over REST, which costs more
 PATIENCE_S = 20.0
+LOOKS_MEANWHILE = 0.9  # while what was asked is on its way
 LATEST = 8  # requests that are asked again
 CONFLICT = 409
+CAPS = (None, "3", "12")  # one or two orders, of the prices there are
 BUDGETS = ("0.0001", "0.002", "0.02")
 
 
@@ -34,6 +37,7 @@ class Acts:
         self._draw = draw
         forest = notes.mix.forest
         self._drawer = Drawer(draw, forest.nodes(), forest.leaves, notes.mix.prices)
+        self._looks = Looks(notes, draw)
         self.rotations = 0
         self.met: Counter[str] = Counter()
 
@@ -54,11 +58,11 @@ class Acts:
     async def _act(self, holder: Holder) -> None:
         chance = self._draw.random()
         if chance < 0.06:
-            await self._look(holder)
+            await self._looks.look(holder)
         elif chance < 0.18:
             await self._ask_again(holder)
         elif chance < 0.24:
-            await (self._rotate() if holder.name == OPERATOR else self._set_budget(holder))
+            await (self._rotate() if holder.name == OPERATOR else self._limit_spending(holder))
         else:
             await self._ask(holder)
 
@@ -71,7 +75,7 @@ class Acts:
             self.met["doubled"] += 1
             await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
         else:
-            await self.send(holder, asked)
+            await asyncio.gather(self.send(holder, asked), *([self._looks.in_session(holder)] if self._draw.random() < LOOKS_MEANWHILE else []))
 
     def _new(self, holder: Holder) -> Asked:
         has = self._ledger.holdings[holder.name]
@@ -112,24 +116,19 @@ class Acts:
 
     # -- other things
 
-    async def _look(self, holder: Holder) -> None:
-        kind = self._draw.choice(("orders", "leases"))
+    async def _limit_spending(self, holder: Holder) -> None:
+        """The answer tells how far a budget got or what caps come to, so it is not the same when it is given again."""
+        chance = self._draw.random()
         try:
-            for one in await holder.pages(f"/v1/{kind}"):
-                self._ledger.shown_ids.add((one["tenant"] or holder.name, kind, one["id"]))
-        except LaissezError as error:
-            self._notes.tell(f"{holder.name} sees no {kind}: {error}")
-
-    async def _set_budget(self, holder: Holder) -> None:
-        """Its answer tells how far it got, so it is not the same when it is given again."""
-        try:
-            if self._draw.random() < 0.2:
+            if chance < 0.2:
                 await holder.rest.remove_budget()
+            elif chance < 0.5:
+                await holder.rest.set_own_caps(self._draw.choice(CAPS), self._draw.choice(CAPS))
             else:
                 await holder.rest.set_budget(self._draw.choice(BUDGETS), action=self._draw.choice(ACTIONS), keep=self._draw.random() < 0.5)
-            self._notes.tell(f"{holder.name} has a budget")
+            self._notes.tell(f"{holder.name} spends otherwise")
         except LaissezError as error:
-            self._notes.tell(f"{holder.name} has no budget: {error}")
+            self._notes.tell(f"{holder.name} spends as before, or not: {error}")
 
     async def _rotate(self) -> None:
         """A new key for a tenant, and the old one is worthless from the moment at which that is answered."""

@@ -18,7 +18,9 @@ from laissez.service.http import incoming
 from laissez.service.http.endpoint import _Ready
 from laissez.service.outcomes import Applied
 from laissez.service.remembered import Remembered
+from laissez.service.session import Session
 from laissez.service.webhooks.delivery import Deliverer
+from laissez.wire.requests import AskQuote
 
 
 def acknowledged_before_commit() -> list[Replaced]:
@@ -142,6 +144,20 @@ def holds_end_when_asked() -> list[Replaced]:
     return [(upkeep, "end_holds", wait)]
 
 
+def quote_before_commit() -> list[Replaced]:
+    """Who asks for a quote in a session is told at once, though what it reflects is not stored yet."""
+    answers = Session._answers
+
+    def tell_quotes_at_once(self: Session, message: Any) -> list[bytes]:
+        found = answers(self, message)
+        if not isinstance(message, AskQuote):
+            return found
+        self._deliver_all(found)
+        return []
+
+    return [(Session, "_answers", tell_quotes_at_once)]
+
+
 def answers_500_once() -> list[Replaced]:
     """The first request under an id meets a bug before anything is done; sent again, it is carried out."""
     answer, met = _Ready._answer, set[str]()
@@ -173,6 +189,7 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
         revoked_still_heard,
         events_not_pushed,
         holds_end_when_asked,
+        quote_before_commit,
         answers_500_once,
         lost_at_the_limit,
         hold_ignored,

@@ -35,6 +35,10 @@ class Notes(Protocol):
     abandoned: set[tuple[str, str]]
     forbidden: set[tuple[str, str]]  # by whom and under which id: never to be carried out
 
+    @property
+    def run(self) -> int:
+        """The number of the run of the service that has begun last."""
+
     def tell(self, what: str) -> None: ...
 
     def stored_events(self, holder: str, after: int) -> list[Json]:

@@ -63,6 +63,7 @@ class Machine:
         self.folder = Path(mix.settings.data.folder)
         self.topology = Topology.of(list(mix.forest.leaves), {})
         self.life: Life | None = None
+        self.began: list[int] = []  # for every run of the service: how many events there were then
         self.calm = False  # nothing goes wrong any more
         self.met: Counter[str] = Counter()
         self._lives: list[Life] = []
@@ -107,6 +108,7 @@ class Machine:
             opening.create(self.folder, self.topology, settings.limits.open_orders_max)
         clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
+        self.began.append(opened.exchange.events)
         commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
         life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
         life.service.begin()

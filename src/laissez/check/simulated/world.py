@@ -96,6 +96,10 @@ class World:
         self._story.append(line)
         self._transcript.update(line.encode())
 
+    @property
+    def run(self) -> int:
+        return len(self._machine.began) - 1
+
     def stored_events(self, holder: str, after: int) -> list[Json]:
         self._truth.read_on()
         return self._truth.streams.get(holder, [])[after:]
@@ -144,6 +148,7 @@ class World:
             "events": sum(len(seen) for seen in self.ledger.seen.values()),
             "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
             "bills": 0 if self._inspector is None else self._inspector.bills,
+            "quotes": 0 if self._inspector is None else self._inspector.quotes,
         }
 
     # -- the two phases
@@ -152,7 +157,7 @@ class World:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
         self._holders |= {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
-        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves)
+        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began)
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
         self._network.calm_down()
