@@ -11,16 +11,19 @@ from typing import Any
 
 import msgspec
 import pytest
+from websockets.exceptions import InvalidStatus
 
 from laissez.journal import JournalFailed
 from laissez.service.commands import OPERATOR, CancelOrder, RevokeKey
 from laissez.service.commands import PlaceOrder as Placed
+from laissez.service.connection import Connection
 from laissez.service.desk import Desk
 from laissez.service.forms import FORMS
 from laissez.service.keyring import authenticate
 from laissez.service.reading import read_alternatives
 from laissez.service.session import Session
 from laissez.service.upkeep import cancel_orphans
+from laissez.wire.problems import Problem
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON
 from live_world import SOON_S, Live, eventually, many_turns, place, with_live
@@ -198,6 +201,30 @@ def test_orders_that_cannot_be_cancelled_because_the_journal_fails_just_then_are
         assert "the disk is full" == world.desk.failure and not world.desk.following()
 
     with_service(tmp_path / "data", story)
+
+
+def test_a_handshake_that_a_stop_overtakes_is_told_that_the_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And not of a bug: our own session would give up for that."""
+    connect = Connection.handle_connect
+
+    def connect_and_stop(self: Connection, event: Any) -> None:
+        connect(self, event)
+        self.shutdown()
+
+    async def tale(live: Live) -> None:
+        monkeypatch.setattr(Connection, "handle_connect", connect_and_stop)
+        with pytest.raises(InvalidStatus) as refused:
+            async with live.connected("ann"):
+                pass
+        response = refused.value.response
+        problem = msgspec.json.decode(response.body or b"{}", type=Problem)
+        assert (503, "stopping", "application/problem+json") == (response.status_code, problem.code, response.headers["content-type"])
+        await many_turns()
+
+    with_live(tmp_path / "data", tale)
+    assert [] == [record.getMessage() for record in caplog.records if record.exc_info]
 
 
 def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(tmp_path: Path) -> None:

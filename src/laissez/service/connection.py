@@ -7,17 +7,22 @@ that costs more than carrying them out. So here a whole frame of data goes strai
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.datastructures import Headers
+from websockets.http11 import Response
 
 try:
     from websockets.speedups import apply_mask
 except ImportError:  # no compiled part for this platform
     from websockets.utils import apply_mask
 
+from laissez.service.admission import stopping
 from laissez.service.http.incoming import line_of_address
+from laissez.service.http.outgoing import EVERY, PROBLEM, encode, problem_headers
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
@@ -205,8 +210,21 @@ class Connection(WebSocketsSansIOProtocol):
 
     def shutdown(self) -> None:
         """At the end of the server. One whose peer has said goodbye without reading the answer is closing already: nothing more is said to it."""
-        if not self.transport.is_closing():
-            super().shutdown()
+        if self.transport.is_closing():
+            return
+        if not self.handshake_complete:
+            self._refuse_handshake(stopping())
+        super().shutdown()
+
+    def _refuse_handshake(self, problem: ProblemError) -> None:
+        """In our words: uvicorn would tell of a bug."""
+        self._desk.refusals.note(problem, "session", None, cast(dict[str, Any], self.scope))
+        body = encode(problem.problem())
+        said = [(b"content-type", PROBLEM), (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *EVERY, *problem_headers(problem)]
+        headers = Headers((name.decode(), value.decode()) for name, value in said)
+        self.conn.send_response(Response(problem.status, HTTPStatus(problem.status).phrase, headers, body))
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
 
     def resume_writing(self) -> None:
         super().resume_writing()
