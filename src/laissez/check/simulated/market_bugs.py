@@ -47,3 +47,6 @@ def _for_price(market: Market, event: Event) -> Event:
     if not isinstance(event, LeaseEnded):
         return event
     return replace(event, reason=EndReason.FLOOR_RAISED if market.floor(event.leaf) >= event.rate else EndReason.OUTBID)
+
+
+MARKET_BUGS = (lost_at_the_limit, hold_ignored)

@@ -1,13 +1,12 @@
-"""Mistakes on purpose, to see that worlds find them: a check that never fails proves nothing. Each is one that somebody could really make."""
+"""Mistakes of the service on purpose. Each is one that somebody could really make."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from laissez.check.simulated.market_bugs import Replaced, hold_ignored, lost_at_the_limit
+from laissez.check.simulated.market_bugs import Replaced
 from laissez.check.simulated.storing import LoopCommit, LoopCopy
 from laissez.journal import Document, Entry, recovery
 from laissez.journal.reader import SEQ_MAX
@@ -172,40 +171,21 @@ def answers_500_once() -> list[Replaced]:
     return [(_Ready, "_answer", answer_the_second_time)]
 
 
-BUGS: dict[str, Callable[[], list[Replaced]]] = {
-    made.__name__.replace("_", "-"): made
-    for made in (
-        acknowledged_before_commit,
-        event_before_commit,
-        ids_forgotten_at_start,
-        body_not_compared,
-        last_group_left_out,
-        snapshot_of_later,
-        clock_may_fall,
-        resumed_after_next,
-        cursor_before_delivery,
-        ids_of_everybody,
-        orders_outlive_sessions,
-        revoked_still_heard,
-        events_not_pushed,
-        holds_end_when_asked,
-        quote_before_commit,
-        answers_500_once,
-        lost_at_the_limit,
-        hold_ignored,
-    )
-}
-
-
-@contextmanager
-def planted(bug: str | None) -> Iterator[None]:
-    """The code with that mistake in it, for a while."""
-    replaced = [] if bug is None else BUGS[bug]()
-    usual = [(place, name, getattr(place, name)) for place, name, _ in replaced]
-    try:
-        for place, name, value in replaced:
-            setattr(place, name, value)
-        yield
-    finally:
-        for place, name, value in usual:
-            setattr(place, name, value)
+SERVICE_BUGS = (
+    acknowledged_before_commit,
+    event_before_commit,
+    ids_forgotten_at_start,
+    body_not_compared,
+    last_group_left_out,
+    snapshot_of_later,
+    clock_may_fall,
+    resumed_after_next,
+    cursor_before_delivery,
+    ids_of_everybody,
+    orders_outlive_sessions,
+    revoked_still_heard,
+    events_not_pushed,
+    holds_end_when_asked,
+    quote_before_commit,
+    answers_500_once,
+)
