@@ -24,6 +24,7 @@ PATIENCE_S = 20.0
 LOOKS_MEANWHILE = 0.9  # while what was asked is on its way
 LATEST = 8  # requests that are asked again
 CONFLICT = 409
+HOLDS_S = (0.2, 0.7, 1.5)
 CAPS = (None, "3", "12")  # one or two orders, of the prices there are
 BUDGETS = ("0.0001", "0.002", "0.02")
 
@@ -44,6 +45,8 @@ class Acts:
     async def life_of(self, holder: Holder) -> None:
         draw, mix = self._draw, self._mix
         await holder.open_session(PATIENCE_S)
+        if mix.holds and holder.name == OPERATOR:
+            await self._hold_everything(holder)
         for _ in range(mix.requests):
             await asyncio.sleep(draw.uniform(0, mix.pause_s))
             self._ledger.check()
@@ -65,6 +68,12 @@ class Acts:
             await (self._rotate() if holder.name == OPERATOR else self._limit_spending(holder))
         else:
             await self._ask(holder)
+
+    async def _hold_everything(self, operator: Holder) -> None:
+        """Few leases would be held otherwise, and hardly any of them pressed."""
+        for root in sorted({leaf.partition("/")[0] for leaf in self._mix.forest.leaves}):
+            command = {"type": "set_controls", "node": root, "hold_s": self._draw.choice(HOLDS_S)}
+            await self.send(operator, self._ledger.ask(self._drawer.asked(OPERATOR, command)))
 
     # -- asking
 

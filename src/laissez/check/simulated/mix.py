@@ -36,6 +36,7 @@ class Mix(msgspec.Struct, frozen=True):
     doubles: float  # requests that are sent twice at once
     streams: bool  # somebody reads server-sent events
     webhooks: bool  # somebody has events sent
+    holds: bool  # the operator begins with a hold on everything
 
 
 def draw_mix(draw: Random, folder: str) -> Mix:
@@ -71,6 +72,7 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         rate(0.05, 0.2),
         draw.random() < 0.4,
         draw.random() < 0.4 and settings.limits.history_events_max > FEW_EVENTS,
+        draw.random() < 0.4,
     )
 
 
