@@ -140,7 +140,7 @@ def test_rates_begin_an_hour_ago_or_where_the_books_are_closed(tmp_path: Path) -
 
 def test_only_the_newest_pieces_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(world: World) -> None:
-        monkeypatch.setattr(books, "SEGMENTS_MAX", 2)
+        monkeypatch.setattr(books, "PRICE_PIECES_MAX", 2)
         await floors(world, "1", "2", "3")
         assert ["2", "3"] == told(await rates(world, "h100/west"))
 

@@ -1,6 +1,8 @@
 """M14: what leases are charged, to the last unit."""
 
 import random
+from itertools import pairwise
+from time import process_time_ns
 from typing import Any
 
 import pytest
@@ -72,6 +74,28 @@ def test_m14_a_price_history_lists_what_was_charged_piece_by_piece() -> None:
         PriceSegment(40, 50, 0, 0),
         PriceSegment(50, 60, 2, 20),
     ) == fifty_microseconds().market.price_history(1)
+
+
+def test_m14_of_a_price_history_the_newest_pieces_are_told_and_all_before_them_as_one() -> None:
+    market = fifty_microseconds().market
+    assert (PriceSegment(10, 40, None, 80), PriceSegment(40, 50, 0, 0), PriceSegment(50, 60, 2, 20)) == market.price_history(1, 2)
+    assert (PriceSegment(10, 20, None, 0), *market.price_history(1)[1:]) == market.price_history(1, 4)
+    assert market.price_history(1) == market.price_history(1, 5)
+
+
+def test_m14_what_closed_books_hold_and_what_is_not_told_is_one_piece() -> None:
+    story = fifty_microseconds()
+    story.at(70, CloseBooks(25))
+    assert (PriceSegment(10, 50, None, 80), PriceSegment(50, 60, 2, 20)) == story.market.price_history(1, 1)
+
+
+def test_m14_changes_that_do_not_show_are_looked_at_no_further_than_a_few_for_each_piece() -> None:
+    story = Story("h/a")
+    story.goes((0, place("own", "h/a ..9"), "own"), (0, SetFloor("h", 9), "own"), (0, place("ann", "h/a 1"), "own", "9"))
+    for time in range(1, 21):
+        story.at(time, amend("ann", 2, f"h/a {1 + time % 2}"))
+    assert (PriceSegment(0, 20, 9, 180),) == story.market.price_history(1)
+    assert (PriceSegment(0, 16, None, 144), PriceSegment(16, 20, 9, 36)) == story.market.price_history(1, 1)
 
 
 def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> None:
@@ -511,6 +535,34 @@ def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(long_hi
     assert lease is not None
     for segment in market.price_history(lease.lease):
         assert {segment.rate} == set(ledger.rates[leaf][segment.start : segment.end])
+
+
+@pytest.mark.parametrize("most", [1, 2, 30, 1_000])
+def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(long_history: tuple[bytes, Ledger], most: int) -> None:
+    market = Market.restore(long_history[0])
+    for lease in market.leases():
+        whole, told = market.price_history(lease.lease), market.price_history(lease.lease, most)
+        rated = [segment for segment in told if segment.rate is not None]
+        assert 1 <= len(rated) <= most
+        assert len(rated) + 1 >= len(told) and told[-len(rated) :] == tuple(rated)
+        assert rated[1:] == list(whole[len(whole) - len(rated) + 1 :])
+        assert (whole[-len(rated)].rate, whole[-len(rated)].end) == (rated[0].rate, rated[0].end)
+        assert lease.start == told[0].start and all(one.end == after.start for one, after in pairwise(told))
+        assert sum(segment.charge for segment in whole) == sum(segment.charge for segment in told)
+
+
+def test_m14_the_newest_part_of_a_long_history_costs_no_more_than_itself(long_history: tuple[bytes, Ledger]) -> None:
+    market = Market.restore(long_history[0])
+    (lease, *_) = market.leases()
+
+    def cost(*most: int) -> int:
+        market.price_history(lease.lease, *most)
+        begun = process_time_ns()
+        for _ in range(20):
+            market.price_history(lease.lease, *most)
+        return process_time_ns() - begun
+
+    assert 10 * cost(5) < cost()
 
 
 @pytest.mark.parametrize("leaf", ["h/a", "h/b", "h/c"])

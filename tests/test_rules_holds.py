@@ -112,6 +112,7 @@ def test_m17_the_cap_is_the_larger_of_the_limit_now_and_at_the_start() -> None:
     assert [LeaseEnded(110, "ann", 1, "h", EndReason.FLOOR_RAISED, 20, 7)] == story.at(200, AdvanceTime())
     segments = [(10, 20, 0), (20, 40, 5), (40, 50, 8), (50, 60, 20), (60, 110, 7)]
     assert tuple(PriceSegment(start, end, rate, (end - start) * rate) for start, end, rate in segments) == story.market.price_history(1)
+    assert (PriceSegment(10, 50, None, 180), PriceSegment(50, 60, 20, 200), PriceSegment(60, 110, 7, 350)) == story.market.price_history(1, 2)
     assert 100 + 80 + 200 + 350 == story.charge("ann")
     assert 15 * 5 + 10 * 8 + 10 * 20 + 5 * 7 == story.market.bill("ann", 25, 65).total
     story.goes((200, CloseBooks(45), "-"))

@@ -7,6 +7,7 @@ over each piece. A lease remembers how far the last answer went, so asking again
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from laissez.market.node import NEVER
@@ -35,22 +36,6 @@ def charge_between(lease: Lease, since: int, until: int) -> int:
     return _integral(lease, since, min(until, lease.last_moment(until)))
 
 
-def segments(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
-    """The pieces `(start, end, rate)` of constant charge within `[since, until)`, neighbours of equal rate joined."""
-    joined: list[tuple[int, int, int]] = []
-    for start, end, cap in _cap_pieces(lease, since, until):
-        busy = BusyLogs(lease.leaf, lease.tenant, start, end)
-        times, rates = busy.pieces(busy.logs)
-        times.append(end)
-        for i in range(len(rates)):
-            rate = min(rates[i], cap)
-            if joined and joined[-1][2] == rate:
-                joined[-1] = (joined[-1][0], times[i + 1], rate)
-            elif times[i + 1] > times[i]:
-                joined.append((times[i], times[i + 1], rate))
-    return joined
-
-
 def _integral(lease: Lease, since: int, until: int) -> int:
     """What a lease was charged within `[since, until)`."""
     total = 0
@@ -63,7 +48,7 @@ def _cap_pieces(lease: Lease, since: int, until: int) -> list[tuple[int, int, in
     """`[since, until)` cut where the cap of a held lease changes and where its hold ends (M17): pieces `(start, end, cap)`, none of them empty."""
     pieces: list[tuple[int, int, int]] = []
     if lease.caps is not None and lease.cap_times is not None:
-        for i in range(len(lease.caps)):
+        for i in range(bisect_right(lease.cap_times, since) - 1, len(lease.caps)):
             end = lease.cap_times[i + 1] if i + 1 < len(lease.caps) else lease.hold_until
             if max(since, lease.cap_times[i]) < min(end, until):
                 pieces.append((max(since, lease.cap_times[i]), min(end, until), lease.caps[i]))

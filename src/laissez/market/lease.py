@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from laissez.market.node import NEVER
@@ -57,6 +57,13 @@ class Lease:
     def cap(self) -> int:
         """The most it can be charged now. A limit lowered during the hold does not make the leaf cheaper (M17)."""
         return max(self.limit, self.start_limit) if self.held else NEVER
+
+    def cap_before(self, time: int) -> tuple[int, int]:
+        """The most that it could be charged just before `time`, and since when; the time is after its start."""
+        if self.caps is None or self.cap_times is None or time > self.hold_until:
+            return NEVER, self.hold_until
+        index = bisect_left(self.cap_times, time) - 1
+        return self.caps[index], self.cap_times[index]
 
     def set_limit(self, limit: int, now: int) -> None:
         self.limit = limit

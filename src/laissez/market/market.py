@@ -24,6 +24,7 @@ from laissez.market.answers import (
     PriceSegment,
     RateSegment,
 )
+from laissez.market.backwards import UNBOUNDED
 from laissez.market.clearing import end_holds
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
 from laissez.market.events import Event, Refused
@@ -181,9 +182,10 @@ class Market:
         """What all tenants together owe (M14)."""
         return questions.revenue(self._state)
 
-    def price_history(self, lease: int) -> tuple[PriceSegment, ...]:
-        """What a lease was charged, piece by piece."""
-        return questions.price_history(self._state, lease)
+    def price_history(self, lease: int, segments_max: int = UNBOUNDED) -> tuple[PriceSegment, ...]:
+        """What a lease was charged, piece by piece: the newest `segments_max` pieces, or fewer if many changes did not show, and before them one
+        without a rate if there is more."""
+        return questions.price_history(self._state, lease, segments_max)
 
     # -- the whole of it
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
-from laissez.market.charges import charge_between, charge_until, segments
+from laissez.market.backwards import newest_pieces
+from laissez.market.charges import charge_between, charge_until
 from laissez.market.commands import Alternative, Band
 from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.node import NEVER
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from laissez.market.order import Order
     from laissez.market.state import State
     from laissez.market.tenant import Tenant
+
+CHANGES_PER_SEGMENT: Final = 4  # of price that are looked at for a segment of a history: most of them may lie below a rate that never changes
 
 
 def find_node(state: State, path: str) -> Node:
@@ -187,14 +190,18 @@ def revenue(state: State) -> int:
     return total
 
 
-def price_history(state: State, id: int) -> tuple[PriceSegment, ...]:
-    """What a lease was charged, piece by piece, from its start to its end or now."""
+def price_history(state: State, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
+    """What a lease was charged, piece by piece, from its start to its end or now: the newest pieces, and one without a rate for all before them."""
     lease = state.leases.get(id)
     if lease is None:
         raise UnknownLease(id)
-    history: list[PriceSegment] = []
-    if lease.carried_to > lease.start:
-        history.append(PriceSegment(lease.start, lease.carried_to, None, lease.carried))
-    for start, end, rate in segments(lease, lease.carried_to, lease.last_moment(state.now)):
-        history.append(PriceSegment(start, end, rate, (end - start) * rate))
-    return tuple(history)
+    until = lease.last_moment(state.now)
+    pieces = newest_pieces(lease.leaf, lease, lease.carried_to, until, segments_max, segments_max * CHANGES_PER_SEGMENT)
+    newest = [PriceSegment(start, end, rate, (end - start) * rate) for start, end, rate in pieces]
+    begin = newest[0].start if newest else until
+    if begin == lease.start:
+        return tuple(newest)
+    before = charge_until(lease, until)
+    for segment in newest:
+        before -= segment.charge
+    return (PriceSegment(lease.start, begin, None, before), *newest)

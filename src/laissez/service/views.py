@@ -19,7 +19,7 @@ from laissez.service.telling import in_force, optional_price, optional_time, pri
 from laissez.wire.ids import instance_of_order
 from laissez.wire.problems import ProblemError
 from laissez.wire.times import format_time
-from laissez.wire.views import Instance, Key, Lease, Order, PriceHistory, PriceSegment, Quote, Tenant
+from laissez.wire.views import Instance, Key, Lease, Order, Quote, Tenant
 
 SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
 
@@ -96,29 +96,6 @@ def _lease(account: Account, view: LeaseView, charge: int, named: bool) -> Lease
         dollars(charge),
         account.name if named else None,
     )
-
-
-def price_history(exchange: Exchange, account: Account, name: str, at: int | None = None) -> PriceHistory | None:
-    """What a lease was charged, piece by piece, as long as the books know it."""
-    record = account.leases.get(name)
-    if record is None:
-        return None
-    market = exchange.market
-    pieces = [(piece.start, piece.end, piece.rate, piece.charge) for piece in market.price_history(record.number)]
-    end = reached(exchange, at)
-    view = market.lease(record.leaf) if record.ended_at is None else None
-    if view is not None and end > market.now:
-        pieces = _gone_on(pieces, market.now, end, view.charged)
-    segments = [PriceSegment(format_time(start), format_time(until), optional_price(rate), dollars(charge)) for start, until, rate, charge in pieces]
-    return PriceHistory(name, record.leaf, tuple(segments))
-
-
-def _gone_on(pieces: list[tuple[int, int, int | None, int]], now: int, end: int, charged: int) -> list[tuple[int, int, int | None, int]]:
-    """The same rate goes on in the same piece."""
-    if pieces and pieces[-1][2] == charged:
-        start, _, rate, charge = pieces[-1]
-        return [*pieces[:-1], (start, end, rate, charge + charged * (end - now))]
-    return [*pieces, (now, end, charged, charged * (end - now))]
 
 
 # -- instances

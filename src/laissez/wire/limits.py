@@ -31,6 +31,7 @@ HISTORY_HOURS: Final = 24
 HISTORY_EVENTS_MAX: Final = 1_000_000  # kept for resuming over all tenants; about 250 bytes each
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 1_000
+PRICE_PIECES_MAX: Final = 2_000  # of one history of prices, the newest; some 20 ms of work
 CLIENT_ID_MAX: Final = 64  # characters of an idempotency key or a message's id
 KEYS_LIVE_MAX: Final = 2  # of one name: the one in use and its successor
 KEY_NAMES_MAX: Final = 8  # per tenant

@@ -119,7 +119,7 @@ class Quote(msgspec.Struct, frozen=True):
 
 
 class PriceSegment(msgspec.Struct, frozen=True):
-    """What a lease was charged from `start` until `end`; `rate` is null for the part whose detail has been closed."""
+    """What a lease was charged from `start` until `end`; `rate` is null for the part before the pieces that are told."""
 
     start: str
     end: str

@@ -11,12 +11,12 @@ from laissez.service.http.call import Answer, Call
 from laissez.service.telling import band, optional_price, price, seconds
 from laissez.service.views import SHOWN_MAX, reached
 from laissez.wire.books import Ask, Bid, NodeBook, RateHistory, RatePiece
+from laissez.wire.limits import PRICE_PIECES_MAX
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import HOUR_US, format_time
 from laissez.wire.views import Controls
 
 GROUPS_MAX = 50
-SEGMENTS_MAX = 2_000
 LEAVES_PER_TURN = 8_192  # looked at before other work has its turn: about a millisecond
 
 
@@ -92,7 +92,7 @@ def rates(call: Call) -> Answer:
     market = exchange.market
     until = reached(exchange, call.desk.clock.now())
     since = _since(call, until)
-    pieces = [(piece.start, piece.end, piece.rate) for piece in market.standing_rates(node, since, SEGMENTS_MAX)]
+    pieces = [(piece.start, piece.end, piece.rate) for piece in market.standing_rates(node, since, PRICE_PIECES_MAX)]
     begin = max(since, market.now)
     if begin < until:  # nothing has happened since the last command, so the rate has been the same
         _go_on(pieces, begin, until, market.standing_rate(node))
@@ -112,6 +112,6 @@ def _since(call: Call, now: int) -> int:
 def _go_on(pieces: list[tuple[int, int, int]], start: int, until: int, rate: int) -> None:
     if pieces and pieces[-1][2] == rate:
         start = pieces.pop()[0]
-    elif len(pieces) == SEGMENTS_MAX:
+    elif len(pieces) == PRICE_PIECES_MAX:
         del pieces[0]
     pieces.append((start, until, rate))

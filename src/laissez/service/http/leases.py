@@ -9,10 +9,11 @@ from laissez.service.commands import Relinquish, SetLimit
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import of_accounts
 from laissez.service.outcomes import Applied, numbered
+from laissez.service.price_history import in_words, price_pieces
 from laissez.service.reading import read_name, read_price
 from laissez.wire import events as told
 from laissez.wire.problems import ProblemError
-from laissez.wire.views import LeaseDone
+from laissez.wire.views import LeaseDone, PriceHistory
 
 
 def set_limit(call: Call) -> Answer:
@@ -57,12 +58,15 @@ def shown(call: Call) -> Answer:
 
 
 def prices(call: Call) -> Answer:
+    """Paid for by what it tells, before that is put into words."""
     name = call.path["id"]
     account = _account(call, name)
-    history = None if account is None else views.price_history(call.desk.exchange, account, name, call.desk.end_holds())
-    if history is None:
+    if account is None:
         raise unknown(name)
-    return Answer(history)
+    lease = account.leases[name]
+    pieces = price_pieces(call.desk.exchange, lease, call.desk.end_holds())
+    call.admit_items(len(pieces))
+    return Answer(PriceHistory(name, lease.leaf, in_words(pieces)))
 
 
 def _account(call: Call, lease: str) -> Account | None:

@@ -108,8 +108,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Leases", name="getLeasePrices", method="GET", path="/v1/leases/{id}/prices", scopes=READ, carry_out=leases.prices,
-        summary="What a lease was charged, piece by piece", answer=views.PriceHistory, problems=(Reason.NOT_YOUR_LEASE,),
-        description="Also of a lease that ended, as long as the books know it.",
+        pays_by_item=True, summary="What a lease was charged, piece by piece", answer=views.PriceHistory, problems=(Reason.NOT_YOUR_LEASE,),
+        description="Also of a lease that ended, as long as the books know it. The newest 2,000 pieces at most, fewer where many changes of price "
+        "did not change the charge; all before them, and what is in closed books, is one piece without a rate.",
     ),
     Operation(
         noun="Instances", name="runInstances", method="POST", path="/v1/instances", scopes=TRADE, carry_out=instances.run, status=201,

@@ -9,7 +9,7 @@ import { closedBlock, piecesOf, piecesOfLine, sumOf, thinned } from "./steps.js"
 
 const LEASES = 80; // whose every piece is fetched; the others are drawn by their mean, which leaves the area as it is
 const AT_ONCE = 4;
-const PIECES = 150_000; // in memory, over all leases
+const PIECES = 20_000; // over all leases: every hundred cost as much as another question
 const FRESH_MS = 60_000;
 
 /** Gives {element, show(bill), close()}. */
@@ -69,7 +69,7 @@ function wanted(bill) {
 function about(bill, known) {
   const lines = leaseLines(bill);
   const drawn = lines.filter(({ id }) => known.get(id)?.pieces.length).length;
-  if (lines.length <= LEASES) return "";
+  if (lines.length <= LEASES && piecesKept(known) < PIECES) return "";
   const some = `The dearest ${plural(drawn, "lease")} of ${lines.length} ${drawn === 1 ? "is" : "are"} drawn piece by piece`;
   return `${some}, the others by their mean: the area is the cost all the same.`;
 }

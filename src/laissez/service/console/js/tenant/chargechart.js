@@ -20,18 +20,18 @@ export function chargeChart(label) {
     element: h("div", { class: "stack tight" }, key, chart.element),
     draw({ pieces, limits, until }) {
       const from = pieces[0]?.start ?? until - 1;
-      const closed = pieces.filter(({ rate }) => rate === null);
+      const summed = pieces.filter(({ rate }) => rate === null);
       const drawn = pieces.filter(({ rate }) => rate !== null);
       const points = pointsOf(drawn);
       if (drawn.at(-1)?.end >= until - 1500) points.pop(); // it goes on
       const series = [{ name: "charged per hour", class: "s1", points: thinned(points, until), step: true, area: true }];
       const some = limits.filter(([time]) => time <= until).map(([time, value]) => [Math.max(time, from), value]);
       series.push(...limitSeries(some, drawn));
-      const blocks = closed.map(({ start, end, cost }) => closedBlock("Detail closed", start, end, cost));
+      const blocks = summed.map(({ start, end, cost }) => closedBlock("Summed up", start, end, cost));
       const changes = some.filter(([at]) => at > from).slice(-MARKS);
       const marks = changes.map(([at, value]) => ({ at, text: `limit ${value === null ? "none" : perHour(value)}` }));
       chart.draw({ series, blocks, marks, from, until });
-      fill(key, legend([...series, ...(blocks.length ? [{ name: "detail closed: only its cost is known", class: "hatched" }] : [])]));
+      fill(key, legend([...series, ...(blocks.length ? [{ name: "summed up: only the cost is known", class: "hatched" }] : [])]));
     },
   };
 }
@@ -57,7 +57,7 @@ export function pieceTable() {
       { name: "Start", update: (cell, { start }) => sayTime(cell, start) },
       { name: "End", update: (cell, { end, last }) => (last ? say(cell, "goes on") : sayTime(cell, end)) },
       { name: "Lasted", num: true, value: ({ start, end }) => lasted(end - start) },
-      { name: "Rate", num: true, value: ({ rate }) => (rate === null ? "detail closed" : `${exact(rate)}/h`) },
+      { name: "Rate", num: true, value: ({ rate }) => (rate === null ? "summed up" : `${exact(rate)}/h`) },
       { name: "Cost", num: true, value: ({ cost }) => exact(cost) },
     ],
   });

@@ -6,7 +6,7 @@ import { ms } from "./figures.js";
 const HOUR_MS = 3_600_000;
 const DRAWN = 1500; // more points than that cannot be told apart
 
-/** The pieces of a price history, in milliseconds and micro-dollars; `rate` null: the detail is closed. */
+/** The pieces of a price history, in milliseconds and micro-dollars; `rate` null: only the cost is known. */
 export function piecesOf(history) {
   return history.segments.map(({ start, end, rate, cost }) => ({ start: ms(start), end: ms(end), rate: micros(rate), cost: micros(cost) }));
 }
@@ -21,7 +21,7 @@ export function closedBlock(name, from, until, cost) {
   return { from, until, value: averageRate(cost, from, until), text: `${name}: ${dollars(cost, 6)} in all` };
 }
 
-/** Points of a line in steps: closed pieces are gaps, and so is time between pieces. */
+/** Points of a line in steps: pieces without a rate are gaps, and so is time between pieces. */
 export function pointsOf(pieces) {
   const points = [];
   for (const { start, end, rate } of pieces) {

@@ -1,0 +1,86 @@
+"""The past of a path, read backwards from some time: all of its price logs together, so that the newest part of a long history costs no more than
+itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from laissez.market.lease import Lease
+    from laissez.market.node import Node
+    from laissez.market.pricelog import PriceLog
+    from laissez.market.tenant import Tenant
+
+UNBOUNDED: Final = 1 << 60  # more than there will ever be of anything
+
+
+def newest_pieces(node: Node, lease: Lease | None, since: int, until: int, pieces_max: int, changes_max: int) -> list[tuple[int, int, int]]:
+    """The pieces `(start, end, rate)` of constant rate within `[since, until)`, oldest first, neighbours of equal rate joined: the newest
+    `pieces_max` of them. The rate is what pressed on the owner of the lease, up to its cap; without a lease, on anyone.
+
+    If there are more, or more than `changes_max` changes of price, of which many may not show, the first begins later than `since`.
+    """
+    past = PathBackwards(node, None if lease is None else lease.tenant, until)
+    starts: list[int] = []  # of the pieces found, newest first
+    ends: list[int] = []
+    rates: list[int] = []
+    end = until
+    changes = 0
+    while end > since and changes < changes_max:
+        rate = past.rate
+        start = max(since, past.changed_at)
+        if lease is not None and lease.caps is not None:
+            cap, capped_from = lease.cap_before(end)
+            rate = min(rate, cap)
+            start = max(start, capped_from)
+        if rates and rates[-1] == rate:
+            starts[-1] = start
+        elif len(rates) == pieces_max:
+            break
+        else:
+            starts.append(start)
+            ends.append(end)
+            rates.append(rate)
+        past.step_back(start)
+        end = start
+        changes += 1
+    return [(starts[i], ends[i], rates[i]) for i in range(len(rates) - 1, -1, -1)]
+
+
+class PathBackwards:
+    """What pressed on somebody at a node, and since when, just before a time that only falls."""
+
+    __slots__ = ("changed_at", "in_force", "logs", "owner", "rate")
+
+    def __init__(self, node: Node, owner: Tenant | None, before: int) -> None:
+        self.owner = owner
+        self.logs: list[PriceLog] = []
+        on_path: Node | None = node
+        while on_path is not None:
+            if on_path.log is not None:
+                self.logs.append(on_path.log)
+            on_path = on_path.above
+        self.in_force = [log.index_before(before) for log in self.logs]  # which record of each; -1: none yet
+        self.rate = 0
+        self.changed_at = -1
+        self._look()
+
+    def step_back(self, before: int) -> None:
+        for which in range(len(self.logs)):
+            times = self.logs[which].times
+            index = self.in_force[which]
+            while index >= 0 and times[index] >= before:
+                index -= 1
+            self.in_force[which] = index
+        self._look()
+
+    def _look(self) -> None:
+        self.rate = 0
+        self.changed_at = -1
+        for which in range(len(self.logs)):
+            index = self.in_force[which]
+            if index >= 0:
+                log = self.logs[which]
+                self.rate = max(self.rate, log.pressing(index, self.owner))
+                self.changed_at = max(self.changed_at, log.times[index])
