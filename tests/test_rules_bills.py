@@ -138,6 +138,15 @@ def test_m14_there_is_no_history_of_a_lease_that_never_was() -> None:
     assert 2 == error.value.id
 
 
+def test_m14_one_lease_is_charged_what_its_line_of_the_bill_says() -> None:
+    story = fifty_microseconds()
+    story.goes((70, place("own", "h ..9"), "own"), (75, AdvanceTime(), "own"))
+    assert [100, 10] == [story.market.charge(1), story.market.charge(2)] == [line.charge for line in story.market.bill("own").leases]
+    story.at(75, CloseBooks(60))
+    with pytest.raises(UnknownLease, match="no lease 1 in the open books"):
+        story.market.charge(1)
+
+
 def test_m14_an_owner_is_not_charged_by_its_own_resting_bid() -> None:
     story = Story("h")
     story.goes(

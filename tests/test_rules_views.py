@@ -7,6 +7,7 @@ from laissez.market import (
     Band,
     BringOnline,
     CancelOrder,
+    CloseBooks,
     Command,
     ControlsView,
     EndReason,
@@ -278,6 +279,20 @@ def test_m13_the_own_bid_is_no_foreign_bid() -> None:
 
 
 # -- what the operator has set
+
+
+def test_one_order_or_what_it_won_is_found_by_its_number() -> None:
+    story = Story("h/a", "h/b")
+    story.goes((0, place("ann", "h/a 3"), "ann -"), (1, place("bob", "h/b 3"), "ann bob"), (2, place("ann", "h 1", "h/b 2"), "ann bob"))
+    market = story.market
+    assert market.orders("ann")[0] == market.order("ann", 3)
+    assert [None] * 3 == [market.order("ann", 1), market.order("bob", 3), market.order("eve", 3)]
+    assert [1, 2] == [market.lease_won("ann", 1), market.lease_won("bob", 2)]
+    assert [None] * 3 == [market.lease_won("ann", 3), market.lease_won("ann", 2), market.lease_won("eve", 1)]
+    story.goes((10, Relinquish("ann", "h/a"), "ann bob"))
+    assert (1, 3) == (market.lease_won("ann", 1), market.lease_won("ann", 3)) and market.order("ann", 3) is None
+    story.at(20, CloseBooks(10))
+    assert (None, 3) == (market.lease_won("ann", 1), market.lease_won("ann", 3))
 
 
 def test_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:

@@ -109,6 +109,5 @@ def _table(market: Market) -> Table:
             table.add_row(f"         {leaf}", "-", format_price(market.rate(leaf)), "", "")
             continue
         limit = "none" if lease.limit is None else format_price(lease.limit)
-        paid = sum(line.charge for line in market.bill(lease.tenant).leases if line.lease == lease.lease)
-        table.add_row(f"         {leaf}", lease.tenant, format_price(lease.rate), limit, dollars(paid))
+        table.add_row(f"         {leaf}", lease.tenant, format_price(lease.rate), limit, dollars(market.charge(lease.lease)))
     return table

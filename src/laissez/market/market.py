@@ -157,6 +157,14 @@ class Market:
         """Open orders by id, of one tenant or of all."""
         return questions.orders(self._state, tenant)
 
+    def order(self, tenant: str, order: int) -> OrderView | None:
+        """An order of a tenant's, if it is open."""
+        return questions.order(self._state, tenant, order)
+
+    def lease_won(self, tenant: str, order: int) -> int | None:
+        """The lease that an order of a tenant's won, if it did, as long as the books know it."""
+        return questions.lease_won(self._state, tenant, order)
+
     def leases(self, tenant: str | None = None) -> tuple[LeaseView, ...]:
         """Live leases by id, of one tenant or of all."""
         return questions.leases(self._state, tenant)
@@ -169,6 +177,10 @@ class Market:
     def bill(self, tenant: str, since: Any = None, until: Any = None) -> Bill:
         """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
+
+    def charge(self, lease: int) -> int:
+        """What a lease was charged until now, in all."""
+        return questions.charge(self._state, lease)
 
     def settle(self, lease: int) -> None:
         """Work out what a lease was charged until now, so that the next bill need not. No answer is another one for it."""

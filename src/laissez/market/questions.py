@@ -76,6 +76,18 @@ def orders(state: State, name: str | None) -> tuple[OrderView, ...]:
     return tuple([_order_view(order) for order in tenant.orders.values()]) if tenant is not None else ()
 
 
+def order(state: State, name: str, id: int) -> OrderView | None:
+    tenant = state.tenants.get(name)
+    found = tenant.orders.get(id) if tenant is not None else None
+    return None if found is None else _order_view(found)
+
+
+def lease_won(state: State, name: str, order: int) -> int | None:
+    tenant = state.tenants.get(name)
+    lease = tenant.filled.get(order) if tenant is not None else None
+    return None if lease is None else lease.id
+
+
 def _order_view(order: Order) -> OrderView:
     alternatives = [Alternative(resting.scope.path, resting.bid, resting.limit) for resting in order.alternatives]
     return OrderView(order.id, order.tenant.name, order.number, tuple(alternatives))
@@ -178,6 +190,17 @@ def settle(state: State, id: int) -> None:
         charge_until(lease, state.now)
 
 
+def charge(state: State, id: int) -> int:
+    return charge_until(_on_the_books(state, id), state.now)
+
+
+def _on_the_books(state: State, id: int) -> Lease:
+    lease = state.leases.get(id)
+    if lease is None:
+        raise UnknownLease(id)
+    return lease
+
+
 def revenue(state: State) -> int:
     """All that all tenants owe: counted over leases, not over bills, so that the two can be compared."""
     total = 0
@@ -192,9 +215,7 @@ def revenue(state: State) -> int:
 
 def price_history(state: State, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
     """What a lease was charged, piece by piece, from its start to its end or now: the newest pieces, and one without a rate for all before them."""
-    lease = state.leases.get(id)
-    if lease is None:
-        raise UnknownLease(id)
+    lease = _on_the_books(state, id)
     until = lease.last_moment(state.now)
     pieces = newest_pieces(lease.leaf, lease, lease.carried_to, until, segments_max, segments_max * CHANGES_PER_SEGMENT)
     newest = [PriceSegment(start, end, rate, (end - start) * rate) for start, end, rate in pieces]

@@ -120,9 +120,8 @@ def waiting(market: Market, account: Account) -> Waiting:
 
 
 def _before(market: Market, account: Account, amended: int | None) -> Sequence[Alternative]:
-    if amended is None:
-        return ()
-    return next((order.alternatives for order in market.orders(account.name) if order.order == amended), ())
+    order = None if amended is None else market.order(account.name, amended)
+    return () if order is None else order.alternatives
 
 
 def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> bool:

@@ -12,7 +12,7 @@ from laissez.market.answers import LeaseView, OrderView
 from laissez.market.errors import UnknownScope
 from laissez.market.money import dollars
 from laissez.market.reasons import Reason
-from laissez.service.accounts import Account, KeyRecord, LeaseRecord
+from laissez.service.accounts import Account, KeyRecord
 from laissez.service.commands import OPERATOR
 from laissez.service.exchange import Exchange
 from laissez.service.telling import in_force, optional_price, optional_time, price
@@ -46,10 +46,8 @@ def order_views(exchange: Exchange, account: Account, named: bool = False) -> It
 
 def order_view(exchange: Exchange, account: Account, name: str, named: bool = False) -> Order | None:
     record = account.orders.get(name)
-    if record is None:
-        return None
-    found = [view for view in exchange.market.orders(account.name) if view.order == record.number]
-    return _order(account, found[0], named) if found else None
+    view = None if record is None else exchange.market.order(account.name, record.number)
+    return None if view is None else _order(account, view, named)
 
 
 def _order(account: Account, view: OrderView, named: bool) -> Order:
@@ -62,14 +60,8 @@ def _order(account: Account, view: OrderView, named: bool) -> Order:
 
 def lease_views(exchange: Exchange, account: Account, at: int | None = None, named: bool = False) -> Iterator[Lease]:
     """The leases of a tenant that last, oldest first, with what they cost until `at` (until the market's own time if None)."""
-    market = exchange.market
-    views = market.leases(account.name)
-    if not views:
-        return iter(())
-    passed = reached(exchange, at) - market.now
-    charges = {line.lease: line.charge for line in market.bill(account.name).leases}
-    # A lease that started at this very instant is on no bill yet.
-    return (_lease(account, view, charges.get(view.lease, 0) + view.charged * passed, named) for view in views)
+    passed = reached(exchange, at) - exchange.market.now
+    return (_lease(exchange, account, view, passed, named) for view in exchange.market.leases(account.name))
 
 
 def lease_view(exchange: Exchange, account: Account, name: str, at: int | None = None, named: bool = False) -> Lease | None:
@@ -77,13 +69,11 @@ def lease_view(exchange: Exchange, account: Account, name: str, at: int | None =
     view = None if record is None else exchange.market.lease(record.leaf)
     if view is None:
         return None
-    passed = reached(exchange, at) - exchange.market.now
-    # The bill remembers how far each charge is worked out; the history of prices would be gone through from its beginning.
-    charge = sum(line.charge for line in exchange.market.bill(account.name).leases if line.lease == view.lease)
-    return _lease(account, view, charge + view.charged * passed, named)
+    return _lease(exchange, account, view, reached(exchange, at) - exchange.market.now, named)
 
 
-def _lease(account: Account, view: LeaseView, charge: int, named: bool) -> Lease:
+def _lease(exchange: Exchange, account: Account, view: LeaseView, passed: int, named: bool) -> Lease:
+    """As it is so many microseconds after the market's own time."""
     return Lease(
         account.lease_names[view.lease],
         view.leaf,
@@ -93,7 +83,7 @@ def _lease(account: Account, view: LeaseView, charge: int, named: bool) -> Lease
         price(view.charged),
         optional_price(view.limit),
         optional_time(view.hold_until),
-        dollars(charge),
+        dollars(exchange.market.charge(view.lease) + view.charged * passed),
         account.name if named else None,
     )
 
@@ -101,41 +91,41 @@ def _lease(account: Account, view: LeaseView, charge: int, named: bool) -> Lease
 # -- instances
 
 
-def instance_views(exchange: Exchange, account: Account, named: bool = False) -> tuple[Instance, ...]:
-    """Pending and running ones, oldest request first."""
-    pending = [_pending(order) for order in order_views(exchange, account, named)]
-    running = [_running(account, view, named) for view in exchange.market.leases(account.name)]
-    return tuple(sorted([*pending, *running], key=lambda instance: own_number(instance.id)))
+def instance_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Instance]:
+    """Pending and running ones, oldest request first. Each is put into words when it is asked for."""
+    market, names = exchange.market, account.order_names
+    found: list[OrderView | LeaseView] = [*market.orders(account.name), *market.leases(account.name)]
+    found.sort(key=lambda view: own_number(names[view.order]))
+    return (_pending(account, view, named) if isinstance(view, OrderView) else _running(account, view, named) for view in found)
 
 
 def instance_view(exchange: Exchange, account: Account, order: str, named: bool = False) -> Instance | None:
     """The instance of an order; one that stopped as long as the books know it."""
-    if order not in account.orders:
-        return None
-    lease = lease_of_order(account, order)
+    lease = lease_of_order(exchange, account, order)
     if lease is None:
-        pending = order_view(exchange, account, order, named)
-        return None if pending is None else _pending(pending)
-    name, record = lease
+        known = account.orders.get(order)
+        waits = None if known is None else exchange.market.order(account.name, known.number)
+        return None if waits is None else _pending(account, waits, named)
+    record = account.leases[lease]
     if record.ended_at is None:
         view = exchange.market.lease(record.leaf)
         assert view is not None
         return _running(account, view, named)
     tenant = account.name if named else None
-    return Instance(instance_of_order(order), "stopped", record.leaf, record.leaf, name, None, None, format_time(record.ended_at), tenant)
+    return Instance(instance_of_order(order), "stopped", record.leaf, record.leaf, lease, None, None, format_time(record.ended_at), tenant)
 
 
-def lease_of_order(account: Account, order: str) -> tuple[str, LeaseRecord] | None:
-    """The lease that an order won, if the books know one. The newest first: those are asked for most."""
-    for name in reversed(account.leases):
-        if account.leases[name].order == order:
-            return name, account.leases[name]
-    return None
+def lease_of_order(exchange: Exchange, account: Account, order: str) -> str | None:
+    """The lease that an order won, if the books know one."""
+    record = account.orders.get(order)
+    number = None if record is None else exchange.market.lease_won(account.name, record.number)
+    return None if number is None else account.lease_names[number]
 
 
-def _pending(order: Order) -> Instance:
-    wanted = order.alternatives[0]
-    return Instance(instance_of_order(order.id), "pending", wanted.scope, None, None, None, wanted.limit, order.placed_at, order.tenant)
+def _pending(account: Account, view: OrderView, named: bool) -> Instance:
+    name, wanted = account.order_names[view.order], view.alternatives[0]
+    placed_at, tenant = format_time(account.orders[name].placed_at), account.name if named else None
+    return Instance(instance_of_order(name), "pending", wanted.scope, None, None, None, price(wanted.limit), placed_at, tenant)
 
 
 def _running(account: Account, view: LeaseView, named: bool) -> Instance:

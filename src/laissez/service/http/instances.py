@@ -7,7 +7,6 @@ import hashlib
 from laissez.market.commands import Alternative
 from laissez.market.topology import DEPTH_MAX, TopologyError
 from laissez.service import views
-from laissez.service.accounts import Account
 from laissez.service.commands import CancelOrder, PlaceOrder, Relinquish
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.leases import unknown as no_lease
@@ -102,7 +101,7 @@ def shown(call: Call) -> Answer:
 def stop(call: Call) -> Answer:
     id = call.path["id"]
     body = hashlib.blake2b(b"stop " + id.encode(), digest_size=8).digest()
-    command = call.first_command or _ending(call.account, id)  # what it was the first time can no longer be told from the state
+    command = call.first_command or _ending(call, id)  # what it was the first time can no longer be told from the state
     applied = call.enter(command, body)
     for one_event in numbered(applied.outcome, call.principal.holder):
         event = one_event.event
@@ -113,16 +112,16 @@ def stop(call: Call) -> Answer:
     raise AssertionError(f"stopping {id} caused no end")
 
 
-def _ending(account: Account, instance: str) -> CancelOrder | Relinquish:
-    order = order_of_instance(instance)
+def _ending(call: Call, instance: str) -> CancelOrder | Relinquish:
+    order, account = order_of_instance(instance), call.account
     if not instance.startswith("ins_") or order not in account.orders:
         raise _unknown(instance)
-    lease = views.lease_of_order(account, order)
+    lease = views.lease_of_order(call.desk.exchange, account, order)
     if lease is None:
         return CancelOrder(order)
-    if lease[1].ended_at is not None:
+    if account.leases[lease].ended_at is not None:
         raise ProblemError(Code.CONFLICT, f"the instance {instance!r} has stopped already")
-    return Relinquish(lease[0])
+    return Relinquish(lease)
 
 
 def _unknown(instance: str) -> ProblemError:
