@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from time import process_time_ns
 from typing import Any
 
 import msgspec
 import pytest
 
 from budget_world import DOLLAR, HOUR_US, Thrifty, code
-from exchange_histories import draw
+from exchange_histories import draw, with_fees
 from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.service.accounts import highest_limit
@@ -288,7 +289,7 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
     assert most > 10 * DOLLAR
 
 
-@pytest.mark.parametrize("seed", [0, 3, 9])
+@pytest.mark.parametrize("seed", [0, 3, *with_fees(5)])
 def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(seed: int) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)
@@ -302,8 +303,39 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
             assert (sum(found), len(found), len(found)) == (kept.limits, len(kept.orders), account.open_orders)
             most = max(most, len(kept.orders))
             to_run = sum(fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now)
-            assert to_run == account.fees_per_hour(exchange.market.now)
+            assert to_run == account.running_fees.per_hour(exchange.market.now)
     assert most > 1
+
+
+def after_fees(count: int) -> Thrifty:
+    """Ann is capped, has withdrawn so many bids too soon, and all that is over."""
+    world = capped(None, 1_000 * DOLLAR)
+    world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
+    world.place("bob", "a", 9 * DOLLAR)
+    withdraw(world, count)
+    assert count == len(world.exchange.market.fees("ann"))
+    world.wait(MINUTE_US)
+    return world
+
+
+def withdraw(world: Thrifty, bids: int) -> None:
+    for _ in range(bids):
+        world.place("ann", "a", DOLLAR)
+        world.say("ann", CancelOrder(next(reversed(world.exchange.accounts["ann"].orders))))
+
+
+def test_an_order_costs_as_much_after_many_fees_as_after_few() -> None:
+    def cost(world: Thrifty) -> int:
+        begun = process_time_ns()
+        withdraw(world, 100)
+        return process_time_ns() - begun
+
+    assert cost(after_fees(5_000)) < 3 * cost(after_fees(20))
+
+
+def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
+    world = after_fees(30)
+    assert len(world.exchange.accounts["ann"].running_fees) <= 10  # each runs for ten microseconds, and the next begins two later
 
 
 # -- over HTTP and in a session

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from laissez.market.commands import Alternative
+from laissez.service.running_fees import RunningFees
 from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.requests import Caps
 
@@ -131,7 +132,7 @@ class Account:
         self.lease_names: dict[int, str] = {}
         self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
         self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
-        self.running_fees: list[tuple[int, int]] = []  # until when each runs, and its rate: follows from the market's
+        self.running_fees = RunningFees()
         self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
         self.budget: BudgetRecord | None = None
         self.own_caps: OwnCaps | None = None
@@ -168,13 +169,10 @@ class Account:
         if number not in self.fees:
             self.order_names.pop(number, None)
 
-    def fee_charged(self, number: int, until: int, rate: int) -> str:
+    def fee_charged(self, number: int, until: int, rate: int, at: int) -> str:
         self.fees[number] = max(until, self.fees.get(number, 0))
-        self.running_fees.append((until, rate))
+        self.running_fees.add(until, rate, at)
         return self.order_names[number]
-
-    def fees_per_hour(self, now: int) -> int:
-        return sum([rate for until, rate in self.running_fees if until > now])
 
     def lease_started(self, number: int, leaf: str, order: int, at: int) -> str:
         self.open_orders -= 1
@@ -208,7 +206,6 @@ class Account:
             self.forget_order(self.orders.pop(record.order).number)
             self.billed.pop(name, None)
         del self.ended[:closed]
-        self.running_fees = [(until, rate) for until, rate in self.running_fees if until > before]
         self._forget_fees([number for number, until in self.fees.items() if until <= before])
 
     def _forget_fees(self, over: list[int]) -> None:

@@ -107,7 +107,7 @@ class _Now(NamedTuple):
 
 
 def _now(market: Market, account: Account, at: int) -> _Now:
-    (charged, worst), fees, orders = leased(market, account.name), account.fees_per_hour(at), waiting(market, account).limits
+    (charged, worst), fees, orders = leased(market, account.name), account.running_fees.per_hour(at), waiting(market, account).limits
     return _Now(charged + orders + fees, worst + orders + fees, fees)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from laissez.market import Market
 from laissez.service.accounts import Account, BudgetRecord, KeyRecord, LeaseRecord, OrderRecord, OwnCaps
 from laissez.service.caps import put_in_force
+from laissez.service.running_fees import RunningFees
 from laissez.service.webhooks.registry import Saved as SavedWebhooks
 from laissez.wire.requests import Caps
 
@@ -95,7 +96,7 @@ def load(data: bytes) -> tuple[Market, Loaded]:
     market = Market.restore(saved.market)
     for account in accounts.values():
         if account.fees:
-            account.running_fees = [(fee.end, fee.rate) for fee in market.fees(account.name)]
+            account.running_fees = RunningFees((fee.end, fee.rate) for fee in market.fees(account.name))
     return market, Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
 
 

@@ -72,7 +72,7 @@ def _limit_set(account: Account, event: market.LimitSet) -> wire.Event:
 
 
 def _fee(account: Account, event: market.FeeCharged) -> wire.Event:
-    order = account.fee_charged(event.order, event.until, event.rate)
+    order = account.fee_charged(event.order, event.until, event.rate, event.at)
     return wire.FeeCharged(format_time(event.at), order, event.scope, price(event.rate), format_time(event.until))
 
 
