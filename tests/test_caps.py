@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from time import process_time_ns
 from typing import Any
 
 import msgspec
@@ -307,35 +306,15 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
     assert most > 1
 
 
-def after_fees(count: int) -> Thrifty:
-    """Ann is capped, has withdrawn so many bids too soon, and all that is over."""
-    world = capped(None, 1_000 * DOLLAR)
+def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
+    world = Thrifty("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
-    withdraw(world, count)
-    assert count == len(world.exchange.market.fees("ann"))
-    world.wait(MINUTE_US)
-    return world
-
-
-def withdraw(world: Thrifty, bids: int) -> None:
-    for _ in range(bids):
+    for _ in range(30):
         world.place("ann", "a", DOLLAR)
-        world.say("ann", CancelOrder(next(reversed(world.exchange.accounts["ann"].orders))))
-
-
-def test_an_order_costs_as_much_after_many_fees_as_after_few() -> None:
-    def cost(world: Thrifty) -> int:
-        begun = process_time_ns()
-        withdraw(world, 100)
-        return process_time_ns() - begun
-
-    assert cost(after_fees(5_000)) < 3 * cost(after_fees(20))
-
-
-def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
-    world = after_fees(30)
-    assert len(world.exchange.accounts["ann"].running_fees) <= 10  # each runs for ten microseconds, and the next begins two later
+        world.say("ann", CancelOrder(next(iter(world.exchange.accounts["ann"].orders))))
+    assert 30 == len(world.exchange.market.fees("ann"))
+    assert len(world.exchange.accounts["ann"].running_fees) <= 5  # each runs for ten microseconds, and the next begins two later
 
 
 # -- over HTTP and in a session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exchange_histories import draw
+from exchange_histories import draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
 from laissez.market.exposure import at_risk, committed, leased, liabilities, most_of
@@ -40,7 +40,25 @@ def test_what_is_charged_and_possible_adds_up_and_a_held_lease_counts_with_the_l
 
 def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
     market = traded()
-    assert ((0, 0), 0, []) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve"))
+    assert ((0, 0), 0, [], ()) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve"), market.to_settle("eve"))
+
+
+def test_a_lease_that_ended_is_settled_once() -> None:
+    market = traded()
+    assert (1, 2, 3) == market.to_settle("ann")
+    market.apply(to_market.Relinquish("ann", "a/1"), 20)
+    assert (1, 2, 3) == market.to_settle("ann")
+    owed = market.bill("ann").total
+    for lease in (1, 2, 99):
+        market.settle(lease)
+    assert (2, 3) == market.to_settle("ann")
+    assert owed == committed(market, "ann")
+    market.apply(to_market.CloseBooks(15), 21)
+    assert (1, 2, 3) == market.to_settle("ann")  # what it was charged before is summed up now
+    assert owed == market.bill("ann", until=20).total == committed(market, "ann")
+    market.apply(to_market.CloseBooks(20), 22)
+    assert (2, 3) == market.to_settle("ann") == Market.restore(market.snapshot()).to_settle("ann")
+    assert owed == market.bill("ann").total == committed(market, "ann")
 
 
 def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_that() -> None:
@@ -71,11 +89,13 @@ def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:
     assert 4 * MINUTE_US == at_risk(market, "ann", (Alternative("a", 4, 4),), 99)  # no order of hers
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *with_fees(6)])
 def test_what_is_committed_is_the_bill_and_what_of_fees_is_yet_to_come(seed: int) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)
-    for step in drawn.steps:
+    for index, step in enumerate(drawn.steps):
+        if index % 40 == 20:
+            exchange = Exchange.restore(exchange.snapshot())
         exchange.replay(step.at, step.request)
         market = exchange.market
         for tenant in drawn.tenants:

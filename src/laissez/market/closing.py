@@ -46,6 +46,8 @@ def _close_leases(state: State, tenant: Tenant, before: int) -> None:
         if lease.start < before:
             lease.carry_forward(charge_until(lease, before), before)
     tenant.leases = kept
+    tenant.settled = 0
+    tenant.unsettled = {lease.id: lease for lease in kept if lease.end >= 0}
 
 
 def _close_fees(tenant: Tenant, before: int) -> None:
@@ -53,6 +55,7 @@ def _close_fees(tenant: Tenant, before: int) -> None:
     for fee in tenant.fees:
         if fee.end <= before:
             tenant.carried += fee.charge(fee.start, fee.end)
+            tenant.fees_whole -= fee.charge(fee.start, fee.end)
         else:
             standing.append(fee)
     tenant.fees = standing

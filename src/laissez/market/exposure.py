@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from laissez.market.charges import charge_until
+from laissez.market.charges import charge_of_ended, charge_until
 from laissez.market.commands import PRICE_MAX, Alternative
 from laissez.market.controls import flash_of
 
@@ -59,12 +59,12 @@ def committed(market: Market, name: str) -> int:
     tenant = _tenant(market, name)
     if tenant is None:
         return 0
-    now = market._state.now
-    total = tenant.carried
-    for lease in tenant.leases:
-        total += lease.settled if lease.settled_to == lease.end else charge_until(lease, now)
-    for fee in tenant.fees:
-        total += fee.charge(fee.start, fee.end)
+    leaves = market._state.forest.leaves
+    total = tenant.carried + charge_of_ended(tenant) + tenant.fees_whole
+    for position in tenant.holding:
+        lease = leaves[position].lease
+        assert lease is not None
+        total += charge_until(lease, market._state.now)
     return total
 
 

@@ -53,5 +53,5 @@ def charge_fee(state: State, resting: Resting, rate: int) -> None:
         return
     resting.liable -= rate
     order = resting.order
-    order.tenant.fees.append(Fee(order.id, resting.scope.path, rate, state.now, resting.liable_until))
+    order.tenant.owes(Fee(order.id, resting.scope.path, rate, state.now, resting.liable_until))
     state.events.append(FeeCharged(state.now, order.tenant.name, order.id, resting.scope.path, rate, resting.liable_until))

@@ -186,6 +186,10 @@ class Market:
         """Work out what a lease was charged until now, so that the next bill need not. No answer is another one for it."""
         questions.settle(self._state, lease)
 
+    def to_settle(self, tenant: str) -> tuple[int, ...]:
+        """The leases of a tenant whose charge is not worked out for good: those that last, and those that ended since they were settled last."""
+        return questions.to_settle(self._state, tenant)
+
     def fees(self, tenant: str) -> tuple[FeeLine, ...]:
         """The flash fees of a tenant that are still on the books, whole (M18)."""
         return questions.fees(self._state, tenant)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.backwards import newest_pieces
 from laissez.market.charges import charge_between, charge_until
+from laissez.market.charges import settle as settle_lease
 from laissez.market.commands import Alternative, Band
 from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.node import NEVER
@@ -187,7 +188,19 @@ def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
 def settle(state: State, id: int) -> None:
     lease = state.leases.get(id)
     if lease is not None:
-        charge_until(lease, state.now)
+        settle_lease(lease, state.now)
+
+
+def to_settle(state: State, name: str) -> tuple[int, ...]:
+    tenant = state.tenants.get(name)
+    if tenant is None:
+        return ()
+    live: list[int] = []
+    for position in tenant.holding:
+        lease = state.forest.leaves[position].lease
+        assert lease is not None
+        live.append(lease.id)
+    return (*tenant.unsettled, *live)
 
 
 def charge(state: State, id: int) -> int:

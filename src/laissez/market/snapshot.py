@@ -283,7 +283,8 @@ def _rebuild(saved: _State) -> State:
 def _rebuild_tenant(state: State, saved: _Tenant) -> Tenant:
     tenant = state.tenant(saved.name)
     tenant.carried = int(saved.carried)
-    tenant.fees = [Fee(fee.order, fee.scope, fee.rate, fee.start, fee.end) for fee in saved.fees]
+    for fee in saved.fees:
+        tenant.owes(Fee(fee.order, fee.scope, fee.rate, fee.start, fee.end))
     return tenant
 
 
@@ -310,6 +311,8 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     if lease.end < 0:
         leaf.lease = lease
         tenant.gains(leaf.first_leaf)
+    else:
+        tenant.unsettled[lease.id] = lease
     if lease.held:
         state.holds.append((lease.hold_until, lease.id, lease))
 

@@ -29,7 +29,7 @@ class Fee:
 
 
 class Tenant:
-    __slots__ = ("carried", "fees", "filled", "holding", "leases", "name", "number", "orders")
+    __slots__ = ("carried", "fees", "fees_whole", "filled", "holding", "leases", "name", "number", "orders", "settled", "unsettled")
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -40,7 +40,16 @@ class Tenant:
         self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
+        self.fees_whole = 0  # what they come to when all are over
         self.carried = 0
+        # Ended leases that are still on the books: what they were charged in all, but for those where that is yet to be worked out. A memo, like
+        # that of a lease, so that what a tenant owes need not be added up over all that it had in a day.
+        self.settled = 0
+        self.unsettled: dict[int, Lease] = {}
+
+    def owes(self, fee: Fee) -> None:
+        self.fees.append(fee)
+        self.fees_whole += fee.charge(fee.start, fee.end)
 
     def gains(self, position: int) -> None:
         self.holding.insert(bisect_left(self.holding, position), position)

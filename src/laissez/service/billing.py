@@ -12,6 +12,7 @@ from itertools import takewhile
 
 import msgspec
 
+from laissez.market.exposure import committed, leased
 from laissez.market.money import dollars
 from laissez.service.accounts import Account
 from laissez.service.aside import Pieces
@@ -85,17 +86,16 @@ def of_period(exchange: Exchange, account: Account, statements: Iterable[Stateme
 
 async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
     """Work out what its leases were charged, one at a time: in a busy market a lease takes a millisecond. What asks for the bill then is quick."""
-    async for record in pieces.of(account.leases.values()):
-        exchange.market.settle(record.number)
+    async for lease in pieces.of(exchange.market.to_settle(account.name)):
+        exchange.market.settle(lease)
 
 
 def owed_in_all(exchange: Exchange, account: Account, at: int) -> tuple[int, int]:
     """The total of the running bill until `at`, and what is charged per hour then: without the lines, of which there may be many."""
     market = exchange.market
     until = reached(exchange, at)
-    rate = rate_now(exchange, account)
-    going_on = [fee.rate * max(0, min(fee.end, until) - max(fee.start, market.now)) for fee in market.fees(account.name)]
-    return market.bill(account.name).total + rate * (until - market.now) + sum(going_on), rate
+    rate, _ = leased(market, account.name)
+    return committed(market, account.name) + rate * (until - market.now) - account.running_fees.to_come(until), rate
 
 
 def rate_now(exchange: Exchange, account: Account) -> int:

@@ -55,15 +55,19 @@ async def spending(call: Call) -> Answer:
     return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
 
 
-def budget(call: Call) -> Answer:
+async def budget(call: Call) -> Answer:
     if call.principal.is_operator and "tenant" not in call.query:
         raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose budget is asked for; the operator has none")
-    return Answer(_budget(call, call.accounts()[0]))
+    account = call.accounts()[0]
+    await settle(call.desk.exchange, account, Pieces(call.desk.clock, NO_REST))
+    return Answer(_budget(call, account))
 
 
-def set_budget(call: Call) -> Answer:
+async def set_budget(call: Call) -> Answer:
     """Answered with the budget as it is now: what is spent is no part of an event."""
     asked = call.body
+    await settle(call.desk.exchange, call.account, Pieces(call.desk.clock, NO_REST))  # it counts from what is owed
+    call.check_in_force()
     command = SetBudget(read_amount(asked.amount, "amount"), asked.action, asked.keep)
     first = call.desk.first_command(call.principal.holder, call.key)
     call.enter(first if isinstance(first, SetBudget) and first in _from_before(command) else command)
