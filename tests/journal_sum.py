@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from laissez.journal import Document, Entry, GroupCommit, Journal, JournalFailed, Recovered, recover, snapshots
+from laissez.journal import Document, Entry, Filed, GroupCommit, Journal, JournalFailed, Reader, Recovered, recover, snapshots
 
 GENESIS = b"1000"
 
@@ -74,6 +74,11 @@ def take_snapshot(journal: Journal, seq: int) -> Path:
 def history(folder: Path) -> list[tuple[Entry, ...]]:
     with Journal.open(folder) as journal, journal.reader() as reader:
         return [tuple(group.entries) for group in reader.groups()]
+
+
+def filed(reader: Reader, name: str) -> list[Filed]:
+    """All documents of that name."""
+    return [reader.document(name, seq) for seq, _ in reader.document_heads(name, 0)]
 
 
 def _say(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -18,9 +19,14 @@ from exchange_histories import Drawn, draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
 from laissez.service import billing
+from laissez.service.accounts import Account
+from laissez.service.aside import Pieces
+from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, Command, CreateTenant, PlaceOrder, Relinquish, Request, SetCaps
 from laissez.service.exchange import Exchange, read_request
+from laissez.service.filed import read_statement
 from laissez.service.outcomes import Outcome, read_outcome
+from laissez.service.periods import closed_lines, of_period
 from laissez.service.statements import Statement, document_name
 from laissez.wire import events as wire
 from laissez.wire.ids import tag_of
@@ -49,7 +55,7 @@ class Desk:
         self.at += after_us
         applied = self.exchange.apply(self.at, Request(who, "", "", b"", command))
         for document in applied.documents:
-            self.statements.setdefault(document.name, []).append(billing.read_statement(document.body))
+            self.statements.setdefault(document.name, []).append(read_statement(document.body))
         return applied.outcome
 
     def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
@@ -141,6 +147,11 @@ def owed_by_all(exchange: Exchange) -> dict[str, int]:
     return {tenant: exchange.market.bill(tenant).total for tenant in exchange.accounts}
 
 
+def billed(exchange: Exchange, account: Account, statements: list[Statement], since: int | None, until: int | None, at: int) -> billing.Owed:
+    closed = asyncio.run(closed_lines(statements, since, until, Pieces(Clock(0))))
+    return of_period(exchange, account, closed, since, until, at)
+
+
 def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Statement]]]:
     """The exchange after the history, with the statements made on the way; without closing, time only passes instead."""
     exchange = Exchange.begin(drawn.genesis)
@@ -150,7 +161,7 @@ def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Sta
         if type(request.command) is to_market.CloseBooks and not close:
             request = Request(OPERATOR, "", "", b"", to_market.AdvanceTime())
         for document in exchange.apply(step.at, request).documents:
-            filed.setdefault(document.name, []).append(billing.read_statement(document.body))
+            filed.setdefault(document.name, []).append(read_statement(document.body))
     return exchange, filed
 
 
@@ -165,7 +176,7 @@ def test_statements_and_the_running_bill_add_up_to_what_the_market_charges(seed:
         at = closed.market.now
         statements = filed.get(document_name(name), [])
         assert owed == billing.running(closed, account, at).total
-        assert owed == billing.of_period(closed, account, statements, None, None, at).total
+        assert owed == billed(closed, account, statements, None, None, at).total
         assert all(int(line.charge) > 0 for statement in statements for line in statement.lines)
 
 
@@ -196,7 +207,7 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
             edges = [*range(begin // HOUR_US * HOUR_US, desk.at, HOUR_US), desk.at]
             for since, until in pairwise(edges):
                 account = desk.exchange.accounts[tenant]
-                part = billing.of_period(desk.exchange, account, desk.statements.get(document_name(tenant), []), since, until, desk.at)
+                part = billed(desk.exchange, account, desk.statements.get(document_name(tenant), []), since, until, desk.at)
                 assert open_.exchange.market.bill(tenant, since, until).total == part.total
                 total += part.total
             assert desk.exchange.market.bill(tenant).total == total > 0
@@ -225,7 +236,7 @@ def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
     account = desk.exchange.accounts["ann"]
     statements = desk.statements[document_name("ann")]
     with pytest.raises(ProblemError, match="billed as one"):
-        billing.of_period(desk.exchange, account, statements, desk.at - HOUR_US // 2, None, desk.at)
+        billed(desk.exchange, account, statements, desk.at - HOUR_US // 2, None, desk.at)
 
 
 def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -18,8 +18,10 @@ from laissez.service.aside import Pieces
 from laissez.service.commands import OPERATOR, PlaceOrder, Relinquish
 from laissez.service.exchange import Exchange
 from laissez.service.exports import FOCUS
+from laissez.service.filed import FiledStatements, Head
 from laissez.service.http import bills as http_bills
 from laissez.service.http import figures as http_figures
+from laissez.service.statements import Statement
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
 
@@ -250,23 +252,18 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(tmp_path
         begin = world.desk.clock.now()
         world.passing.pass_us(10_000_000)
         end = world.desk.clock.now()
-        documents = world.desk.documents
         reads = 0
 
-        def read(name: str) -> list[bytes]:
+        async def read(filed: FiledStatements, tenant: str, heads: Sequence[Head]) -> list[Statement]:
             nonlocal reads
             reads += 1
-            found = documents(name)
             if reads == 1:
-                asyncio.run_coroutine_threadsafe(close(), loop).result()
-            return found
+                world.close_books(end)
+                await world.desk.all_durable()
+            return await as_it_is(filed, tenant, heads)
 
-        async def close() -> None:
-            world.close_books(end)
-            await world.desk.all_durable()
-
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(world.desk, "documents", read)
+        as_it_is = FiledStatements.read
+        monkeypatch.setattr(FiledStatements, "read", read)
         whole = await bill(world, until=format_time(end))
         assert 2 == reads
         assert whole == await bill(world, until=format_time(end)) and about("0.01", whole["total"]) and begin < world.desk.exchange.closed_before

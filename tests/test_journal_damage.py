@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from journal_sum import GENESIS, Sum, begin, filled, history, recovered
+from journal_sum import GENESIS, Sum, begin, filed, filled, history, recovered
 from laissez.journal import Diverged, Document, Entry, Journal, JournalDamaged, JournalForeign, Reader, recover
 from laissez.journal.entries import pack, unpack
 
@@ -37,7 +37,7 @@ def state(folder: Path) -> tuple[object, ...]:
     """All that a recovered server would go on with."""
     with Journal.open(folder) as journal, journal.reader() as reader:
         machine = recovered(journal).machine
-        documents = [*reader.documents("tens"), *reader.documents("also")]
+        documents = [*filed(reader, "tens"), *filed(reader, "also")]
         groups = [(group.first, group.entries, group.documents) for group in reader.groups()]
         return journal.genesis, journal.identity, journal.last, journal.head, journal.last_at, machine.total, documents, groups
 
@@ -203,12 +203,12 @@ def test_entries_that_vanish_under_an_open_journal_are_missed(copy: Path) -> Non
 def test_a_document_of_no_entry_is_not_handed_out(copy: Path) -> None:
     edit(copy, "INSERT INTO documents VALUES ('stray', 999, x'00')")
     with Reader.of(copy) as reader, pytest.raises(JournalDamaged, match="document 'stray' of entry 999 is not filed with that entry"):
-        list(reader.documents("stray"))
+        filed(reader, "stray")
 
 
 def test_a_machine_that_files_other_documents_is_refused_at_the_entry(copy: Path) -> None:
     with Reader.of(copy) as reader:
-        seq = next(reader.documents("tens", since_seq=40)).seq
+        seq = next(one.seq for one in filed(reader, "tens") if one.seq > 40)
 
     class Forgets(Sum):
         def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from journal_sum import GENESIS, Sum, append, filled, history
+from journal_sum import GENESIS, Sum, append, filed, filled, history
 from laissez.journal import Document, Entry, Filed, Journal, JournalError, JournalExists, JournalForeign, JournalFormat, JournalMissing, Reader
 from laissez.journal import file as journal_file
 from laissez.journal.backup import backup
@@ -58,11 +58,17 @@ def test_documents_are_read_back_by_name(tmp_path: Path) -> None:
             entries = [Entry(round_, b"", b""), Entry(round_, b"", b"")]
             journal.append(entries, [(1, Document("acme", b"%d" % round_)), (0, Document("acme", b"first")), (1, Document("bob", b"b" * 9000))])
         with journal.reader() as reader:
-            assert [(1, b"first"), (2, b"0"), (3, b"first"), (4, b"1"), (5, b"first"), (6, b"2")] == [
-                (f.seq, f.body) for f in reader.documents("acme")
-            ]
-            assert [Filed(6, "bob", b"b" * 9000)] == list(reader.documents("bob", since_seq=4))
-            assert [] == list(reader.documents("ann"))
+            assert [(1, b"first"), (2, b"0"), (3, b"first"), (4, b"1"), (5, b"first"), (6, b"2")] == [(f.seq, f.body) for f in filed(reader, "acme")]
+            assert Filed(6, "bob", b"b" * 9000) == reader.document("bob", 6)
+            assert [] == filed(reader, "ann")
+
+
+def test_how_documents_begin_is_told_without_reading_them(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, b"") as journal:
+        for body in (b"1", b"one", b"b" * 9000):
+            journal.append([Entry(0, b"", b"")], [(0, Document("acme", body)), (0, Document("bob", b"bob"))])
+        with journal.reader() as reader:
+            assert [(1, b"1"), (2, b"one"), (3, b"bbbb")] == reader.document_heads("acme", 4)
 
 
 def test_a_reader_beside_the_writer_sees_each_group_as_it_is_appended(tmp_path: Path) -> None:

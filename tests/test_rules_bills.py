@@ -138,6 +138,16 @@ def test_m14_there_is_no_history_of_a_lease_that_never_was() -> None:
     assert 2 == error.value.id
 
 
+def test_m14_how_many_lines_a_bill_has_is_known_without_it() -> None:
+    story = Story("h")
+    story.goes(
+        (0, SetControls("h", flash_us=50), "-"), (0, place("own", "h 1"), "own"), (1, place("own", "h 9"), "own"), (2, CancelOrder("own", 2), "own")
+    )
+    story.at(3, AdvanceTime())
+    bill = story.market.bill("own")
+    assert (1, 1, 2, 0) == (len(bill.leases), len(bill.fees), story.market.bill_lines("own"), story.market.bill_lines("eve"))
+
+
 def test_m14_one_lease_is_charged_what_its_line_of_the_bill_says() -> None:
     story = fifty_microseconds()
     story.goes((70, place("own", "h ..9"), "own"), (75, AdvanceTime(), "own"))

@@ -129,17 +129,17 @@ class Reader:
 
     # Documents
 
-    def documents(self, name: str, since_seq: int = 0) -> Iterator[Filed]:
-        """The documents of that name filed after entry `since_seq`, the oldest first; each with its group checked."""
-        rows = self._query("SELECT seq FROM documents WHERE name = ? AND seq > ? ORDER BY seq", (name, since_seq))
-        group: Group | None = None
-        for (seq,) in rows:
-            if group is None or seq > group.last:
-                group = self._holding(seq)
-            found = [filed for filed in group.documents if (filed.seq, filed.name) == (seq, name)] if group else []
-            if not found:
-                raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} of entry {seq} is not filed with that entry")
-            yield found[0]
+    def document(self, name: str, seq: int) -> Filed:
+        """The document of that name that was filed with the entry, its group checked: all of it, the documents of others too."""
+        group = self._holding(seq)
+        found = [filed for filed in group.documents if (filed.seq, filed.name) == (seq, name)] if group else []
+        if not found:
+            raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} of entry {seq} is not filed with that entry")
+        return found[0]
+
+    def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
+        """The entries with a document of that name, the oldest first, and how each begins, unchecked: for whoever must choose among many."""
+        return self._query("SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? ORDER BY seq", (size, name))
 
     # The file
 

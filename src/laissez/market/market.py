@@ -178,6 +178,10 @@ class Market:
         """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
 
+    def bill_lines(self, tenant: str) -> int:
+        """How many lines a bill can have at most: as many as there are leases and fees on the books."""
+        return questions.bill_lines(self._state, tenant)
+
     def charge(self, lease: int) -> int:
         """What a lease was charged until now, in all."""
         return questions.charge(self._state, lease)

@@ -180,6 +180,11 @@ def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     return Bill(name, start, end, tuple(lease_lines), tuple(fee_lines), carried, total)
 
 
+def bill_lines(state: State, name: str) -> int:
+    tenant = state.tenants.get(name)
+    return 0 if tenant is None else len(tenant.leases) + len(tenant.fees)
+
+
 def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
     charge = charge_between(lease, since, until)
     return LeaseLine(lease.id, lease.leaf.path, lease.start, lease.end if lease.end >= 0 else None, charge)

@@ -144,6 +144,11 @@ class Account:
     def is_capped(self) -> bool:
         return self.rate_max is not None or self.worst_rate_max is not None
 
+    @property
+    def held(self) -> int:
+        """How many leases last."""
+        return len(self.leases) - len(self.ended)
+
     def order_placed(self, number: int, at: int) -> str:
         self.orders_numbered += 1
         self.open_orders += 1

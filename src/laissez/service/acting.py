@@ -233,7 +233,7 @@ class Acting:
 def _width(account: Account) -> int:
     """Of a cell: wider where a look costs more, so that no tenant's budget takes much of everybody's time."""
     # What is over is on the books for a while, too. It is counted in a way that closing them does not change: nobody's budget acts by that.
-    items = account.open_orders + len(account.leases) - len(account.ended) + account.orders_numbered // 1_000
+    items = account.open_orders + account.held + account.orders_numbered // 1_000
     return CELL_US << min((items // CELL_DOUBLES_AT).bit_length(), CELL_DOUBLINGS_MAX)
 
 

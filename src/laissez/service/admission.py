@@ -62,9 +62,14 @@ class Admission:
         self._desk.end_holds()
         if principal.holder != OPERATOR:
             account = self._desk.account(principal)
-            items = account.open_orders + len(account.leases) if lists else events
+            items = account.open_orders + account.held if lists else events
             allowance = self.questions(principal.holder)
             allowance.take(min(1 + items // ITEMS_PER_QUESTION, max(allowance.burst, 1)), self._desk.clock.now())
+
+    def owe_items(self, principal: Principal, items: int) -> None:
+        """For a question that was admitted, when it is known how much it asks for."""
+        if principal.holder != OPERATOR:
+            self.questions(principal.holder).owe(items // ITEMS_PER_QUESTION, self._desk.clock.now())
 
     async def wait_for_question(self, principal: Principal, events: int) -> None:
         """The same for who has been admitted already: it waits until it may."""

@@ -28,6 +28,12 @@ class Allowance:
             raise ProblemError(Code.RATE_LIMITED, self._words(count), self._wait_s(count, missing))
         self._left = left - count * SECOND_US
 
+    def owe(self, count: int, now: int) -> None:
+        """Use `count` up, also more than are left, for what could not be known before it was asked for. Whoever owes some must wait until they are
+        there again."""
+        self.take(0, now)
+        self._left -= count * SECOND_US
+
     def check(self, now: int) -> None:
         """As `take`, for one, and nothing is used up."""
         if self._left + (now - self._at) * self.per_second < SECOND_US or self.burst == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TypeVar
 
 from laissez.service.clock import Clock
@@ -30,6 +30,12 @@ class Pieces:
         if worked >= WORK_US:
             await asyncio.sleep(self._rests * worked / 1e6)
             self._began = self._clock.now()
+
+    async def parts(self, items: Sequence[T], size: int) -> AsyncIterator[Sequence[T]]:
+        """So many at a time."""
+        for first in range(0, len(items), size):
+            await self.between()
+            yield items[first : first + size]
 
     async def of(self, items: Iterable[T]) -> AsyncIterator[T]:
         """One after the other, as many as there are at the beginning."""

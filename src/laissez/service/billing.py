@@ -1,13 +1,11 @@
-"""Bills: what a tenant owes until now, or for a period, exactly.
+"""Bills: what a tenant owes until now, exactly.
 
-The market has the detail since the books were last closed; what was charged before lies in statements, line by line. A period may begin and end
-anywhere in the open books, and anywhere in closed ones that cuts no line of a statement in two: what is inside a line is no longer known.
 Charges are added as exact integers; only what is printed is rounded, down, so a total may be more than its lines as printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 
 import msgspec
@@ -17,17 +15,15 @@ from laissez.market.money import dollars
 from laissez.service.accounts import Account
 from laissez.service.aside import Pieces
 from laissez.service.exchange import Exchange
-from laissez.service.statements import Statement
 from laissez.service.telling import price
 from laissez.service.views import reached
-from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import format_time
 from laissez.wire.views import Bill, BillLine
 
-read_statement = msgspec.msgpack.Decoder(Statement).decode
+LINES_PER_PIECE = 100  # put into words before other work has its turn: a millisecond at most
 
 
-class Line(msgspec.Struct):
+class Line(msgspec.Struct, gc=False):
     """A line of a bill with its exact charge."""
 
     kind: str
@@ -36,6 +32,9 @@ class Line(msgspec.Struct):
     start: int
     end: int
     charge: int
+
+    def in_words(self) -> BillLine:
+        return BillLine(self.kind, self.id, self.scope, format_time(self.start), format_time(self.end), dollars(self.charge))
 
 
 class Owed(msgspec.Struct):
@@ -49,39 +48,26 @@ class Owed(msgspec.Struct):
 
     @property
     def total(self) -> int:
-        return sum(line.charge for line in self.lines)
+        return sum([line.charge for line in self.lines])
 
-    def bill(self) -> Bill:
-        lines = [
-            BillLine(line.kind, line.id, line.scope, format_time(line.start), format_time(line.end), dollars(line.charge)) for line in self.lines
-        ]
+    def bill(self, lines: Iterable[BillLine]) -> Bill:
         return Bill(self.tenant, format_time(self.since), format_time(self.until), tuple(lines), dollars(self.total), price(self.rate_now))
+
+
+async def in_words(owed: Owed, pieces: Pieces) -> Bill:
+    lines: list[BillLine] = []
+    async for part in pieces.parts(owed.lines, LINES_PER_PIECE):
+        lines += [line.in_words() for line in part]
+    return owed.bill(lines)
 
 
 def running(exchange: Exchange, account: Account, at: int) -> Owed:
     """Everything until `at`. What the books no longer hold in detail is one line, `carried`."""
     until = reached(exchange, at)
-    lines = _open_lines(exchange, account, 0, until, whole=True)
-    carried = exchange.market.bill(account.name).carried
+    lines, carried = open_lines(exchange, account, None, until)
     if carried:
         lines.insert(0, Line("carried", "", "", account.created_at, exchange.closed_before, carried))
     return Owed(account.name, account.created_at, until, lines, rate_now(exchange, account))
-
-
-def of_period(exchange: Exchange, account: Account, statements: Iterable[Statement], since: int | None, until: int | None, at: int) -> Owed:
-    """What was charged within `[since, until)`; from the beginning and until `at` where nothing is said."""
-    now = reached(exchange, at)
-    until = now if until is None else until
-    since = min(account.created_at, until) if since is None else since
-    if until > now:
-        raise ProblemError(Code.PERIOD_INVALID, f"until: expected {format_time(now)}, which is now, or earlier, found {format_time(until)}")
-    if since > until:
-        raise ProblemError(Code.PERIOD_INVALID, f"expected since before until, found {format_time(since)} and {format_time(until)}")
-    lines = _joined(_closed_lines(statements, since, until))
-    begin = max(since, exchange.closed_before)
-    if begin < until:
-        lines = _joined([*lines, *_open_lines(exchange, account, begin, until, whole=False)])
-    return Owed(account.name, since, until, lines, rate_now(exchange, account))
 
 
 async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
@@ -99,51 +85,36 @@ def owed_in_all(exchange: Exchange, account: Account, at: int) -> tuple[int, int
 
 
 def rate_now(exchange: Exchange, account: Account) -> int:
-    return sum(lease.charged for lease in exchange.market.leases(account.name))
+    return leased(exchange.market, account.name)[0]
 
 
-def _closed_lines(statements: Iterable[Statement], since: int, until: int) -> Iterator[Line]:
-    for statement in statements:
-        for line in statement.lines:
-            if line.end <= since or line.start >= until:
-                continue
-            if line.start < since or until < line.end:
-                raise _cut(statement, since if line.start < since else until)
-            yield Line(line.kind, line.id, line.scope, line.start, line.end, int(line.charge))
-
-
-def _cut(statement: Statement, found: int) -> ProblemError:
-    """The nearest times before and after that cut no line of the statement."""
-    first = min(line.start for line in statement.lines)
-    between = f"expected no time between {format_time(first)} and {format_time(statement.until)}, which are billed as one, found {format_time(found)}"
-    return ProblemError(Code.PERIOD_INVALID, f"{between}: use one of the two")
-
-
-def _open_lines(exchange: Exchange, account: Account, since: int, until: int, whole: bool) -> list[Line]:
-    """What the market holds of `[since, until)`, and how it has gone on since the market's last command. `whole`: leases and fees since they began,
-    also where that was before the books were closed."""
+def open_lines(exchange: Exchange, account: Account, since: int | None, until: int) -> tuple[list[Line], int]:
+    """What the market holds of `[since, until)`, and how it has gone on since the market's last command. Without `since`, leases and fees since they
+    began, also where that was before the books were closed; and what was charged for those that the books no longer hold."""
     market = exchange.market
+    begin = 0 if since is None else since
     known = min(until, market.now)
-    charged = {lease.lease: lease for lease in market.leases(account.name)}
     lines: dict[int, Line] = {}
-    if since <= known:
-        bill = market.bill(account.name, None if whole else since, None if whole else known)
+    carried = 0
+    if begin <= known:
+        bill = market.bill(account.name, since, None if since is None else known)
+        carried = bill.carried
         for line in bill.leases:
-            end = until if line.end is None else min(line.end, until)
-            lines[line.lease] = Line("lease", account.lease_names[line.lease], line.leaf, max(line.start, since), end, line.charge)
-    begin = max(since, market.now)
-    for number, lease in charged.items():
-        if begin < until or whole:
-            line_of = lines.setdefault(number, Line("lease", account.lease_names[number], lease.leaf, max(lease.start, since), until, 0))
-            line_of.charge += lease.charged * max(0, until - begin)
-    if since < market.now < until:
+            end = until if line.end is None or line.end > until else line.end
+            lines[line.lease] = Line("lease", account.lease_names[line.lease], line.leaf, max(line.start, begin), end, line.charge)
+    going_on = max(begin, market.now)
+    if going_on < until or since is None:
+        for lease in market.leases(account.name):
+            new = Line("lease", account.lease_names[lease.lease], lease.leaf, max(lease.start, begin), until, 0)
+            lines.setdefault(lease.lease, new).charge += lease.charged * max(0, until - going_on)
+    if begin < market.now < until:
         lines = _with_gone_at_once(account, market.now, lines)
     fees = [
-        Line("fee", account.order_names[fee.order], fee.scope, begin, end, fee.rate * (end - begin))
+        Line("fee", account.order_names[fee.order], fee.scope, start, end, fee.rate * (end - start))
         for fee in market.fees(account.name)
-        if (begin := max(fee.start, since)) < (end := min(fee.end, until))
+        if (start := max(fee.start, begin)) < (end := min(fee.end, until))
     ]
-    return [*lines.values(), *fees]
+    return [*lines.values(), *fees], carried
 
 
 def _with_gone_at_once(account: Account, now: int, lines: dict[int, Line]) -> dict[int, Line]:
@@ -152,19 +123,3 @@ def _with_gone_at_once(account: Account, now: int, lines: dict[int, Line]) -> di
     gone = [account.leases[name] for name in takewhile(lambda name: account.leases[name].ended_at == now, reversed(account.ended))]
     fresh = {one.number: Line("lease", account.lease_names[one.number], one.leaf, now, now, 0) for one in gone if one.started_at == now}
     return dict(sorted((fresh | lines).items())) if fresh else lines
-
-
-def _joined(lines: Iterable[Line]) -> list[Line]:
-    """One line for what goes on from one statement to the next, or into the open books."""
-    joined: list[Line] = []
-    latest: dict[tuple[str, str, str], Line] = {}
-    for line in lines:
-        key = (line.kind, line.id, line.scope)
-        before = latest.get(key)
-        if before is not None and (line.kind == "lease" or before.end == line.start):
-            before.end = line.end
-            before.charge += line.charge
-        else:
-            latest[key] = line
-            joined.append(line)
-    return joined

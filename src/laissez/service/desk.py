@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laissez.journal import Entry, GroupCommit, Journal, JournalFailed, Storing
+from laissez.journal import Entry, GroupCommit, Journal, JournalFailed, Reader, Storing
 from laissez.market.commands import AdvanceTime
 from laissez.service.accounts import Account
 from laissez.service.admission import Admission, failed
@@ -229,10 +229,9 @@ class Desk:
         await self._past.read(holder, entries, take)
         return found[:most]
 
-    def documents(self, name: str) -> list[bytes]:
-        """The documents of that name that are stored, the oldest first. Made to be called in another thread: it may read for long."""
-        with self._journal.reader() as reader:
-            return [filed.body for filed in reader.documents(name)]
+    def reader(self) -> Reader:
+        """One of its own for whoever reads for long, in another thread."""
+        return self._journal.reader()
 
     def follow(self, holder: str, follower: Follower) -> None:
         self._followers.setdefault(holder, []).append(follower)

@@ -32,21 +32,16 @@ async def market_summary(desk: Desk, metrics: Metrics, rests: int = RESTS) -> Ma
     owed, rate = await all_owed(desk, rests)
     accounts = desk.exchange.accounts.values()
     leaves = len(desk.exchange.market.topology.leaves)
-    leased = sum(leases_of(account) for account in accounts)
+    leased = sum(account.held for account in accounts)
     open_orders = sum(account.open_orders for account in accounts)
     online = leaves - len(metrics.offline)
     return MarketSummary(format_time(desk.clock.now()), leaves, online, leased, open_orders, len(accounts), dollars(owed), price(rate))
 
 
-def leases_of(account: Account) -> int:
-    """How many last."""
-    return len(account.leases) - len(account.ended)
-
-
 def spending_of(desk: Desk, account: Account) -> Spending:
     now = reached(desk.exchange, desk.end_holds())
     owed, rate = owed_in_all(desk.exchange, account, now)
-    return Spending(account.name, dollars(owed), price(rate), leases_of(account), account.open_orders, _budget_of(desk, account, owed, rate, now))
+    return Spending(account.name, dollars(owed), price(rate), account.held, account.open_orders, _budget_of(desk, account, owed, rate, now))
 
 
 def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> Budget | None:

@@ -125,7 +125,7 @@ class Metrics(Collector):
         yield _gauge("laissez_audit_digested_timestamp_seconds", "Until when there are digests of days.", desk.refusals.digested_us / 1e6)
         yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
         yield _gauge("laissez_tenants", "Tenants.", len(accounts))
-        yield _gauge("laissez_leases", "Leases that last.", sum(len(account.leases) - len(account.ended) for account in accounts))
+        yield _gauge("laissez_leases", "Leases that last.", sum(account.held for account in accounts))
         yield _gauge("laissez_open_orders", "Orders that wait.", sum(account.open_orders for account in accounts))
         yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
         yield _gauge("laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline))

@@ -170,8 +170,7 @@ def scope_unknown(scope: str) -> ProblemError:
 
 def tenant_view(exchange: Exchange, account: Account) -> Tenant:
     live = sum(key.holder == account.name and key.revoked_at is None for key in exchange.keys.values())
-    leases = len(account.leases) - len(account.ended)
-    return Tenant(account.name, format_time(account.created_at), account.caps, account.open_orders, leases, live)
+    return Tenant(account.name, format_time(account.created_at), account.caps, account.open_orders, account.held, live)
 
 
 def key_view(record: KeyRecord) -> Key:

@@ -118,7 +118,7 @@ class Quote(msgspec.Struct, frozen=True):
     at: str
 
 
-class PriceSegment(msgspec.Struct, frozen=True):
+class PriceSegment(msgspec.Struct, frozen=True, gc=False):
     """What a lease was charged from `start` until `end`; `rate` is null for the part before the pieces that are told."""
 
     start: str
@@ -133,7 +133,7 @@ class PriceHistory(msgspec.Struct, frozen=True):
     segments: tuple[PriceSegment, ...]
 
 
-class BillLine(msgspec.Struct, frozen=True):
+class BillLine(msgspec.Struct, frozen=True, gc=False):
     """`kind` is lease, fee or carried; `start` and `end` bound the charge within the bill's period.
 
     `cost` is in dollars, rounded down to a millionth.

@@ -138,7 +138,7 @@ class Comparison:
         return account.carried + sum(self._lines(account, until).values())
 
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
-        expected, bill = self._lines(account, owed.until), owed.bill()
+        expected, bill = self._lines(account, owed.until), owed.bill(line.in_words() for line in owed.lines)
         found: dict[Line, int] = {}
         carried = 0
         for line, shown in zip(owed.lines, bill.lines, strict=True):

@@ -98,6 +98,9 @@ class Call:
         self.desk.admission.admit_question(self.principal, events=items)
         self.is_paid = True
 
+    def owe_items(self, items: int) -> None:
+        self.desk.admission.owe_items(self.principal, items)
+
     def time(self, name: str) -> int | None:
         """A time that the query names."""
         text = self.query.get(name)

@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[Parameter, ...] = ()
     paged: bool = False
     pays_by_item: bool = False  # for what it tells, once it knows how much that is
-    adds_up: bool = False  # all that a tenant has ever leased: costs as much as a list of it
+    adds_up: bool = False  # all that a tenant has: costs as much as a list of it
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()

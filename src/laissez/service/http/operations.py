@@ -134,7 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ, carry_out=bills.shown, media=(JSON, "text/csv"),
-        summary="What is owed", adds_up=True, answer=(views.Bill, views.Page[views.Bill]),
+        summary="What is owed", pays_by_item=True, answer=(views.Bill, views.Page[views.Bill]),
         problems=(Code.PERIOD_INVALID, Code.NOT_FOUND, Reason.TIME_OUT_OF_RANGE),
         query=(
             Parameter("since", "Where the period begins. Without since and until: everything until now.", "time"),

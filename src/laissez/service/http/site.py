@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from laissez.service.desk import Desk
+from laissez.service.filed import FiledStatements
 from laissez.service.inframaps import Board
 from laissez.service.levels import Feed
 from laissez.service.market_samples import MarketSamples
@@ -25,6 +26,7 @@ class Site:
         self.inframaps = Board()
         self.levels = Feed(desk)
         self.previews = Previews(desk)
+        self.statements = FiledStatements(desk)
         self.samples = MarketSamples(desk, metrics)
         self.openapi = b""
         self.docs = b""
