@@ -9,7 +9,7 @@ from laissez.market.topology import Topology
 from laissez.service.commands import OPERATOR, Command
 from laissez.service.figures import market_summary
 from laissez.service.http.call import Answer, Call
-from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after
+from laissez.service.http.paging import Cursor, cursor_of, page, path_key, paths_after, weighed_page
 from laissez.service.outcomes import numbered
 from laissez.service.reading import read_controls, read_price
 from laissez.service.telling import band, optional_price, price, seconds
@@ -17,28 +17,29 @@ from laissez.service.views import SHOWN_MAX
 from laissez.wire.problems import ProblemError
 from laissez.wire.views import Controls, Done, Floor, Node, Resource
 
+CHILDREN_PER_ITEM = 10  # they are told by their paths alone
+
 
 def topology(call: Call) -> Answer:
-    """The roots; or a node and what is right below it."""
+    """The roots; or a node and what is right below it. Some nodes have very many children: they count too, in what a page holds and what it costs."""
     known = call.desk.exchange.market.topology
     named = call.query.get("node")
     cursor = cursor_of(call, "topology")
-    if named is None:
-        paths = known.roots
-    else:
-        paths = (named, *known.children(_known(known, named)))
-    found = (_node(known, path) for path in paths_after(paths, cursor))
-    return Answer(page(call, "topology", found, lambda node: Cursor(node.path)))
+    paths = known.roots if named is None else (named, *call.site.children(_known(known, named)))
+    found = (Node(path, known.level_of(path), known.leaf_count(path), call.site.children(path)) for path in paths_after(paths, cursor))
+    told, items = weighed_page(call, "topology", found, lambda node: Cursor(node.path), _weigh)
+    call.admit_items(items)
+    return Answer(told)
+
+
+def _weigh(node: Node) -> int:
+    return 1 + len(node.children) // CHILDREN_PER_ITEM
 
 
 def _known(known: Topology, path: str) -> str:
     if path not in known:
         raise ProblemError(Reason.SCOPE_UNKNOWN, f"there is no node {path[:SHOWN_MAX]!r}")
     return path
-
-
-def _node(known: Topology, path: str) -> Node:
-    return Node(path, known.level_of(path), known.leaf_count(path), known.children(path))
 
 
 # -- figures

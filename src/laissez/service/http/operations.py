@@ -226,8 +226,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="getTopology", method="GET", path="/v1/topology", scopes=READ, carry_out=market.topology, paged=True,
-        summary="What there is", answer=views.Page[views.Node], problems=(Reason.SCOPE_UNKNOWN,),
+        pays_by_item=True, summary="What there is", answer=views.Page[views.Node], problems=(Reason.SCOPE_UNKNOWN,),
         query=(Parameter("node", "This node, followed by those right below it. Without it: the roots."),),
+        description="Ten children count as much as one more node, in what a page may hold and in what it costs; at least one node is on it.",
     ),
     Operation(
         noun="Market", name="getMarket", method="GET", path="/v1/market", scopes=LOOK, of_operator=True, carry_out=market.summary,

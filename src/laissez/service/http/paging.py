@@ -69,6 +69,21 @@ def page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cu
     return Page(tuple(found[:limit]), True, written(list_name, place(found[limit - 1])))
 
 
+def weighed_page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cursor], weigh: Callable[[T], int]) -> tuple[Page[T], int]:
+    """The same where some items are far longer than others: together they weigh no more than a page may hold, unless the first alone does. And what
+    they weigh."""
+    limit, most = limit_of(call), call.desk.limits.page_max
+    found: list[T] = []
+    weight = 0
+    for item in items:
+        more = weigh(item)
+        if found and (len(found) == limit or weight + more > most):
+            return Page(tuple(found), True, written(list_name, place(found[-1]))), weight
+        found.append(item)
+        weight += more
+    return Page(tuple(found), False, None), weight
+
+
 # -- lists of tenants' things
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from laissez.service.desk import Desk
 from laissez.service.filed import FiledStatements
 from laissez.service.inframaps import Board
@@ -27,6 +29,7 @@ class Site:
         self.levels = Feed(desk)
         self.previews = Previews(desk)
         self.statements = FiledStatements(desk)
+        self.children = lru_cache(1_000)(desk.exchange.market.topology.children)  # of nodes, some of which have very many
         self.samples = MarketSamples(desk, metrics)
         self.openapi = b""
         self.docs = b""
