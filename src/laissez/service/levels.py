@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,9 +24,6 @@ EVERY_S = 0.2
 LEAVES_PER_TURN = 2_048  # looked at, or written down, before other work has its turn: about a millisecond
 COLUMNS = ("rates", "limits", "owner", "floors")
 COLUMNS_FROM = 4  # if more than one in so many leaves changed, whole columns are shorter and sooner made
-
-_price = lru_cache(1 << 16)(price)  # the same few prices, thousands of times over
-_optional_price = lru_cache(1 << 16)(optional_price)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -157,10 +153,10 @@ class Feed:
 def _part(view: LevelsView, old: Part | None) -> Part:
     return Part(
         view,
-        old.rates if old is not None and old.seen.rates == view.rates else [*map(_price, view.rates)],
-        old.limits if old is not None and old.seen.limits == view.limits else [*map(_optional_price, view.limits)],
+        old.rates if old is not None and old.seen.rates == view.rates else [*map(price, view.rates)],
+        old.limits if old is not None and old.seen.limits == view.limits else [*map(optional_price, view.limits)],
         old.owner if old is not None and old.seen.owners == view.owners else view.owners,
-        old.floors if old is not None and old.seen.floors == view.floors else [*map(_price, view.floors)],
+        old.floors if old is not None and old.seen.floors == view.floors else [*map(price, view.floors)],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from laissez.market import events as market
@@ -13,7 +14,7 @@ from laissez.service.accounts import Account
 from laissez.wire import events as wire
 from laissez.wire.times import SECOND_US, format_time
 
-price = format_price
+price = lru_cache(1 << 16)(format_price)  # the same few prices, thousands of times over
 
 
 def optional_price(micro: int | None) -> str | None:
