@@ -15,6 +15,7 @@ from laissez.service.budgets import NO_NEW_ORDERS
 from laissez.service.caps import caps_view
 from laissez.service.commands import OPERATOR, CancelOrder, Relinquish, SetOwnCaps
 from laissez.service.exchange import Exchange
+from laissez.service.rates import levels
 from laissez.service.views import instance_view, lease_of_order, lease_view, order_view
 
 pytestmark = pytest.mark.once
@@ -95,6 +96,14 @@ def test_what_is_owed_in_all(after: Callable[[int], Thrifty]) -> None:
         return lambda: [owed_in_all(world.exchange, account, world.at) for _ in range(50)]
 
     assert cost(asked(after(MANY))) < 4 * cost(asked(after(FEW)))
+
+
+def test_the_rates_that_followers_are_told_after_many_leases() -> None:
+    def sampled(world: Thrifty) -> Callable[[], object]:
+        account = world.exchange.accounts["ann"]
+        return lambda: [levels(world.exchange.market, account) for _ in range(50)]
+
+    assert cost(sampled(after_leases(MANY))) < 4 * cost(sampled(after_leases(FEW)))
 
 
 def test_what_is_capped_after_many_fees() -> None:

@@ -54,10 +54,5 @@ class RateWatch:
 
 def levels(market: Market, account: Account) -> list[Level]:
     """What the tenant's leases are charged now."""
-    found: list[Level] = []
-    for name, record in account.leases.items():
-        if record.ended_at is None:
-            lease = market.lease(record.leaf)
-            assert lease is not None
-            found.append(Level(name, record.leaf, lease.charged, lease.limit, lease.rate))
-    return found
+    held = market.leases(account.name)
+    return [Level(account.lease_names[lease.lease], lease.leaf, lease.charged, lease.limit, lease.rate) for lease in held]
