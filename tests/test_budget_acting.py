@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 import msgspec
@@ -101,10 +102,17 @@ def test_when_so_much_is_spent_is_the_first_such_instant_also_while_what_cancell
     rng = Random(2)
     for _ in range(300):
         owing = tuple((rng.randrange(1, 9), 5 + rng.randrange(1, 12)) for _ in range(rng.randrange(5)))
-        meter = Meter(5, sum(rate * (until - 5) for rate, until in owing), rng.randrange(12), 0, owing)
-        spent = rng.randrange(1, 200)
-        first = next((at for at in range(5, 300) if meter.moved_to(at).spent >= spent), None)
+        rate, spent = rng.randrange(12), rng.randrange(1, 200)
+        spent_by = {at: rate * (at - 5) + sum(rate * max(0, until - at) for rate, until in owing) for at in range(5, 300)}
+        first = next((at for at in range(5, 300) if spent_by[at] >= spent), None)
+        meter = Meter(5, spent_by[5], rate, 0, partial(tuple, owing))
         assert first == meter.reaches(spent)
+        soonest = meter.soonest(spent)
+        assert first is None or (soonest is not None and soonest <= first)
+        for by in range(5, 40):
+            assert (first if first is not None and first <= by else None) == (
+                found if (found := meter.reaches(spent, by)) is not None and found <= by else None
+            )
 
 
 def test_thousands_of_bids_that_are_liable_are_each_looked_at_once() -> None:
@@ -117,7 +125,10 @@ def test_thousands_of_bids_that_are_liable_are_each_looked_at_once() -> None:
             gone_through.append(1)
             return super().__iter__()
 
-    assert Meter(0, 0, 3, 3, Watched((1, 10 + number) for number in range(2_000))).reaches(10**9) is not None
+    owing = Watched((1, 10 + number) for number in range(2_000))
+    meter = Meter(0, 0, 3, 3, lambda: owing)
+    assert meter.reaches(10**9, by=10**8) is None and gone_through == []  # at three a microsecond it cannot be reached by then
+    assert meter.reaches(10**9) is not None
     assert len(gone_through) <= 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from exchange_histories import draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
-from laissez.market.exposure import at_risk, committed, leased, liabilities, most_of
+from laissez.market.exposure import at_risk, at_stake, committed, leased, liabilities, most_of
 from laissez.service.exchange import Exchange
 
 MINUTE_US = 60_000_000
@@ -40,7 +40,7 @@ def test_what_is_charged_and_possible_adds_up_and_a_held_lease_counts_with_the_l
 
 def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
     market = traded()
-    assert ((0, 0), 0, [], ()) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve"), market.to_settle("eve"))
+    assert ((0, 0), 0, [], ()) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve", 0), market.to_settle("eve"))
 
 
 def test_a_lease_that_ended_is_settled_once() -> None:
@@ -69,12 +69,14 @@ def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_tha
     market.apply(to_market.PlaceOrder("bob", (Alternative("a", 9, 9),)), 2)
     assert 5 * MINUTE_US == at_risk(market, "ann", wanted)
     market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 10)
-    assert [(5, 10 + MINUTE_US)] == liabilities(market, "ann") and 0 == committed(market, "ann")
+    assert [(5, 10 + MINUTE_US)] == liabilities(market, "ann", 10) and 0 == committed(market, "ann")
+    assert (5 * MINUTE_US, 5, 0, 0) == tuple(at_stake(market, "ann", at) for at in (10, 9 + MINUTE_US, 10 + MINUTE_US, 11 + MINUTE_US))
+    assert (0, 0) == (at_stake(market, "bob", 10), at_stake(market, "eve", 10))
     copy = Market.restore(market.snapshot())
     copy.apply(to_market.CancelOrder("ann", copy.orders("ann")[0].order), 20)
-    assert 5 * (MINUTE_US - 10) == committed(copy, "ann") and [] == liabilities(copy, "ann")
+    assert 5 * (MINUTE_US - 10) == committed(copy, "ann") and [] == liabilities(copy, "ann", 20)
     market.apply(to_market.AdvanceTime(), 10 + MINUTE_US)
-    assert [] == liabilities(market, "ann")
+    assert [] == liabilities(market, "ann", market.now)
 
 
 def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:

@@ -68,14 +68,25 @@ def committed(market: Market, name: str) -> int:
     return total
 
 
-def liabilities(market: Market, name: str) -> list[tuple[int, int]]:
-    """The fees that cancelling every open order now would bring (M18): the rate of each, and until when."""
+def liabilities(market: Market, name: str, at: int) -> list[tuple[int, int]]:
+    """The fees that cancelling every open order then would bring (M18): the rate of each, and until when."""
     tenant = _tenant(market, name)
     if tenant is None:
         return []
-    now = market._state.now
     resting = [one for order in tenant.orders.values() for one in order.alternatives]
-    return [(one.liable, one.liable_until) for one in resting if one.liable and now < one.liable_until]
+    return [(one.liable, one.liable_until) for one in resting if one.liable and at < one.liable_until]
+
+
+def at_stake(market: Market, name: str, at: int) -> int:
+    """What they come to. There may be thousands of them, and this is asked for with every order under a budget."""
+    tenant = _tenant(market, name)
+    total = 0
+    if tenant is not None:
+        for order in tenant.orders.values():
+            for resting in order.alternatives:
+                if resting.liable and at < resting.liable_until:
+                    total += resting.liable * (resting.liable_until - at)
+    return total
 
 
 def at_risk(market: Market, name: str, alternatives: tuple[Alternative, ...], amended: int | None = None) -> int:

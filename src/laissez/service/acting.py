@@ -71,7 +71,7 @@ class Acting:
         self._quiet_until = NEVER_LOOKED_AT
         for account in self.watched.values():
             budget = _watched(account)
-            crossed = measure(market, account).reaches(budgets.threshold(budget)) if budget.look_at <= now else budget.look_at
+            crossed = _not_before(measure(market, account, market.now), budgets.threshold(budget), now) if budget.look_at <= now else budget.look_at
             self._quiet_until = min(self._quiet_until, NEVER_LOOKED_AT if crossed is None else crossed)
         return self._quiet_until <= now
 
@@ -136,7 +136,7 @@ class Acting:
         market = self._exchange.market
         told = self._advance(when) if when > market.now else []
         budget = _watched(account)
-        meter = measure(market, account)
+        meter = measure(market, account, market.now)
         while budgets.is_watched(budget) and meter.spent >= budgets.threshold(budget):
             told.append(self._tell(account, budget, meter))
             budget.reached += 1
@@ -151,11 +151,12 @@ class Acting:
     def _look_again(self, account: Account, meter: Meter, until: int) -> None:
         budget = _watched(account)
         budget.pace = meter.worst
-        crossed = meter.reaches(budgets.threshold(budget))
+        crossed = meter.reaches(budgets.threshold(budget), until)
         if crossed is not None and crossed <= until:
             self._look_at(account, crossed)
         else:  # cells that begin before any command comes would tell nothing new
-            self._look_at(account, _next_look(account, meter.moved_to(max(meter.at, _cell(account, until)))))
+            begins = max(meter.at, _cell(account, until))
+            self._look_at(account, _next_look(account, measure(self._exchange.market, account, begins)))
 
     # -- a threshold
 
@@ -214,7 +215,7 @@ class Acting:
         fees = at_risk(self._exchange.market, account.name, alternatives, amended)
         if not fees or account.name not in self.watched:
             return
-        left = budgets.whole(budget) - measure(self._exchange.market, account).moved_to(at).spent
+        left = budgets.whole(budget) - measure(self._exchange.market, account, at).spent
         if fees >= left and budget.action != budgets.WARN:
             most = f"withdrawing this order too soon could cost up to {dollars(fees)} dollars, which is all that it bids for as long as it must stand"
             raise Turned(Code.BUDGET_SPENT, f"{most}, and {dollars(max(0, left))} of your budget are left")
@@ -251,8 +252,14 @@ def _next_look(account: Account, meter: Meter) -> int:
     end = _cell(account, meter.at) + _width(account)
     if earliest >= end:
         return min(_cell(account, earliest), NEVER_LOOKED_AT)
-    crossed = meter.reaches(threshold)
+    crossed = meter.reaches(threshold, end)
     return end if crossed is None else min(crossed, end)
+
+
+def _not_before(meter: Meter, threshold: int, now: int) -> int | None:
+    """When it is crossed, or an earlier time after now; None if never."""
+    soonest = meter.soonest(threshold)
+    return soonest if soonest is None or soonest > now else meter.reaches(threshold)
 
 
 def _watched(account: Account) -> BudgetRecord:

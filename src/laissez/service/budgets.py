@@ -6,11 +6,13 @@ cancelling the open orders now would bring: once it is spent, the orders are can
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 
 from laissez.market import Market
 from laissez.market.commands import TIME_MAX_US
-from laissez.market.exposure import committed, leased, liabilities
+from laissez.market.exposure import at_stake, committed, leased, liabilities
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, MICRO_PER_DOLLAR, dollars
 from laissez.service.accounts import NEVER_LOOKED_AT, Account, BudgetRecord
 from laissez.service.commands import SetBudget
@@ -31,31 +33,34 @@ ACTIONS = (WARN, NO_NEW_ORDERS, LIMITS_TO_FLOOR, RELINQUISH)
 THRESHOLDS = (50, 80, 100)  # percent
 
 
-class Meter(msgspec.Struct, frozen=True, gc=False):
+class Meter(msgspec.Struct, frozen=True):
     """One tenant at one instant, exactly, in the market's units of charge. Without a command rates do not rise, so it also tells what is to come."""
 
     at: int
     spent: int
     rate: int
     worst: int  # what the rate can become with the leases and limits of now
-    owing: tuple[tuple[int, int], ...]  # fees that cancelling all orders would bring: at which rate, until when
+    # Fees that cancelling all orders would bring: at which rate, until when. There may be thousands, and they are seldom needed one by one.
+    owing: Callable[[], Sequence[tuple[int, int]]]
 
-    def reaches(self, spent: int) -> int | None:
-        """The first microsecond at which so much is spent. What cancelling would cost falls as time passes, piece by piece."""
-        now, total = self.at, self.spent
-        slope = self.rate - sum([rate for rate, _ in self.owing])
-        for rate, end in sorted(self.owing, key=_until):  # there may be thousands: each is looked at once
+    def reaches(self, spent: int, by: int = TIME_MAX_US) -> int | None:
+        """The first microsecond at which so much is spent. What cancelling would cost falls as time passes, piece by piece. Who need not know a time
+        after `by` may be told None."""
+        soonest = self.soonest(spent)
+        if soonest is None or soonest > by:
+            return None
+        now, total, owing = self.at, self.spent, self.owing()
+        slope = self.rate - sum([rate for rate, _ in owing])
+        for rate, end in sorted(owing, key=_until):  # each is looked at once
             at = _when(now, spent - total, slope)
             if at is not None and at <= end:
                 return at
             now, total, slope = end, total + slope * (end - now), slope + rate
         return _when(now, spent - total, self.rate)
 
-    def moved_to(self, at: int) -> Meter:
-        """The same at a later time, if nothing but time passes until then."""
-        fallen = sum([rate * (min(until, at) - self.at) for rate, until in self.owing])
-        still = tuple([(rate, until) for rate, until in self.owing if until > at])
-        return Meter(at, self.spent + self.rate * (at - self.at) - fallen, self.rate, self.worst, still)
+    def soonest(self, spent: int) -> int | None:
+        """It is not reached before, nor at all if this is None: all but the leases makes what is spent fall."""
+        return _when(self.at, spent - self.spent, self.rate)
 
 
 def _until(owing: tuple[int, int]) -> int:
@@ -71,13 +76,13 @@ def _when(now: int, left: int, rate: int) -> int | None:
     return at if at <= TIME_MAX_US else None
 
 
-def measure(market: Market, account: Account) -> Meter:
-    """At the market's own time."""
+def measure(market: Market, account: Account, at: int) -> Meter:
+    """At the market's own time, or later if nothing but time passes until then."""
     assert account.budget is not None
-    owing = tuple(liabilities(market, account.name))
-    at_stake = sum([rate * (until - market.now) for rate, until in owing])
-    rate, worst = leased(market, account.name)
-    return Meter(market.now, committed(market, account.name) - int(account.budget.owed) + at_stake, rate, worst, owing)
+    name = account.name
+    rate, worst = leased(market, name)
+    spent = committed(market, name) - int(account.budget.owed) + rate * (at - market.now) + at_stake(market, name, at)
+    return Meter(at, spent, rate, worst, lambda: liabilities(market, name, at))
 
 
 def is_watched(budget: BudgetRecord | None) -> bool:
@@ -115,7 +120,7 @@ def check_fees(market: Market, account: Account, command: SetBudget, at: int) ->
     """One that cancelling the open orders would use up at once could not be met. One that counts on may be: then it acts at once."""
     if command.amount is None or command.action in ("", WARN) or counts_on(account, command):
         return
-    fees = sum([rate * (until - at) for rate, until in liabilities(market, account.name) if until > at])
+    fees = at_stake(market, account.name, at)
     if fees >= command.amount * CHARGE_PER_MICRO_DOLLAR:
         expected = f"more than the {dollars(fees)} dollars of fees that cancelling your open orders now would bring"
         raise Turned(Code.BUDGET_SPENT, f"amount: expected {expected}, found {amount_text(command.amount)}")

@@ -51,5 +51,5 @@ def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> 
     if budget.action == "":
         spent = owed - int(budget.owed)
         return budget_view(budget, spent, used_up(budget, spent, rate, now), rate)
-    meter = measure(desk.exchange.market, account)
-    return budget_view(budget, meter.moved_to(now).spent, ends_at(budget, meter), rate)
+    market = desk.exchange.market
+    return budget_view(budget, measure(market, account, now).spent, ends_at(budget, measure(market, account, market.now)), rate)
