@@ -125,6 +125,22 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(market: M
     assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)  # pixels
 
 
+def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(market: Market, open_window: Opening) -> None:
+    leaf = "h100/zone-e/rack1/gpu2"
+    ann = market.tenant("ann")
+    ann.order(leaf, "9000")
+    lease = ann.leases()[0]["id"]
+    for _ in range(5):
+        floors = [{"type": "set_floor", "node": leaf, "price": str(3600 + number % 2)} for number in range(500)]
+        market.done("POST", "/v1/batch", {"commands": floors})
+    window = open_window(market).sign_in(ann.key).go(f"#/leases/{lease}")
+    expect(window.main).to_contain_text("summed up: only the cost is known")
+    expect(window.main).to_contain_text("of 2,001 pieces")
+    market.done("DELETE", f"/v1/leases/{lease}", key=ann.key)
+    total = market.done("GET", "/v1/bills", key=ann.key)["total"]
+    expect(window.main).to_contain_text(f"${total} in all")
+
+
 def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: Market, open_window: Opening) -> None:
     leaf = "h100/zone-d/rack2/gpu4"
     ann = market.tenant("ann")
