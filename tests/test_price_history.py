@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from laissez.service import price_history
+from laissez.service.http import leases
 from laissez.service.settings import Limits
 from service_world import World, with_service
 
@@ -72,5 +73,19 @@ def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(tmp_p
             before = questions.remaining
             await told_of(world, lease)
             assert cost == before - questions.remaining
+
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
+
+
+def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World) -> None:
+        lease = await repriced(world, 5)
+        world.desk.admission.questions("ann").owe(503, world.desk.clock.now())
+        monkeypatch.setattr(leases, "price_pieces", None)
+        refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
+        assert (429, "4") == (refused.status_code, refused.headers["retry-after"])
+        monkeypatch.undo()
+        world.passing.pass_us(4_000_000)
+        await told_of(world, lease)
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))

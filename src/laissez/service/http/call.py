@@ -99,6 +99,7 @@ class Call:
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
+        """For what was admitted, once it is known how much it tells: whoever asks before that is made up for is refused before anything is done."""
         self.desk.admission.owe_items(self.principal, items)
 
     def time(self, name: str) -> int | None:

@@ -58,14 +58,14 @@ def shown(call: Call) -> Answer:
 
 
 def prices(call: Call) -> Answer:
-    """Paid for by what it tells, before that is put into words."""
     name = call.path["id"]
     account = _account(call, name)
     if account is None:
         raise unknown(name)
+    call.admit_items(0)
     lease = account.leases[name]
     pieces = price_pieces(call.desk.exchange, lease, call.desk.end_holds())
-    call.admit_items(len(pieces))
+    call.owe_items(len(pieces))
     return Answer(PriceHistory(name, lease.leaf, in_words(pieces)))
 
 

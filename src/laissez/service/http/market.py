@@ -25,10 +25,11 @@ def topology(call: Call) -> Answer:
     known = call.desk.exchange.market.topology
     named = call.query.get("node")
     cursor = cursor_of(call, "topology")
+    call.admit_items(0)
     paths = known.roots if named is None else (named, *call.site.children(_known(known, named)))
     found = (Node(path, known.level_of(path), known.leaf_count(path), call.site.children(path)) for path in paths_after(paths, cursor))
     told, items = weighed_page(call, "topology", found, lambda node: Cursor(node.path), _weigh)
-    call.admit_items(items)
+    call.owe_items(items)
     return Answer(told)
 
 
