@@ -29,17 +29,11 @@ def charge_until(lease: Lease, until: int) -> int:
     return lease.settled
 
 
-def settle(lease: Lease, now: int) -> None:
-    """Work out what it was charged until now; for good, if it has ended."""
-    charge = charge_until(lease, now)
-    if lease.tenant.unsettled.pop(lease.id, None) is not None:
-        lease.tenant.settled += charge
-
-
 def charge_of_ended(tenant: Tenant) -> int:
     """What all leases were charged that ended and are still on the books."""
-    for lease in list(tenant.unsettled.values()):
-        settle(lease, lease.end)
+    for lease in tenant.unsettled:
+        tenant.settled += charge_until(lease, lease.end)
+    tenant.unsettled = []
     return tenant.settled
 
 

@@ -77,7 +77,7 @@ def end_lease(state: State, leaf: Node, reason: EndReason, rate: int) -> None:
     lease.held = False
     leaf.lease = None
     lease.tenant.loses(leaf.first_leaf)
-    lease.tenant.unsettled[lease.id] = lease
+    lease.tenant.unsettled.append(lease)
     limit = None if lease.limit == NEVER else lease.limit
     state.events.append(LeaseEnded(state.now, lease.tenant.name, lease.id, leaf.path, reason, rate, limit))
 

@@ -47,7 +47,7 @@ def _close_leases(state: State, tenant: Tenant, before: int) -> None:
             lease.carry_forward(charge_until(lease, before), before)
     tenant.leases = kept
     tenant.settled = 0
-    tenant.unsettled = {lease.id: lease for lease in kept if lease.end >= 0}
+    tenant.unsettled = [lease for lease in kept if lease.end >= 0]
 
 
 def _close_fees(tenant: Tenant, before: int) -> None:

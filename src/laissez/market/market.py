@@ -191,7 +191,7 @@ class Market:
         questions.settle(self._state, lease)
 
     def to_settle(self, tenant: str) -> tuple[int, ...]:
-        """The leases of a tenant whose charge is not worked out for good: those that last, and those that ended since they were settled last."""
+        """The leases of a tenant whose charge is to be worked out for its next bill: those that last, and those that ended since the last one."""
         return questions.to_settle(self._state, tenant)
 
     def fees(self, tenant: str) -> tuple[FeeLine, ...]:

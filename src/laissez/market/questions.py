@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
 from laissez.market.backwards import newest_pieces
-from laissez.market.charges import charge_between, charge_until
-from laissez.market.charges import settle as settle_lease
+from laissez.market.charges import charge_between, charge_of_ended, charge_until
 from laissez.market.commands import Alternative, Band
 from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
 from laissez.market.node import NEVER
@@ -165,6 +164,7 @@ def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     tenant = state.tenants.get(name)
     if tenant is None:
         return Bill(name, start, end, (), (), 0, 0)
+    charge_of_ended(tenant)
     lease_lines = [_lease_line(lease, start, end) for lease in tenant.leases if lease.start < end and (lease.end < 0 or lease.end > start)]
     fee_lines = [
         FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(start, end))
@@ -193,19 +193,19 @@ def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
 def settle(state: State, id: int) -> None:
     lease = state.leases.get(id)
     if lease is not None:
-        settle_lease(lease, state.now)
+        charge_until(lease, state.now)
 
 
 def to_settle(state: State, name: str) -> tuple[int, ...]:
     tenant = state.tenants.get(name)
     if tenant is None:
         return ()
-    live: list[int] = []
+    found = [lease.id for lease in tenant.unsettled]
     for position in tenant.holding:
         lease = state.forest.leaves[position].lease
         assert lease is not None
-        live.append(lease.id)
-    return (*tenant.unsettled, *live)
+        found.append(lease.id)
+    return tuple(found)
 
 
 def charge(state: State, id: int) -> int:

@@ -312,7 +312,7 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
         leaf.lease = lease
         tenant.gains(leaf.first_leaf)
     else:
-        tenant.unsettled[lease.id] = lease
+        tenant.unsettled.append(lease)
     if lease.held:
         state.holds.append((lease.hold_until, lease.id, lease))
 

@@ -42,10 +42,10 @@ class Tenant:
         self.fees: list[Fee] = []
         self.fees_whole = 0  # what they come to when all are over
         self.carried = 0
-        # Ended leases that are still on the books: what they were charged in all, but for those where that is yet to be worked out. A memo, like
-        # that of a lease, so that what a tenant owes need not be added up over all that it had in a day.
+        # Ended leases that are still on the books: what they were charged in all, but for those that are yet to be counted in. A memo, like that of a
+        # lease, so that what a tenant owes need not be added up over all that it had in a day.
         self.settled = 0
-        self.unsettled: dict[int, Lease] = {}
+        self.unsettled: list[Lease] = []
 
     def owes(self, fee: Fee) -> None:
         self.fees.append(fee)
