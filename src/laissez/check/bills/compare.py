@@ -16,6 +16,7 @@ from laissez.service.exchange import Exchange
 from laissez.service.looking_back import exchange_after
 
 STEP = 1_000  # entries between two signs of progress
+NOTHING_WORKED_OUT = "the journal is damaged, so no bill was worked out"
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,18 @@ class BillReport:
 def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None) -> BillReport:
     """Beside a running server, or offline: as far as the journal reaches now."""
     with Reader.of(folder) as reader:
-        last = reader.tail().last
-        auditor, exchange, at = Auditor([]), None, 0
+        auditor, exchange, last, at = Auditor([]), None, 0, 0
         try:
+            last = reader.tail().last
             auditor, at = _worked_out(folder, last, on_progress)
             exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
         except (Diverged, JournalDamaged) as error:
-            auditor.findings.append(Finding("the journal cannot be replayed, so running bills were not compared", last, found=str(error)))
+            what = "the journal cannot be replayed, so running bills were not compared" if auditor.entries else NOTHING_WORKED_OUT
+            auditor.findings.append(Finding(what, last, found=str(error)))
         except Exception:
             if (damage := _damage(reader, last)) is None:
                 raise
-            auditor.findings.append(Finding("the journal is damaged, so no bill was worked out", last, found=damage))
+            auditor.findings.append(Finding(NOTHING_WORKED_OUT, last, found=damage))
     return Comparison(auditor, exchange, at).report()
 
 
