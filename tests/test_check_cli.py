@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -67,25 +63,3 @@ def test_more_than_can_be_counted_is_wrong_usage_and_no_failed_check(arguments: 
 def test_bad_inputs_that_are_not_there_are_not_said_to_have_been_answered_well() -> None:
     done = CliRunner().invoke(cli.app, ["wire", "--cases", "0", "--only", "nothing like this"])
     assert 2 == done.exit_code and "nothing like this" in done.stderr
-
-
-IDLE_WORKER = """
-import multiprocessing, signal, sys
-from laissez.check.campaign import leave_signals_to_the_parent
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) as pool:
-    pool.apply(int)
-    print("idle", flush=True)
-    signal.pause()
-"""
-
-
-def test_what_ends_the_whole_group_does_not_leave_the_parent_waiting_for_a_dead_worker() -> None:
-    """As `timeout` does. A worker that waits for work holds a lock; one that died with it would keep all others waiting for ever."""
-    with subprocess.Popen([sys.executable, "-c", IDLE_WORKER], stdout=subprocess.PIPE, start_new_session=True) as process:
-        try:
-            assert process.stdout is not None and b"idle\n" == process.stdout.readline()
-            os.killpg(process.pid, signal.SIGTERM)
-            assert 143 == process.wait(20)
-        finally:
-            process.kill()

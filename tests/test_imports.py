@@ -21,6 +21,9 @@ TYPES = ("market.commands", "market.events", "market.reasons", "market.answers")
 # What a package with commands of its own needs to print like all others.
 PRINTING = ("cli.output", "cli.progress")
 
+# All that does something for somebody: checked, measured, and run from the command line.
+PROGRAM = ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "workers")
+
 # package: what it may import of ours, beside itself. A name stands for everything below it.
 ARROWS: dict[str, tuple[str, ...]] = {
     "market": (),
@@ -32,11 +35,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "operators": TYPES,
     "live": ("client", "wire", "tenants", "operators", "market.money", *TYPES),
     "provision": TYPES,
-    "sim": ("market", "tenants", "operators"),
-    "experiments": ("sim", "market", "tenants", "operators", "bench", "check.integration"),
-    "check": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", *PRINTING),
-    "bench": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "check", *PRINTING),
-    "cli": ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "experiments", "check", "bench"),
+    "workers": (),
+    "sim": ("market", "tenants", "operators", "workers"),
+    "experiments": ("sim", "workers", "market", "tenants", "operators", "bench", "check.integration"),
+    "check": (*PROGRAM, *PRINTING),
+    "bench": (*PROGRAM, "check", *PRINTING),
+    "cli": (*PROGRAM, "experiments", "check", "bench"),
 }
 
 # The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.

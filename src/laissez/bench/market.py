@@ -18,7 +18,6 @@ import msgspec
 
 import laissez
 from laissez.bench.crowd import LIMITS, TENANTS, Crowd, tree
-from laissez.check.campaign import leave_signals_to_the_parent
 from laissez.check.oracle import Oracle
 from laissez.market import (
     AmendOrder,
@@ -35,6 +34,7 @@ from laissez.market import (
     SetLimit,
     at_price,
 )
+from laissez.workers import leave_signals_to_the_parent
 
 OPERATIONS = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "transfer", "set_limit", "quote", "rate", "bill")
 ROUND = 250  # commands timed between two restorations of the load

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from laissez.service.reading import read_command
 from laissez.service.settings import Journal as JournalSettings
 from laissez.service.settings import Limits
 from laissez.wire.requests import SessionMessage
+from laissez.workers import output_of
 
 LEAVES, TENANTS = 10_000, 1_000
 SNAPSHOT_BEFORE_END = JournalSettings().snapshot_every  # a server takes one at least every so many commands
@@ -56,8 +56,7 @@ def _recover(folder: Path) -> Recovery:
         "began = time.perf_counter(); opened = opening.open_folder(Path(sys.argv[1]), Limits())\n"
         "print(opened.journal.last, opened.replayed, time.perf_counter() - began)"
     )
-    ran = subprocess.run([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True, process_group=0)
-    commands, replayed, seconds = ran.stdout.split()
+    commands, replayed, seconds = output_of([sys.executable, "-c", code, str(folder)]).split()
     size = sum(path.stat().st_size for path in folder.glob("journal.db*")) / 1e6
     return Recovery(int(commands), int(replayed), round(float(seconds), 2), round(int(commands) / float(seconds)), round(size, 1))
 

@@ -18,7 +18,7 @@ import msgspec
 from laissez.bench import cluster
 from laissez.bench.crowd import tree
 from laissez.bench.load import Plan, Report
-from laissez.sim.workers import deaf_to_interrupts
+from laissez.workers import deaf_to_interrupts, output_of
 
 LEAVES = 10_000
 TENANTS = 1_000
@@ -126,16 +126,5 @@ def put_under_load(plan: Plan) -> Report:
 
 
 def found_by(module: str, plan: Plan) -> bytes:
-    """What a process of its own finds, as it printed it. It hears nothing of Ctrl-C: this one ends it."""
-    command = [sys.executable, "-m", module]
-    with deaf_to_interrupts():
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with process:
-        try:
-            found, _ = process.communicate(msgspec.json.encode(plan))
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return found
+    """What a process of its own finds, as it printed it."""
+    return output_of([sys.executable, "-m", module], msgspec.json.encode(plan))

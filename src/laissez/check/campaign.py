@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from laissez.check.histories import Draft, History, draw_history
 from laissez.check.protocol import MakeMarket
 from laissez.check.scratch import make_folders_in, scratch
 from laissez.check.shrink import report, shrink
+from laissez.workers import leave_signals_to_the_parent
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -68,12 +68,6 @@ def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator
 def _begin(folder: Path) -> None:
     leave_signals_to_the_parent()
     make_folders_in(folder)  # who is ended does not remove what it made there
-
-
-def leave_signals_to_the_parent() -> None:
-    """Ctrl-C, and what `timeout` sends, reach the whole group of a process; the parent alone ends the workers. One that died while it waited for
-    work would take the pool's lock with it, and the parent would wait for that lock for ever."""
-    os.setpgid(0, 0)
 
 
 def way_to_play(seed: int, commands: int, options: Options) -> tuple[int, Options]:

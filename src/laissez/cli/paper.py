@@ -27,9 +27,9 @@ from laissez.experiments.report.run import Outcome
 from laissez.experiments.reproduce import CELLS, Reproduction, Watch, check_tools
 from laissez.operators.errors import TraceError as PowerError
 from laissez.operators.sources.csv_trace import CsvTrace
-from laissez.sim.workers import cores
 from laissez.sim.workloads.recorded import read_bins
 from laissez.tenants.traces import TraceError
+from laissez.workers import cores
 
 OUT: Final = Path("laissez-paper")
 QUICK_OUT: Final = Path("laissez-paper-quick")  # what is not true must not take the place of what is

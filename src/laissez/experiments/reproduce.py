@@ -19,7 +19,7 @@ from laissez.experiments.report import write_report
 from laissez.experiments.report.run import Outcome, run_of
 from laissez.sim.boxplot import check_plot
 from laissez.sim.clouds.timetable import check_solver
-from laissez.sim.workers import cores
+from laissez.workers import cores
 
 CELLS: Final = "cells"  # the folder of what cells came to: its presence tells a folder of ours
 CLAIMS: Final = "claims.json"

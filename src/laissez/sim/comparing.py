@@ -23,7 +23,7 @@ from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
 from laissez.sim.seeds import check_seed
 from laissez.sim.simulation import check_cloud
-from laissez.sim.workers import cores, deaf_to_interrupts, worker_pool
+from laissez.workers import cores, deaf_to_interrupts, worker_pool
 
 Job: TypeAlias = "Future[list[RunResult]]"
 

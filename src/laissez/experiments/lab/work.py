@@ -11,7 +11,7 @@ from typing import Final
 
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.store import Store, StoreError
-from laissez.sim.workers import cores, deaf_to_interrupts, worker_pool
+from laissez.workers import cores, deaf_to_interrupts, worker_pool
 
 LOOK_S: Final = 0.5  # between two looks at what is done
 DIED: Final = "a worker process died: out of memory, perhaps, and fewer workers would do"

@@ -15,7 +15,7 @@ from laissez.experiments.lab.experiment import Experiment
 from laissez.experiments.lab.findings import Claim, Findings
 from laissez.experiments.lab.plan import Plan
 from laissez.experiments.lab.processor import processor
-from laissez.sim.workers import cores
+from laissez.workers import cores
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from laissez.bench import market, service
 from laissez.bench.crowd import PLACES
 from laissez.experiments.lab.cell import Cell
 from laissez.experiments.lab.processor import processor
-from laissez.sim.workers import cores
+from laissez.workers import cores
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
