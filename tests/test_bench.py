@@ -14,6 +14,7 @@ from laissez.bench.crowd import Crowd, tree
 from laissez.bench.load import Report
 from laissez.bench.market import LOADS, OPERATIONS, Timer
 from laissez.bench.owners import Owners
+from laissez.bench.verdicts import NoisyVerdict, OverloadVerdict
 
 KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "places", "bytes_per_leaf", "crowding", "times_oracle"}
 
@@ -143,11 +144,12 @@ def test_a_slowdown_is_told_with_how_sure_it_is() -> None:
 @pytest.mark.once
 def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     times = {name: 1.5 for name in overload.Level.__struct_fields__ if name.endswith(("_ms", "_cpu"))}
-    load_tables.show_overload(
-        [overload.Level(load="rest", level=1.5, capacity=1000, offered=1500, admitted=900, shed=600, unanswered=0, problems={}, **times)]
+    level = overload.Level(
+        load="rest", level=1.5, phase_s=2.5, capacity=1000, offered=1500, admitted=900, shed=600, unanswered=0, problems={}, **times
     )
+    load_tables.show_overload(OverloadVerdict([level], [], []))
     ratio = noisy.Ratio(1.04, 0.9, 1.15)
-    load_tables.show_noisy([noisy.Noisy("keys", ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29)])
+    load_tables.show_noisy(NoisyVerdict([noisy.Noisy("keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29)], [], []))
     said = " ".join(capsys.readouterr().out.split())
     assert "rest 150 % 1,500 900 600" in said and "capacity 1,000/s" in said
     assert "keys x1.04 0.90-1.15 x1.04 0.90-1.15 99.9 %" in said

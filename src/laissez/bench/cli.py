@@ -29,8 +29,10 @@ from laissez.bench.simulation import MINUTES, SIZES
 from laissez.bench.simulation import Row as SimulationRow
 from laissez.bench.simulation import measure as measure_simulation
 from laissez.bench.soak import measure as measure_soak
+from laissez.bench.verdicts import judge_noisy, judge_overload
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import steps
+from laissez.service.settings import read_settings
 
 app = typer.Typer(help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False)
 
@@ -146,8 +148,7 @@ def soak(
         found = measure_soak(minutes, per_second, step)
     if not _told_machines(found, output, as_json):
         show_soak(found)
-    if found.failures:
-        raise typer.Exit(1)
+    _exit(found.failures)
 
 
 @app.command()
@@ -157,13 +158,15 @@ def overload(
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it has answered, and see what it sheds."""
+    """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it has answered, and see what it sheds. Exit status 1
+    if it sheds nothing of what is too much, or those it admits wait for too long."""
     loads = load or list(OPEN_LOADS)
     _check_known("loads", loads, OPEN_LOADS)
     with steps("bench overload", len(loads) + 1) as step:
-        rows = measure_overload(loads, seconds, step)
-    if not _told_machines(rows, output, as_json):
-        show_overload(rows)
+        found = judge_overload(measure_overload(loads, seconds, step), read_settings().limits.wait_s_max)
+    if not _told_machines(found, output, as_json):
+        show_overload(found)
+    _exit(found.failures)
 
 
 @app.command()
@@ -176,13 +179,15 @@ def noisy(
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """See how much one tenant that asks as fast as it can slows the others down, in the server's processor time."""
+    """See how much one tenant that asks as fast as it can slows the others down, in the server's processor time. Exit status 1 if that is certainly
+    by more than a tenth."""
     kinds = kind or list(NOISES)
     _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], NOISES)
     with steps("bench noisy", 2) as step:
-        rows = measure_noisy(kinds, seconds, step, real)
-    if not _told_machines(rows, output, as_json):
-        show_noisy(rows)
+        found = judge_noisy(measure_noisy(kinds, seconds, step, real), real)
+    if not _told_machines(found, output, as_json):
+        show_noisy(found)
+    _exit(found.failures)
 
 
 def _told_machines(found: object, output: Format, as_json: bool) -> bool:
@@ -191,6 +196,11 @@ def _told_machines(found: object, output: Format, as_json: bool) -> bool:
         return False
     print(msgspec.json.encode(found).decode())
     return True
+
+
+def _exit(failures: list[str]) -> None:
+    if failures:
+        raise typer.Exit(1)
 
 
 def _check_known(what: str, named: list[str], known: Collection[str]) -> None:

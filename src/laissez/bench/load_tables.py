@@ -5,19 +5,29 @@ from __future__ import annotations
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from laissez.bench.noisy import LEVEL, Noisy
-from laissez.bench.overload import Level
+from laissez.bench.noisy import LEVEL
 from laissez.bench.soak import Soak
+from laissez.bench.verdicts import NoisyVerdict, OverloadVerdict
 
 FILE_WIDTH = 120
+NAME_MAX = 24  # characters of a load or a noise: a request may be of any length
 
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, justify="left" if column in ("load", "noise") else "right", no_wrap=True)
+        is_name = column in ("load", "noise")
+        table.add_column(
+            column, justify="left" if is_name else "right", no_wrap=not is_name
+        )  # where there is no room, names give way and not figures
     return table
+
+
+def _name(name: str) -> Text:
+    """As it is: what stands in brackets in a request is no markup."""
+    return Text(name if len(name) <= NAME_MAX else f"{name[: NAME_MAX - 1]}…")
 
 
 def _ms(time: float) -> str:
@@ -30,7 +40,8 @@ def _console() -> Console:
     return wide if wide.is_terminal else Console(highlight=False, width=FILE_WIDTH)
 
 
-def show_overload(rows: list[Level]) -> None:
+def show_overload(found: OverloadVerdict) -> None:
+    rows = found.rows
     table = _table(
         "The service, asked for more than it can do: per second",
         *("load", "level", "offered", "done", "shed", "p50 ms", "p99", "p99.9", "shed p50", "p99"),
@@ -46,14 +57,16 @@ def show_overload(rows: list[Level]) -> None:
         worst = max(row.late_p99_ms for row in rows if row.load == load)
         console.print(f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind (p99)")
     console.print("times run from when a request was due; what was never answered counts, with its wait")
+    _conclude(found.failures, found.not_judged)
 
 
-def show_noisy(rows: list[Noisy]) -> None:
+def show_noisy(found: NoisyVerdict) -> None:
+    rows = found.rows
     table = _table("The others beside one noisy tenant", "noise", "p50", "p99", "done", "p50 ms", "p99 ms", "CPU")
     for row in rows:
         done = f"{row.done:.1%}".replace("%", " %")
         cpu = f"{row.server_cpu - row.server_cpu_without:+.2f}"
-        table.add_row(row.kind, str(row.slowdown_p50), str(row.slowdown_p99), done, _ms(row.p50_ms), _ms(row.p99_ms), cpu)
+        table.add_row(_name(row.kind), str(row.slowdown_p50), str(row.slowdown_p99), done, _ms(row.p50_ms), _ms(row.p99_ms), cpu)
     console = _console()
     console.print(table)
     share = f"{LEVEL:.0%}".replace("%", " %")
@@ -64,6 +77,7 @@ def show_noisy(rows: list[Noisy]) -> None:
     ]
     for note in notes:
         console.print(note)
+    _conclude(found.failures, found.not_judged)
 
 
 def show_soak(found: Soak) -> None:
@@ -73,9 +87,13 @@ def show_soak(found: Soak) -> None:
     print(f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to {max(found.threads)}")
     print("time to an answer by quarter, ms:", *(f"{quarter:.2f}" for quarter in found.quarters_ms), f"(x{found.drift:.2f})")
     print(f"audited: {found.events:,} events, the charges of {found.bills:,} leases")
-    for words in found.not_judged:
+    _conclude(found.failures, found.not_judged)
+
+
+def _conclude(failures: list[str], not_judged: list[str]) -> None:
+    for words in not_judged:
         print(f"not judged: {words}")
-    for words in found.failures:
+    for words in failures:
         print(f"FAILED: {words}")
-    if found.passed:
-        print("passed")
+    if not failures:
+        print("passed, as far as it was judged" if not_judged else "passed")

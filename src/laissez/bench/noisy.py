@@ -48,6 +48,7 @@ class Noisy(msgspec.Struct):
     """The others' times with the noise over those without it, and the share of what they asked for that was done."""
 
     kind: str
+    rounds: int
     slowdown_p50: Ratio
     slowdown_p99: Ratio
     done: float
@@ -108,6 +109,7 @@ def _row(kind: str, before: OpenReport, noisy: OpenReport, after: OpenReport) ->
     p50, p99 = [ratio_of([(first[which], loud[which], last[which]) for first, loud, last in rounds]) for which in (0, 1)]
     return Noisy(
         kind,
+        len(rounds),
         p50,
         p99,
         _done(noisy),

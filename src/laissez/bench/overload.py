@@ -27,6 +27,7 @@ class Level(msgspec.Struct):
 
     load: str
     level: float  # of the capacity
+    phase_s: float  # how long it was asked for at a stretch, with the warm-up
     capacity: float
     offered: float
     admitted: float
@@ -68,18 +69,20 @@ def _levels(
 
     step(f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace("%", " %"))
     rounds = max(1, round(seconds / PHASE_S))
+    phase_s, warm_up_s = seconds / rounds, min(WARM_UP_S, seconds)
     with running(folder, sheds=True) as (host, port, pid):
-        common = Plan(load, host, port, connections, in_flight, seconds / rounds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes)
+        common = Plan(load, host, port, connections, in_flight, phase_s, warm_up_s, time.time_ns(), held, scopes)
         reports = put_open("laissez.bench.open_load", OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
-    return [_row(load, level, report) for level, report in zip(LEVELS, reports, strict=True)]
+    return [_row(load, level, phase_s + warm_up_s, report) for level, report in zip(LEVELS, reports, strict=True)]
 
 
-def _row(load: str, level: float, report: OpenReport) -> Level:
+def _row(load: str, level: float, phase_s: float, report: OpenReport) -> Level:
     offered, admitted, shed = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
     same = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith(("_ms", "_cpu"))}
     return Level(
         load=load,
         level=level,
+        phase_s=phase_s,
         capacity=report.capacity,
         offered=offered,
         admitted=admitted,

@@ -1,0 +1,14 @@
+"""`laissez.bench.processor_time` with a service that answers refusals as fast as they are asked for. Run by `test_bench_verdicts`."""
+
+from __future__ import annotations
+
+import pytest
+
+from laissez.bench import processor_time
+from laissez.service.pacing import Paces
+
+if __name__ == "__main__":
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Paces, "delay_s", lambda *_: 0.0)
+        patch.setattr(processor_time, "FIRST_BURST_S", 0.1)  # it never ends, so nobody waits until it does
+        processor_time.main()
