@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import laissez
-from laissez.bench import cli, console, load_tables, market, noisy, overload, recovery, service, soak
+from laissez.bench import cli, console, load_tables, market, noisy, overload, recovery, service
 from laissez.bench.crowd import Crowd, tree
-from laissez.bench.load import Report
 from laissez.bench.market import LOADS, OPERATIONS, Timer
-from laissez.bench.owners import Owners
 from laissez.bench.verdicts import NoisyVerdict, OverloadVerdict
 
 KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "places", "bytes_per_leaf", "crowding", "times_oracle"}
@@ -101,17 +98,6 @@ def test_recovery_replays_what_came_after_the_snapshot() -> None:
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_the_soak_watches_the_server_and_audits_what_it_did() -> None:
-    found = soak.measure(0.02, 500, lambda _: None, leaves=200, tenants=20)
-    assert len(found.megabytes) >= soak.READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0 and found.growth > 0
-    assert len(found.files) == len(found.threads) == len(found.megabytes) and min(found.files) > 2 and min(found.threads) >= 1
-    assert 4 == len(found.quarters_ms) and found.events > 500 and found.bills >= 200
-    assert ["memory"] == [words.partition(":")[0] for words in found.not_judged]
-    assert [] == [words for words in found.failures if not words.startswith(("latency", "files"))]  # how busy the machine is shows in these
-
-
-@pytest.mark.slow
-@pytest.mark.once
 def test_below_at_and_above_its_capacity_every_request_of_an_open_loop_is_accounted_for() -> None:
     rows = overload.measure(["rest"], 0.2, lambda _: None, leaves=200, tenants=20, connections=8)
     assert [("rest", level) for level in overload.LEVELS] == [(row.load, row.level) for row in rows]
@@ -153,69 +139,6 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.Capt
     said = " ".join(capsys.readouterr().out.split())
     assert "rest 150 % 1,500 900 600" in said and "capacity 1,000/s" in said
     assert "keys x1.04 0.90-1.15 x1.04 0.90-1.15 99.9 %" in said
-
-
-# -- what the soak says of what it saw
-
-FLAT = [100.0] * soak.READINGS
-
-
-class Seen(soak.Readings):
-    """Readings that nobody took."""
-
-    def __init__(self, megabytes: list[float] = FLAT, files: list[int] | None = None, threads: list[int] | None = None) -> None:
-        self.megabytes = megabytes
-        self.files = [50] * soak.READINGS if files is None else files
-        self.threads = [3] * soak.READINGS if threads is None else threads
-
-
-def verdict(seen: Seen, quarters: list[float], problems: dict[str, int], doubts: list[str]) -> list[str]:
-    report = Report(soak.MEMORIES_FULL, 600, 2.0, 9.0, problems, quarters)
-    return [words.partition(":")[0] for words in soak.judged(10, report, seen, 1, 1, doubts).failures]
-
-
-GROWN = [50] * (soak.READINGS - 1)
-
-
-@pytest.mark.once
-@pytest.mark.parametrize(
-    ("seen", "quarters", "problems", "doubts", "failures"),
-    [
-        (Seen(), [2, 2, 2, 2], {"not_your_order": 9, "overloaded": 9}, [], []),
-        (Seen([*FLAT[:15], *[111.0] * 5]), [2, 2, 2, 2], {}, [], ["memory"]),
-        (Seen(files=[*GROWN, 50 + soak.MORE_FILES_MAX]), [2, 2, 2, 2], {}, [], []),
-        (Seen(files=[*GROWN, 51 + soak.MORE_FILES_MAX]), [2, 2, 2, 2], {}, [], ["files"]),
-        (Seen(threads=[*[3] * (soak.READINGS - 1), 4 + soak.MORE_THREADS_MAX]), [2, 2, 2, 2], {}, [], ["threads"]),
-        (Seen(), [10, 11, 14, 16], {}, [], ["latency"]),
-        (Seen(), [0.5, 1, 2, 3], {}, [], []),  # it may be thrice, as long as that is little
-        (Seen(), [2, 2, 2, 2], {"internal": 1}, [], ["answers"]),
-        (Seen(), [2, 2, 2, 2], {}, ["h100/x: two owners"], ["h100/x"]),
-    ],
-)
-def test_a_soak_fails_for_what_does_not_stay_as_it_is(
-    seen: Seen, quarters: list[float], problems: dict[str, int], doubts: list[str], failures: list[str]
-) -> None:
-    assert failures == verdict(seen, quarters, problems, doubts)
-
-
-def told(n: int, kind: str, tenant: str, leaf: str = "a", lease: str = "l1") -> dict[str, Any]:
-    return {"n": n, "tenant": tenant, "event": {"type": kind, "leaf": leaf, "lease": lease}}
-
-
-@pytest.mark.once
-def test_owners_follow_from_events_and_every_contradiction_is_a_doubt() -> None:
-    owners = Owners()
-    for one in (told(1, "lease.started", "ann"), told(2, "lease.ended", "ann"), told(3, "lease.started", "bob", lease="l2")):
-        owners.take(one)
-    owners.compare({"a": ("bob", "l2")})
-    assert [] == owners.doubts
-    owners.take(told(5, "order.placed", "ann"))
-    owners.take(told(6, "lease.started", "ann", lease="l3"))
-    owners.take(told(7, "lease.ended", "bob", lease="l2"))
-    owners.compare({"b": ("ann", "l4")})
-    expected = ("event 4 was expected next", "while it is leased", "did not hold a", "b: the events say None")
-    for words, doubt in zip(expected, owners.doubts, strict=True):
-        assert words in doubt
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def soak(
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
-    """Watch the server under a steady load: memory, files, threads, drift; and audit owners and bills. Exit status 1 if anything is wrong."""
-    with steps("bench soak", 3) as step:
+    """Watch the server under a steady load: memory, files, threads, drift; and audit events, record and bills. Exit status 1 if anything is wrong."""
+    with steps("bench soak", 4) as step:
         found = measure_soak(minutes, per_second, step)
     if not _told_machines(found, output, as_json):
         show_soak(found)

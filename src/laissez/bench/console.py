@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
@@ -14,6 +13,7 @@ import httpx
 import msgspec
 
 from laissez.bench import cluster
+from laissez.bench.cores import cpu_seconds
 from laissez.bench.service import LEAVES, TENANTS, running
 from laissez.client import Client
 from laissez.wire.requests import SetFloor
@@ -132,9 +132,3 @@ class Followers:
                     waiting = False
                 if self._over:
                     return
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time that a process has had so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

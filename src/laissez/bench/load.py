@@ -13,15 +13,18 @@ import math
 import sys
 import time
 from collections import deque
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
 
 from laissez.bench.cluster import Held
+from laissez.bench.cores import cpu_seconds
 from laissez.bench.mix import Message, Tenant
 
 BATCH_COMMANDS = 100
 READY_WITHIN_S = 10
+SLOW_S = 0.25  # a service that keeps up answers sooner, also after a burst
 
 
 class Plan(msgspec.Struct):
@@ -36,6 +39,17 @@ class Plan(msgspec.Struct):
     tenants: list[Held]
     scopes: list[str]
     per_second: float | None = None  # over all connections; None: as fast as answers come
+    server: int = 0  # its process
+
+
+class Quarter(msgspec.Struct):
+    """Of the time that was measured."""
+
+    answered: int
+    p50_ms: float
+    p99_ms: float
+    slow: int  # answers that took longer than `SLOW_S`
+    server_cpu_s: float
 
 
 class Report(msgspec.Struct):
@@ -44,7 +58,7 @@ class Report(msgspec.Struct):
     p50_ms: float
     p99_ms: float
     problems: dict[str, int]
-    quarters_ms: list[float]  # the tenth percentile in each quarter of the time
+    quarters: list[Quarter]
 
 
 class Times:
@@ -64,9 +78,18 @@ class Times:
             self._counts[step] = self._counts.get(step, 0) + count
         return self
 
+    @property
+    def count(self) -> int:
+        return sum(self._counts.values())
+
+    def above(self, seconds: float) -> int:
+        """How many took longer, give or take a step."""
+        most = round(math.log(seconds) / self.STEP)
+        return sum(count for step, count in self._counts.items() if step > most)
+
     def quantile_ms(self, share: float) -> float:
         """0 if there is nothing."""
-        left = sum(self._counts.values()) * share
+        left = self.count * share
         for step in sorted(self._counts):
             left -= self._counts[step]
             if left < 0:
@@ -343,15 +366,28 @@ async def run(plan: Plan) -> Report:
     tally.start, tally.stop = started + plan.warm_up_s, started + plan.warm_up_s + plan.seconds
     for connection in opened:
         connection.begin()
-    await asyncio.sleep(tally.stop - time.perf_counter())
+    used = await _quarters_passed(plan, tally)
     tally.over = True
     for connection in opened:
         connection.transport.close()
     times = Times()
     for quarter in tally.quarters:
         times += quarter
-    quarters = [round(quarter.quantile_ms(0.1), 2) for quarter in tally.quarters]
+    quarters = [_quarter(*one) for one in zip(tally.quarters, used, strict=True)]
     return Report(tally.answered, plan.seconds, times.quantile_ms(0.5), times.quantile_ms(0.99), tally.problems, quarters)
+
+
+async def _quarters_passed(plan: Plan, tally: Tally) -> list[float]:
+    """Wait until the end; says what the server used of a processor in each quarter."""
+    used = []
+    for quarter in range(5):
+        await asyncio.sleep(tally.start + quarter * plan.seconds / 4 - time.perf_counter())
+        used.append(cpu_seconds(plan.server))
+    return [after - before for before, after in pairwise(used)]
+
+
+def _quarter(times: Times, used: float) -> Quarter:
+    return Quarter(times.count, round(times.quantile_ms(0.5), 2), round(times.quantile_ms(0.99), 2), times.above(SLOW_S), round(used, 2))
 
 
 def main() -> None:

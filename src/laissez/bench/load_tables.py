@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from laissez.bench.load import SLOW_S
 from laissez.bench.noisy import LEVEL
-from laissez.bench.soak import Soak
+from laissez.bench.soak_verdict import Soak, cpu_us, slow_share
 from laissez.bench.verdicts import NoisyVerdict, OverloadVerdict
 
 FILE_WIDTH = 120
@@ -83,10 +84,22 @@ def show_noisy(found: NoisyVerdict) -> None:
 def show_soak(found: Soak) -> None:
     print(f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
     print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
-    print(f"last quarter over the one before it: x{found.growth:.3f}")
+    if found.full_from is not None and found.growth is not None:
+        print(
+            f"as much was remembered as may be from reading {found.full_from + 1} on; since then the later half over the earlier: x{found.growth:.3f}"
+        )
     print(f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to {max(found.threads)}")
-    print("time to an answer by quarter, ms:", *(f"{quarter:.2f}" for quarter in found.quarters_ms), f"(x{found.drift:.2f})")
-    print(f"audited: {found.events:,} events, the charges of {found.bills:,} leases")
+    print("by quarter: p50 ms", *(f"{quarter.p50_ms:.1f}" for quarter in found.quarters), end="; ")
+    print("p99 ms", *(f"{quarter.p99_ms:.1f}" for quarter in found.quarters), end="; ")
+    print("processor us for a command", *(f"{cpu_us(quarter):.0f}" for quarter in found.quarters))
+    slow = [f"{slow_share(half):.2%}" for half in (found.quarters[:2], found.quarters[2:])]
+    print(f"answers above {SLOW_S * 1_000:g} ms: {slow[0]} in the first half, {slow[1]} in the second")
+    audited = found.audited
+    print(
+        f"audited: {audited.events:,} events of the operator, owners and rates of {audited.leaves} leaves by the {audited.concerned:,} about them; "
+        f"the record of {audited.entries:,} entries; the charges of {audited.bills:,} leases"
+    )
+    print("judged: memory once it is full, files, threads, the median, the share above that, processor time, problems, and what was audited")
     _conclude(found.failures, found.not_judged)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import random
 import sys
 import time
@@ -18,13 +17,12 @@ from asyncio.subprocess import PIPE
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from laissez.bench.cluster import Held
-from laissez.bench.cores import keep_apart
+from laissez.bench.cores import cpu_seconds, keep_apart
 from laissez.bench.load import READY_WITHIN_S, Connection, Plan, RestConnection, SessionConnection, Tally
 from laissez.bench.mix import Tenant
 from laissez.bench.noise import NoisePlan
@@ -43,7 +41,6 @@ class OpenPlan(Plan, kw_only=True):
     rounds: int
     noises: list[str | None] = msgspec.field(default_factory=list)  # one beside each level, if any
     loud: Held | None = None  # who makes them
-    server: int = 0  # its process
 
 
 class OpenReport(msgspec.Struct):
@@ -305,15 +302,6 @@ def _waiting(opened: list[Any], spare: Spare, tally: OpenTally) -> list[float]:
     for connection in opened:
         dues += connection.sent.values() if isinstance(connection, OpenSession) else [due for due, _ in connection.began]
     return [now - due for due in dues if tally.start <= due < tally.stop]
-
-
-def cpu_seconds(pid: int) -> float:
-    """That a process has used; 0 where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def quantile(times: list[float], share: float) -> float:

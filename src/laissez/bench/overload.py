@@ -71,8 +71,8 @@ def _levels(
     rounds = max(1, round(seconds / PHASE_S))
     phase_s, warm_up_s = seconds / rounds, min(WARM_UP_S, seconds)
     with running(folder, sheds=True) as (host, port, pid):
-        common = Plan(load, host, port, connections, in_flight, phase_s, warm_up_s, time.time_ns(), held, scopes)
-        reports = put_open("laissez.bench.open_load", OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds, server=pid))
+        common = Plan(load, host, port, connections, in_flight, phase_s, warm_up_s, time.time_ns(), held, scopes, server=pid)
+        reports = put_open("laissez.bench.open_load", OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds))
     return [_row(load, level, phase_s + warm_up_s, report) for level, report in zip(LEVELS, reports, strict=True)]
 
 
