@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -15,19 +16,27 @@ from laissez.check import cli
 from laissez.check.access import interference
 from laissez.check.access import matrix as access
 from laissez.check.access.faulty_server import ENTRY
+from laissez.check.access.pair_service import FOUNDED_US
+from laissez.check.access.pair_spending import ACTIONS
 from laissez.check.access.pairs import draw_pair
 from laissez.check.access.session import in_session
 from laissez.check.access.table import MESSAGES, OPERATIONS, Row
 from laissez.check.access.tried import unknown, unlisted
 from laissez.check.started_server import Entry
+from laissez.market import Market
 from laissez.market.reasons import Reason
-from laissez.service import accounts
+from laissez.service import accounts, caps
 from laissez.service.exchange import Exchange
 from laissez.service.history import History
+from laissez.service.http import figures
 from laissez.service.http.operations import OPERATIONS as SERVED
 from laissez.service.session import Session
 from laissez.service.turned import Turned
+from laissez.service.webhooks.course import Course
+from laissez.service.webhooks.delivery import Batch, Deliverer
+from laissez.wire.figures import OwnCaps, SpendingCaps
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
+from laissez.wire.times import format_time
 from secrecy import WATCH
 
 pytestmark = pytest.mark.once
@@ -102,7 +111,9 @@ def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(monkeypatch: pytest
 def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
     outcome = interference.run(3, seed=69)
     assert outcome.failure is None
-    assert outcome.counted["hidden commands"] > 20 and outcome.counted["answers"] > 400
+    assert outcome.counted["hidden commands"] > 20 and outcome.counted["answers"] > 400 and outcome.counted["budgets spent"] > 2
+    said = b"".join(interference.transcripts(draw_pair(69))[0])
+    assert all(words in said for words in (b"cap_exceeded", b"budget_spent", b"\r\nwebhook-id: whk_", b'"state":"retrying"'))
 
 
 def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +138,7 @@ def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(History, "forget", lambda self, now: None)
     monkeypatch.setattr(History, "add", add_and_forget)
-    first, second = interference.transcripts(draw_pair(71))
-    assert "GET /v1/events" in str(interference.compare(first, second))
+    assert "GET /v1/webhooks" in str(interference.compare(*interference.transcripts(draw_pair(77))))  # what is gone is a dead letter
 
 
 def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +158,46 @@ def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Exchange, "_order", told)
     assert "none of" in str(interference.run(3, seed=69).failure)
+
+
+def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = caps._now
+
+    def of_all(market: Market, account: accounts.Account, at: int) -> Any:
+        return now(market, account, at)._replace(rate=len(market.orders()))
+
+    monkeypatch.setattr(caps, "_now", of_all)
+    assert "(PUT /v1/caps)" in str(interference.run(3, seed=69).failure)
+    monkeypatch.setattr(caps, "caps_view", lambda *_: SpendingCaps(OwnCaps(), OwnCaps(), OwnCaps(), "0", "0"))  # in words that refuse, then
+    monkeypatch.setattr(figures, "caps_view", caps.caps_view)
+    assert "your cap is 0" in str(interference.run(3, seed=69).failure)
+
+
+def test_a_delivery_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Deliverer._send
+
+    async def by_all_events(self: Deliverer, course: Course, batch: Batch) -> None:
+        events = tuple(msgspec.structs.replace(one, n=self._desk.exchange.events) for one in batch.events)
+        await send(self, course, Batch(events, batch.through))
+
+    monkeypatch.setattr(Deliverer, "_send", by_all_events)
+    assert "(POST /hook?of=mine HTTP/1.1" in str(interference.run(3, seed=69).failure)
+
+
+def test_every_budget_that_was_to_act_does_so_at_its_time_in_both_worlds() -> None:
+    """Or what follows would be compared in worlds that need not look the same."""
+    acted = set()
+    for pair in (draw_pair(69), draw_pair(72)):
+        spends = [moment.spends for moment in pair.moments if moment.spends is not None]
+        first, second = interference.transcripts(pair)
+        assert interference.compare(first, second) is None
+        told = [
+            msgspec.json.decode(line.partition(b"data: ")[2])["event"] for line in first if line.startswith(b"id: ") and b'"budget.spent"' in line
+        ]
+        found = [(event["action"], event["at"]) for event in told if event["action"] != "warn"]
+        assert [(one.action, format_time(FOUNDED_US + one.until)) for one in spends] == found
+        acted |= {one.action for one in spends}
+    assert set(ACTIONS) == acted
 
 
 def test_a_transcript_that_is_longer_is_noticed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from laissez.check.access.pairs import ME, Pair
@@ -23,11 +24,20 @@ from laissez.service.sampling import sample
 from laissez.service.session import Session
 from laissez.service.sessions import Sessions
 from laissez.service.settings import Limits, Settings
+from laissez.service.settings import Webhooks as WebhookSettings
+from laissez.service.webhooks.dispatcher import Webhooks
+from laissez.service.webhooks.urls import Target
 from laissez.wire.requests import Caps
+from laissez.wire.times import parse_time
 
 FOUNDED_US = 1_800_000_000_000_000  # of every world: what the wall says is no part of the comparison
 LIMITS = Limits(commands_per_second=50, commands_burst=5_000)
+WEBHOOKS = WebhookSettings(allow_http=True, allow_addresses=("127.0.0.1/32",))
+RECEIVER = "http://127.0.0.1:8080/hook?of=mine"  # of the tenant's webhook; nobody is connected to
+ELSEWHERE = "http://127.0.0.1:8080/hook?of=others"
+ANSWERS = (200, 204, 204, 500)  # of receivers
 TURNS = 6  # of the loop, for what one request sets off to have come out
+TURNS_OF_DELIVERY_MAX = 10_000
 
 
 class Service:
@@ -40,8 +50,13 @@ class Service:
         self.desk = Desk(self._opened.exchange, self._opened.journal, self._clock(), LIMITS, self._opened.history, self._opened.remembered)
         places = Places()
         self.sessions = Sessions(self.desk, places)
-        self.app: App = make_app(self.desk, Settings(limits=LIMITS), places, self.sessions)
+        self.webhooks = Webhooks(self.desk, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
+        self.webhooks.sender._ask = self._received  # type: ignore[method-assign]  # all of it but the connection
+        self.app: App = make_app(self.desk, Settings(limits=LIMITS, webhooks=WEBHOOKS), places, self.sessions, webhooks=self.webhooks)
         self.suffix = suffix
+        self.root = pair.world.leaves[0].partition("/")[0]
+        self.received: list[bytes] = []  # by the tenant's receiver
+        self._answers = Random(f"{pair.seed} answers")  # the same in both worlds
         self._enter(OPERATOR, commands.CreateTenant(ME, Caps()))
         self._enter(OPERATOR, commands.IssueKey(ME, key.id, key.digest, ("read", "trade"), "default"))
         for tenant in pair.world.tenants[1:]:
@@ -103,6 +118,32 @@ class Service:
         sample(self.desk, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
+
+    async def deliver(self) -> None:
+        """What the tenant's webhook is owed, as far as its receiver takes it. Nothing is sent otherwise: what goes together is a matter of timing."""
+        await self.settle()
+        running = asyncio.create_task(self.webhooks.run())
+        for _ in range(TURNS_OF_DELIVERY_MAX):
+            await asyncio.sleep(0)
+            if self._is_delivered():
+                break
+        else:
+            raise AssertionError("a webhook is never delivered to")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    def _is_delivered(self) -> bool:
+        """All there is, or it was tried and is to be tried later."""
+        now = self.desk.clock.now()
+        views = [self.webhooks.view(record) for record in self.desk.exchange.webhooks.of(ME)]
+        later = [view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now for view in views]
+        return all(waits or view.delivered == self.desk.latest(ME) for view, waits in zip(views, later, strict=True))
+
+    async def _received(self, target: Target, request: bytes) -> int:
+        if target.path not in RECEIVER:
+            return ANSWERS[0]
+        self.received.append(request)
+        return self._answers.choice(ANSWERS)
 
     def close(self) -> None:
         self.desk.close()

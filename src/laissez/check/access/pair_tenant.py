@@ -1,4 +1,5 @@
-"""The tenant whose two transcripts are compared: it trades by REST and in a session, follows a stream, and looks at everything there is."""
+"""The tenant whose two transcripts are compared: it trades by REST and in a session, follows a stream, has a webhook, and looks at everything there
+is."""
 
 from __future__ import annotations
 
@@ -10,17 +11,18 @@ from typing import Any
 
 import msgspec
 
-from laissez.check.access.pair_service import Service, Wire
+from laissez.check.access.pair_asides import Asides
+from laissez.check.access.pair_service import ELSEWHERE, Service, Wire
 from laissez.check.access.pairs import ME, Ask, Pair
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
 from laissez.service.telling import price
-from laissez.wire.ids import order_id, tag_of
+from laissez.wire.ids import order_id, tag_of, webhook_id
 
 READS_PER_MOMENT = 3
-ASIDE = 0.15  # how often it also sets a budget
 HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
-# The one thing in a transcript that is random: the token of a new sign-in.
+# What is random in a transcript: the token of a new sign-in, the secret of a webhook, and what is signed with it.
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
+RANDOM = (TOKEN, re.compile(rb"whsec_[\w+/=]+"), re.compile(rb"webhook-signature: \S+"))
 IN_A_BATCH, AS_INSTANCE = 0.2, 0.5  # how often a command goes this way, of those that can
 TURNS_MAX = 100_000  # of the loop, until a session has caught up
 
@@ -61,6 +63,7 @@ class Tenant:
         self._said: list[bytes] = []
         self._streamed: list[bytes] = []
         self._wire = Wire(self._heard)
+        self._asides = Asides(service, pair.seed, self._ask)
         self._ids = 0
         self._known: list[str] = []
 
@@ -71,19 +74,21 @@ class Tenant:
             asyncio.create_task(self._follow()),
         ]
         await self._service.settle()
+        await self._asides.begin()
         self._known = _read_paths(self._service.app.site.openapi)
         for moment in self._pair.moments:
             self._service.pass_until(moment.at)
             await self._others(moment.others[self._side])
             if moment.mine is not None:
                 await self._act(moment.mine)
-            if self._draw.random() < ASIDE:
-                amount, keep = self._draw.choice(("0.01", "5", "1000")), self._draw.random() < 0.5
-                await self._ask("PUT", "/v1/budget", {"amount": amount, "action": "warn", "keep": keep})
+            await self._asides.now_and_then()
+            if moment.spends is not None:
+                await self._asides.spend(moment.spends)
             await self._service.settle()
             for path in self._draw.sample(self._reads(), READS_PER_MOMENT):
                 await self._ask("GET", path)
             await self._ask(*self._draw.choice(REFUSED))
+        await self._service.deliver()
         await self._in_the_end()
         self._ask_in_session()
         await self._service.settle()
@@ -91,7 +96,7 @@ class Tenant:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return [TOKEN.sub(b"laissez_signin=...", line) for line in (*self._said, *self._streamed)]
+        return [_without_chance(line) for line in (*self._said, *self._streamed, *self._service.received)]
 
     async def _come_back(self) -> asyncio.Task[None]:
         """In another session, which is told all that is still kept, until it has caught up."""
@@ -126,6 +131,8 @@ class Tenant:
             ("DELETE", "/v1/orders/ord_none", None),
             ("POST", "/v1/orders", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
             ("GET", "/v1/keys", None),
+            ("POST", "/v1/webhooks", {"url": ELSEWHERE}),
+            ("PUT", "/v1/caps", {"rate": "77"}),
         ]
         method, path, body = self._hidden.choice(asks)
         await exchange(self._service.app, method, path, headers, body)
@@ -193,6 +200,7 @@ class Tenant:
         account = self._service.desk.exchange.accounts[ME]
         own = [f"/v1/orders/{name}" for name in account.orders] + [f"/v1/instances/ins_{name[4:]}" for name in account.orders]
         own += [path for name in account.leases for path in (f"/v1/leases/{name}", f"/v1/leases/{name}/prices")]
+        own += [f"/v1/webhooks/{webhook_id(tag_of(ME), 1)}{part}" for part in ("", "/dead-letters")]
         theirs = [f"/v1/{kind}/{prefix}{tag_of('bob')}1" for kind, prefix in (("orders", "ord_"), ("leases", "lse_"), ("instances", "ins_"))]
         nodes = [f"/v1/{ask}={node}" for node in self._pair.world.nodes() for ask in ("prices?scope", "topology?node", "resources?under")]
         return [*self._known, *own, *theirs, *nodes]
@@ -250,6 +258,12 @@ class Tenant:
         headers = [(b"authorization", f"Bearer {self._secret}".encode()), (b"accept", b"text/event-stream")]
         scope = {"type": "http", "method": "GET", "path": "/v1/events", "query_string": b"", "headers": headers}
         await self._service.app(scope, receive, send)
+
+
+def _without_chance(line: bytes) -> bytes:
+    for random in RANDOM:
+        line = random.sub(b"...", line)
+    return line
 
 
 def _read_paths(document: bytes) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from laissez.check.access.pair_spending import ACTIONS, Spending, act, spending
 from laissez.check.histories import Draft
 from laissez.check.oracle import Oracle
 from laissez.check.worlds import World, draw_world
@@ -49,11 +50,12 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """What happens at one time: what others do in each world, then what the tenant does in both."""
+    """What happens at one time: what others do in each world, then what the tenant does in both; or a budget of the tenant's, until it is spent."""
 
     at: int
     others: tuple[tuple[Command, ...], tuple[Command, ...]]
     mine: Ask | None
+    spends: Spending | None = None
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -134,17 +136,34 @@ class Drawing(Draft):
 
 
 def draw_pair(seed: int, moments: int = 40) -> Pair:
+    """So many moments, then as many as it takes for a budget to be spent with each action, and not too many."""
     drawing = Drawing(seed)
     sides = Side(drawing.world), Side(drawing.world)
     kept: list[Moment] = []
-    for _ in range(moments):
-        drawing.now = drawing.next_time()
-        moment = _drawn(drawing, sides)
+
+    def go_on(moment: Moment) -> bool:
+        nonlocal sides
         after = sides[0].copied(), sides[1].copied()
-        if _looks_alike(moment, after):
+        looks_alike = _looks_alike(moment, after)
+        if looks_alike:
             sides = after
             kept.append(moment)
         drawing.now = sides[0].oracle.now
+        return looks_alike
+
+    for _ in range(moments):
+        drawing.now = drawing.next_time()
+        go_on(_drawn(drawing, sides))
+    actions = drawing.rng.sample(ACTIONS, len(ACTIONS))
+    for _ in range(moments // 2):
+        if not actions:
+            break
+        drawing.now = drawing.next_time()
+        spends = spending(sides[0].oracle, ME, actions[-1], drawing.now)
+        if spends is not None and go_on(Moment(drawing.now, ((), ()), None, spends)):
+            actions.pop()
+        else:
+            go_on(_drawn(drawing, sides))
     return Pair(seed, drawing.world, tuple(kept))
 
 
@@ -174,6 +193,10 @@ def _looks_alike(moment: Moment, sides: tuple[Side, Side]) -> bool:
         if moment.mine is not None:
             side.apply(of_side(moment.mine, side.placed), moment.at)
         side.apply(AdvanceTime(), moment.at)  # as when somebody looks: holds that are over end
+        if moment.spends is not None:
+            if moment.spends != spending(side.oracle, ME, moment.spends.action, moment.at):
+                return False
+            act(side.oracle, side.apply, ME, moment.spends)
     return bool(sides[0].look() == sides[1].look())
 
 
