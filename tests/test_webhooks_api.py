@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from pathlib import Path
 
 import httpx
@@ -24,7 +25,7 @@ from laissez.wire.requests import Caps
 from laissez.wire.times import format_time
 from laissez.wire.webhooks import Delivery
 from service_world import TOPOLOGY, World
-from webhook_world import Hooks, with_hooks
+from webhook_world import ORIGIN, Hooks, with_hooks
 
 pytestmark = pytest.mark.once
 
@@ -199,8 +200,10 @@ def test_a_secret_is_in_no_file_and_no_log_and_its_key_is_its_owners_alone(tmp_p
         assert not any(secret.removeprefix("whsec_").encode() in content for content in files.values())
         assert secret.removeprefix("whsec_") not in caplog.text
     key = tmp_path / "data" / "keys" / "webhooks.key"
-    assert (0o600, 32) == (key.stat().st_mode & 0o777, len(files[key]))
-    assert not any(files[key] in content for path, content in files.items() if path != key)
+    assert 0o600 == key.stat().st_mode & 0o777
+    (hexadecimal,) = re.findall(rb'"([0-9a-f]{64})","sum"', files[key])
+    for form in (hexadecimal, bytes.fromhex(hexadecimal.decode())):
+        assert not any(form in content for path, content in files.items() if path != key)
 
 
 def test_after_a_rotation_both_secrets_sign_for_a_day_and_a_second_one_ends_the_first(tmp_path: Path) -> None:
@@ -230,14 +233,35 @@ def test_after_a_rotation_both_secrets_sign_for_a_day_and_a_second_one_ends_the_
 
 def test_a_damaged_key_is_put_aside_and_a_lost_one_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "keys" / "webhooks.key"
-    first = SigningKey(path).secret("whk_x1", AT)
-    assert first == SigningKey(path).secret("whk_x1", AT) != SigningKey(path).secret("whk_x1", "2026-11-15T08:30:00.000001Z")
+    first = SigningKey(path, ORIGIN).secret("whk_x1", AT)
+    assert first == SigningKey(path, ORIGIN).secret("whk_x1", AT) != SigningKey(path, ORIGIN).secret("whk_x1", "2026-11-15T08:30:00.000001Z")
     path.write_bytes(b"short")
-    second = SigningKey(path).secret("whk_x1", AT)
+    second = SigningKey(path, ORIGIN).secret("whk_x1", AT)
     assert first != second and b"short" == path.with_name("webhooks.key.damaged").read_bytes()
     assert "receivers turn deliveries away until each secret is rotated" in caplog.text
     path.unlink()
-    assert SigningKey(path).secret("whk_x1", AT) not in (first, second)
+    assert SigningKey(path, ORIGIN).secret("whk_x1", AT) not in (first, second)
+
+
+@pytest.mark.parametrize("at", [0, 20, 80, -3])
+def test_a_key_with_one_bit_flipped_is_not_signed_with_in_silence(tmp_path: Path, at: int, caplog: pytest.LogCaptureFixture) -> None:
+    """It was taken for another key: receivers turned everything away, and nothing said why."""
+    path = tmp_path / "keys" / "webhooks.key"
+    SigningKey(path, ORIGIN).load()
+    damaged = bytearray(path.read_bytes())
+    damaged[at] ^= 1
+    path.write_bytes(damaged)
+    SigningKey(path, ORIGIN).load()
+    assert "is damaged and was put aside" in caplog.text and damaged == path.with_name("webhooks.key.damaged").read_bytes()
+
+
+def test_a_key_of_another_journal_is_put_aside_and_one_from_before_keys_had_a_seal_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "keys" / "webhooks.key"
+    theirs = SigningKey(path, b"another journal").secret("whk_x1", AT)
+    assert theirs != SigningKey(path, ORIGIN).secret("whk_x1", AT) and "was put aside" in caplog.text
+    path.write_bytes(bytes(range(100, 132)))
+    assert SigningKey(path, ORIGIN).secret("whk_x1", AT) == SigningKey(path, b"another journal").secret("whk_x1", AT)
+    assert bytes(range(100, 132)) == path.read_bytes()
 
 
 def test_a_key_that_cannot_be_had_is_told_and_nothing_is_done(tmp_path: Path) -> None:
@@ -286,7 +310,7 @@ def test_the_metrics_count_deliveries_and_dead_letters(tmp_path: Path) -> None:
 # -- the SDK
 
 
-KEY = SigningKey(None)
+KEY = SigningKey(None, ORIGIN)
 RECORD = WebhookRecord("whk_x1", "ann", URL, None, 1, 0, 1, 1, NOW_S * 1_000_000)
 SECRET = KEY.secret(RECORD.id, AT)
 EVENT = Numbered(7, LeaseEnded(AT, "lse_a1", "h100/r1/g1", "outbid", "3", "2"))

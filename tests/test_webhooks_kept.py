@@ -15,12 +15,13 @@ import pytest
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.delivery import GONE
-from laissez.service.webhooks.keeping import Cursor, Keeping
+from laissez.service.webhooks.keeping import Keeping
+from laissez.service.webhooks.sealed import seal, unseal
 from laissez.service.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
-from webhook_world import DAY_S, Hooks, with_hooks
+from webhook_world import DAY_S, ORIGIN, Hooks, keep_cursors, kept_cursors, with_hooks
 
 pytestmark = pytest.mark.once
 
@@ -92,13 +93,48 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
         assert 0 == (await hooks.show(ids[0]))["delivered"]
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    file = tmp_path / "data" / "webhooks" / "cursors.json"
-    (kept,) = msgspec.json.decode(file.read_bytes(), type=dict[str, Cursor]).values()
+    (kept,) = kept_cursors(tmp_path / "data").values()
     ahead = msgspec.structs.replace(kept, delivered=10**6)  # as when an older journal was put back beside it
     elsewhere = msgspec.structs.replace(kept, started_at=kept.started_at - 1)  # as when another one was
     for wrong in (ahead, elsewhere):
-        file.write_bytes(msgspec.json.encode({ids[0]: wrong}))
+        keep_cursors(tmp_path / "data", {ids[0]: wrong})
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
+
+
+def test_dead_letters_that_are_gone_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The cursor tells how many there were; the list was simply empty."""
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+
+    async def before(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 9
+        ids.append((await hooks.create())["id"])
+        await hooks.until(ids[0], failures=1)
+        hooks.pass_s(DAY_S)
+        await hooks.until(ids[0], dead_letters=1)
+
+    async def after(hooks: Hooks) -> None:
+        assert 0 == (await hooks.show(ids[0]))["dead_letters"]
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    (tmp_path / "data" / "webhooks" / f"{ids[0]}.json").unlink()
+    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
+        with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
+    assert "dead letters of a webhook are lost" in caplog.text
+
+
+def test_a_file_beside_the_journal_that_is_damaged_of_another_name_or_of_another_journal_is_not_believed() -> None:
+    """One digit of a cursor made a webhook pass over events; letters under another's name were shown to it."""
+    stored = seal(ORIGIN, "cursors.json", b'{"delivered": 12}')
+    assert b'{"delivered": 12}' == unseal(ORIGIN, "cursors.json", stored)
+    for origin, name, found in (
+        (ORIGIN, "cursors.json", stored.replace(b"12", b"17")),
+        (ORIGIN, "cursors.json", stored[:-1]),
+        (ORIGIN, "whk_1.json", stored),
+        (b"another journal", "cursors.json", stored),
+    ):
+        with pytest.raises(msgspec.MsgspecError):
+            unseal(origin, name, found)
 
 
 def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) -> None:
@@ -149,14 +185,14 @@ def letter(n: int) -> DeadLetter:
 
 def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks")
+        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
         kept = await keeping.add_letters("whk_x", [letter(n) for n in range(1, DEAD_LETTERS_MAX + 1)])
         assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
         kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
         assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
         kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)])  # once more, after a crash
         assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [one.n for one in kept.kept[-3:]]
-        assert Keeping(tmp_path / "webhooks").letters("whk_x") == kept
+        assert Keeping(tmp_path / "webhooks", ORIGIN).letters("whk_x") == kept
 
     asyncio.run(story())
 
@@ -174,7 +210,7 @@ def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> 
 
 def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(tmp_path: Path) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks")
+        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
         whole = [DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT) for n in (3, 5)]
         await keeping.add_letters("whk_x", whole)
         assert tuple(whole) == (await keeping.add_letters("whk_x", [DeadLetter(2, 5, None, GONE, AT)])).kept  # after a crash, once more
@@ -187,7 +223,6 @@ def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
 def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
-    file = tmp_path / "data" / "webhooks" / "cursors.json"
 
     async def before(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 9
@@ -201,15 +236,15 @@ def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
         assert (2, 2) == (shown["delivered"], (await hooks.letters(ids[1]))[0]["last"])
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    known = msgspec.json.decode(file.read_bytes())
+    known = kept_cursors(tmp_path / "data")
     del known[ids[1]]  # the service crashed before it was written
-    file.write_bytes(msgspec.json.encode(known))
+    keep_cursors(tmp_path / "data", known)
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
 def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(tmp_path: Path) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks")
+        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
         writing = asyncio.create_task(keeping.add_letters("whk_x", [letter(1)]))
         await asyncio.sleep(0)
         writing.cancel()
@@ -259,9 +294,9 @@ def test_a_key_whose_making_failed_is_kept_before_it_signs(tmp_path: Path, seed:
             path.parent.parent.mkdir()
             disk.fail_at = disk.operations + fails
             with suppress(OSError):
-                SigningKey(path).load()
+                SigningKey(path, ORIGIN).load()
             disk.kill()
             disk.fail_at = None
-            signed = SigningKey(path).secret("whk_1", AT)
+            signed = SigningKey(path, ORIGIN).secret("whk_1", AT)
             disk.power_off()
-            assert signed == SigningKey(path).secret("whk_1", AT)
+            assert signed == SigningKey(path, ORIGIN).secret("whk_1", AT)

@@ -15,11 +15,14 @@ from typing import Any
 import msgspec
 
 from laissez.client.webhooks import verify
+from laissez.journal import Reader
 from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.dispatcher import Webhooks as Running
+from laissez.service.webhooks.keeping import FOLDER, Cursor, Keeping
 from laissez.wire.events import Numbered
 from service_world import GENEROUS, World, with_service
 
+ORIGIN = bytes(16)  # where it makes no difference of which journal something is
 OPEN = Webhooks(allow_http=True, allow_addresses=("127.0.0.1/32",))
 DAY_S = 86_400
 PATIENCE_S = 3  # until a test that waits for what never comes fails
@@ -174,3 +177,17 @@ def with_hooks(
                 await asyncio.gather(task, return_exceptions=True)
 
     with_service(folder, story, limits, secrets=secrets)
+
+
+def kept_cursors(data: Path) -> dict[str, Cursor]:
+    """Where webhooks stand, as the file in a data folder has it."""
+    return Keeping(data / FOLDER, _identity(data)).cursors()
+
+
+def keep_cursors(data: Path, cursors: dict[str, Cursor]) -> None:
+    asyncio.run(Keeping(data / FOLDER, _identity(data)).keep_cursors(cursors))
+
+
+def _identity(data: Path) -> bytes:
+    with Reader.of(data) as reader:
+        return reader.identity

@@ -90,6 +90,7 @@ class Desk:
         commit: Commit = GroupCommit,
     ) -> None:
         self.exchange = exchange
+        self.identity = journal.identity  # what lies beside the journal is marked with it
         self.clock = clock
         self.limits = limits
         self.history = history

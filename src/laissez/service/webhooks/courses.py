@@ -86,13 +86,22 @@ class Courses:
         found = self._found.get(record.id)
         latest = self._desk.latest(record.holder)
         if found is not None and (found.starts, found.started_at) == (record.starts, record.started_at) and found.delivered <= latest:
-            return found
+            return self._with_letters(record.id, found)
         after = record.after
         if self._is_lost or (found is not None and found.starts >= record.starts):
             # Of what the history no longer has nobody knows here whether it was delivered.
             after = max(after, self._desk.history.gone_until(record.holder, latest))
         letters = self._keeping.letters(record.id)
         return Cursor(record.starts, record.started_at, after, 0, len(letters.kept), letters.dropped)
+
+    def _with_letters(self, id: str, found: Cursor) -> Cursor:
+        """They are written before the cursor tells of them, so there can be more of them, and not fewer."""
+        if found.letters:
+            letters = self._keeping.letters(id)
+            if len(letters.kept) + letters.dropped < found.letters + found.dropped:
+                log.warning("dead letters of a webhook are lost", extra={"webhook": id, "letters": found.letters - len(letters.kept)})
+            found.letters, found.dropped = len(letters.kept), letters.dropped
+        return found
 
     def _find(self) -> dict[str, Cursor]:
         found = self._keeping.cursors()

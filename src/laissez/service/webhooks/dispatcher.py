@@ -62,8 +62,8 @@ class Webhooks:
         self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
         self.guard = Guard(settings.allow_addresses)  # of new webhooks
         self.sender = Sender(Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max), settings)
-        self._key = SigningKey(None if folder is None else folder / FILE)
-        self._keeping = Keeping(None if folder is None else folder / FOLDER)
+        self._key = SigningKey(None if folder is None else folder / FILE, desk.identity)
+        self._keeping = Keeping(None if folder is None else folder / FOLDER, desk.identity)
         self._courses = Courses(desk, self._keeping)
         self._deliverer = Deliverer(desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance)
         self.tally = self._deliverer.tally

@@ -1,8 +1,8 @@
 """How far each webhook got, and what was given up: files beside the journal, written whole.
 
 The cursors of all are one small file, written after deliveries and at most once a second; so a crash may repeat a delivery, never skip one. Dead
-letters are a file per webhook, written before the cursor passes them. A file that is lost or damaged costs repeated deliveries, or the letters, and
-is told in the log.
+letters are a file per webhook, written before the cursor passes them. All of them are sealed. A file that is lost or damaged costs repeated
+deliveries, or the letters, and is told in the log.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from laissez.journal.disk import make_folder, remove, write_whole
+from laissez.service.webhooks.sealed import seal, unseal
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
 
@@ -52,8 +53,10 @@ _read_letters = msgspec.json.Decoder(Letters).decode
 class Keeping:
     """Without a folder, in memory alone. What is written goes on though nobody waits for it any more, and the next one waits for it."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, origin: bytes) -> None:
+        """`origin` is the identity of the journal that it goes with."""
         self._folder = folder
+        self._origin = origin
         self._memory: dict[str, bytes] = {}
         self._turn = asyncio.Lock()
 
@@ -103,12 +106,13 @@ class Keeping:
         if self._folder is None:
             self._memory[name] = content
         else:
-            await asyncio.to_thread(_write, self._folder / name, content)  # it waits for the disk
+            await asyncio.to_thread(_write, self._folder / name, seal(self._origin, name, content))  # it waits for the disk
 
     def _read(self, name: str, read: Callable[[bytes], T], none: T, warning: str) -> T:
         try:
-            content = self._memory.get(name) if self._folder is None else (self._folder / name).read_bytes()
-            return none if content is None else read(content)
+            if self._folder is None:
+                return read(self._memory[name]) if name in self._memory else none
+            return read(unseal(self._origin, name, (self._folder / name).read_bytes()))
         except FileNotFoundError:
             return none
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -13,8 +13,11 @@ import logging
 import secrets
 from pathlib import Path
 
+import msgspec
+
 from laissez.journal.disk import keep, make_folder, rename, write_whole
 from laissez.service.webhooks.registry import WebhookRecord
+from laissez.service.webhooks.sealed import seal, unseal
 from laissez.wire.times import HOUR_US, SECOND_US, format_time
 from laissez.wire.webhooks import SECRET_PREFIX
 
@@ -28,8 +31,10 @@ log = logging.getLogger("laissez.webhooks")
 class SigningKey:
     """Read, or made, when it is first needed. Without a path it lasts as long as the process."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, origin: bytes) -> None:
+        """`origin` is the identity of the journal that it goes with."""
         self._path = path
+        self._origin = origin
         self._key = b""
 
     def secret(self, id: str, made_at: str) -> str:
@@ -53,7 +58,7 @@ class SigningKey:
     def load(self) -> None:
         """Raises OSError where it can be neither read nor written."""
         if not self._key:
-            self._key = secrets.token_bytes(KEY_BYTES) if self._path is None else _read_or_make(self._path)
+            self._key = secrets.token_bytes(KEY_BYTES) if self._path is None else _read_or_make(self._path, self._origin)
 
     def _bytes(self, id: str, made_at: str) -> bytes:
         self.load()
@@ -64,21 +69,36 @@ def _signature(key: bytes, signed: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
-def _read_or_make(path: Path) -> bytes:
+def _read_or_make(path: Path, origin: bytes) -> bytes:
     try:
-        key = path.read_bytes()
+        stored = path.read_bytes()
     except FileNotFoundError:
-        key = b""
-    if len(key) == KEY_BYTES:
+        stored = None
+    key = None if stored is None else _read(stored, origin)
+    if key is not None:
         keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
         keep(path.parent.parent)
         return key
-    if key:
+    if stored is not None:
         log.error("the key that signs webhooks is damaged and was put aside: receivers turn deliveries away until each secret is rotated")
         rename(path, path.with_name(f"{path.name}.damaged"))
     key = secrets.token_bytes(KEY_BYTES)
-    make_folder(path.parent)
-    write_whole(path, key)
-    keep(path.parent.parent)
+    write(path, key, origin)
     log.info("made a key that signs webhooks", extra={"file": str(path)})
     return key
+
+
+def _read(stored: bytes, origin: bytes) -> bytes | None:
+    """None if it is no key of this journal's, or not as it was written."""
+    if len(stored) == KEY_BYTES and not stored.isascii():
+        return stored  # from before there was a seal, which is text
+    try:
+        return bytes.fromhex(msgspec.json.decode(unseal(origin, FILE.name, stored), type=str))
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def write(path: Path, key: bytes, origin: bytes) -> None:
+    make_folder(path.parent)
+    write_whole(path, seal(origin, FILE.name, msgspec.json.encode(key.hex())))
+    keep(path.parent.parent)
