@@ -14,7 +14,7 @@ from laissez.service.audit.digests import FILE
 from laissez.service.audit.files import FOLDER, end_of, path_of
 from laissez.service.audit.following import Following
 from laissez.service.audit.kept import Kept, read_kept
-from laissez.service.audit.lines import Broken, Digest, read, split, start
+from laissez.service.audit.lines import Broken, Digest, read, start
 from laissez.service.audit.removals import Removal, Removals, was_old
 from laissez.service.audit.replayed import Progress, carry_out_again, is_chained
 from laissez.service.audit.verdict import Verdict
@@ -65,11 +65,8 @@ class _Check:
         return self._verdict
 
     def _read_digests(self) -> None:
-        path = self._folder / FILE
-        content = path.read_bytes() if path.exists() else b""
         chain = self._beginning
-        *whole, _ = split(content)  # the last may be on its way
-        for number, stored in enumerate(whole, 1):
+        for number, stored in self._verdict.read(self._folder / FILE):  # the last may be on its way
             try:
                 digest = read(stored, Digest, chain)
             except Broken as broken:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ CUT = "cut"  # the code of a line that tells what was cut off before it
 LOST = "lost"  # and of one that tells how many could not be written
 REMOVED = "removed"  # and of one that tells which were removed because they were old: whatever else is missing, somebody took away
 DAY_US = 24 * HOUR_US
+
+UNKNOWN = -1  # the number of a line that nobody knows
 
 log = logging.getLogger("laissez.audit")
 
@@ -65,8 +68,9 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     return enumerate(whole, 1)
 
 
-def last_line(path: Path) -> Refusal | None:
-    return _readable(path.read_bytes())[1] if path.exists() else None
+def last_line(folder: Path, date: str) -> Refusal | None:
+    path = path_of(folder, date)
+    return _readable(path.read_bytes(), date)[1] if path.exists() else None
 
 
 class RefusalFiles:
@@ -81,9 +85,10 @@ class RefusalFiles:
         # Of the last line. A start may find the wall clock behind it: time goes on from the journal's end, and that may be earlier.
         self._at = end_of(over) if over else 0
         torn: list[tuple[str, bytes, int]] = []
-        for date in reversed([date for date in days(folder) if date > over]):
+        newest_first = [date for date in reversed(days(folder)) if date > over and path_of(folder, date).stat().st_size]
+        for date, before in zip_longest(newest_first, newest_first[1:]):
             content = path_of(folder, date).read_bytes()
-            end, last = _readable(content)
+            end, last = _readable(content, date, self._must_follow(content, before))
             if end < len(content):
                 torn.append((date, content, end))
             if last is not None:
@@ -92,6 +97,24 @@ class RefusalFiles:
         for date, content, end in reversed(torn):
             self._at = max(self._at, now, start_of(date))
             self._cut(date, content, end)
+
+    def _must_follow(self, content: bytes, before: str | None) -> str | None:
+        """The hash that the first line of a file must follow: of the last in the file before it, of that day, or of where it all goes on. None if
+        nobody can know: lines in between are gone, or damaged."""
+        n, chain = self.n, self.chain
+        if before is not None:
+            others = path_of(self.folder, before).read_bytes()
+            end, last = _readable(others, before)
+            n, chain = (last.n, last.chain) if last is not None and end == len(others) else (UNKNOWN, "")
+        first = next(split(content))
+        try:
+            found = read(first, Refusal, None).n
+        except Broken:
+            return chain
+        if found - 1 <= n:
+            return chain
+        log.warning("lines of the log of refusals before this one are gone, or damaged", extra={"file": str(self.folder), "line": found})
+        return None
 
     def append(self, noted: Sequence[Noted]) -> None:
         """Kept when this returns. Lines of several days go into their files."""
@@ -124,17 +147,19 @@ class RefusalFiles:
         self._write(day_of(self._at), [Refusal(0, format_time(self._at), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
 
 
-def _readable(content: bytes) -> tuple[int, Refusal | None]:
-    """Where the last line ends up to which each follows from the one before it, and what it says. Many lines are written at once, so a crash may
-    leave nonsense, or nothing, in the middle of them."""
+def _readable(content: bytes, date: str, follows: str | None = None) -> tuple[int, Refusal | None]:
+    """Where the last line ends up to which each is of that day and follows from the one before it, and what it says; the first follows this hash, if
+    it is given. Many lines are written at once, so a crash may leave nonsense, or nothing, in the middle of them."""
     end, last = 0, None
     *whole, _ = split(content)
     for stored in whole:
         try:
-            last = read(stored, Refusal, None if last is None else last.chain)
+            line = read(stored, Refusal, follows)
         except Broken:
             break
-        end += len(stored) + 1
+        if not line.at.startswith(date):
+            break
+        end, last, follows = end + len(stored) + 1, line, line.chain
     return end, last
 
 

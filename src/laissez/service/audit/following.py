@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from laissez.service.audit.files import days, lines_of, path_of
+from laissez.service.audit.files import days, path_of
 from laissez.service.audit.lines import Broken, Digest, Refusal, read
 from laissez.service.audit.removals import Removals
 from laissez.service.audit.verdict import Verdict
@@ -28,7 +28,7 @@ class Following:
         before: Refusal | None = None
         for date in days(self._folder):
             path = path_of(self._folder, date)
-            for number, stored in lines_of(path):
+            for number, stored in self._verdict.read(path):
                 where = f"{path.name}, line {number}"
                 try:
                     before = self._check_line(stored, before, date)

@@ -108,7 +108,7 @@ class AuditKeeper:
         for digest in made:
             log.info("digest of a day", extra=msgspec.to_builtins(digest))
         self._desk.refusals.digested_us = end_of(today) - DAY_US
-        self._prune(file.all(), now)
+        self._prune(file.credible(), now)
 
     def _prune(self, known: list[Digest], now: int) -> None:
         """Only what a digest tells the end of. That it was removed, and not by somebody else, is a line too, and the first to be written."""

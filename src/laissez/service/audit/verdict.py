@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from laissez.service.audit.files import lines_of
 
 
 @dataclass
@@ -32,3 +36,11 @@ class Verdict:
 
     def tell(self, where: str, what: str) -> None:
         self.problems.append(f"{where}: {what}")
+
+    def read(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """The lines of a file with their numbers. One that cannot be read is a problem, and has none."""
+        try:
+            return lines_of(path)
+        except OSError as error:
+            self.tell(path.name, f"it cannot be read: {error.strerror}")
+            return iter(())
