@@ -6,15 +6,21 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from laissez.check import cli
 from laissez.check.damage import run as damage
+from laissez.check.damage.beside_record import check_record
+from laissez.check.damage.beside_started import check_webhooks, start
 from laissez.check.damage.bugs import BUGS
-from laissez.check.damage.samples import SAMPLES, sample
+from laissez.check.damage.samples import SAMPLES, sample, write_files
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.disk.sqlite_shim import CannotWatch
+from laissez.check.finding import Finding
+from laissez.wire.ids import tag_of, webhook_id
+from laissez.wire.webhooks import DeadLetter
 
 pytestmark = pytest.mark.once
 
@@ -23,13 +29,17 @@ SEEDS = {
     "mark_not_checked": 60,
     "chain_not_checked": 0,
     "documents_not_compared": 280,
-    "snapshot_not_checked": 220,
+    "snapshot_not_checked": 20,
     "snapshot_of_any_journal": 0,
     "not_synced": 20,
     "goes_on_after_a_failure": 40,
-    "found_entries_not_synced": 340,
+    "found_entries_not_synced": 560,
+    "seal_not_checked": 80,
+    "digest_not_checked": 740,
+    "any_line_goes_on": 360,
 }
 CASES = 120
+ANN = webhook_id(tag_of("ann"), 1)
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +79,48 @@ def test_samples_have_documents_snapshots_and_logs_of_every_kind() -> None:
     assert all(len([name for name in one.files if name.startswith("snapshots/")]) == 2 for one in samples)
     assert any(documents for one in samples for _, _, documents in one.truth.groups)
     assert {True, False} == {bool(one.files.get("journal.db-wal")) for one in samples}
+
+
+def test_samples_have_all_that_a_service_keeps_beside_the_journal() -> None:
+    samples = [sample(number) for number in range(SAMPLES)]
+    for one in samples:
+        assert {"audit/digests.jsonl", "keys/webhooks.key", "signins.json", "webhooks/cursors.json"} <= one.files.keys()
+        assert len([name for name in one.files if name.startswith("audit/refusals-")]) > 2 and 2 <= len(one.beside.digests) < len(one.beside.lines)
+        assert 2 == len(one.beside.cursors) and {*one.beside.letters} == {name[9:-5] for name in one.files if "whk_" in name}
+    assert any(len(one.beside.letters) == 2 for one in samples) and any(cursor.delivered for one in samples for cursor in one.beside.cursors.values())
+
+
+def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> None:
+    whole = sample(0)
+    write_files(tmp_path / "data", {**whole.files})
+    found = start(tmp_path / "data")
+    assert [] == found.said
+    check_webhooks(found, whole.beside, set())
+    check_record(tmp_path / "data", whole.beside, whole.files, {**whole.files}, found.said)
+
+
+@pytest.mark.parametrize(
+    ("delivered", "letters", "key", "words"),
+    [
+        (1, None, None, "events of whk_h5gv4yoo1 are passed over"),
+        (-1, None, None, "begins again after"),
+        (0, (), None, "the dead letters of whk_h5gv4yoo1 are not those that were written"),
+        (0, None, b"another", "is signed for with another secret"),
+    ],
+)
+def test_what_a_start_makes_of_webhooks_is_compared_with_what_was_written(
+    delivered: int, letters: tuple[DeadLetter, ...] | None, key: bytes | None, words: str, tmp_path: Path
+) -> None:
+    whole = next(one for one in map(sample, range(SAMPLES)) if ANN in one.beside.letters and one.beside.cursors[ANN].delivered)
+    write_files(tmp_path / "data", {**whole.files})
+    found, kept = start(tmp_path / "data"), msgspec.structs.replace(whole.beside, key=key or whole.beside.key)
+    found.delivered[ANN] += delivered
+    found.letters[ANN] = found.letters[ANN] if letters is None else letters
+    with pytest.raises(Finding, match=words):
+        check_webhooks(found, kept, set())
+    found.said.append("something")
+    if delivered <= 0:
+        check_webhooks(found, kept, set())
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Bugs to be put into the journal, to see that `laissez check damage` finds them. A check that never fails proves nothing."""
+"""Bugs to be put into the journal and what lies beside it, to see that `laissez check damage` finds them. A check that never fails proves nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.snapshots import Snapshot, SnapshotFile
+from laissez.service.audit import digests, files, lines
+from laissez.service.webhooks import keeping, sealed, signing
 
 Patch = tuple[Any, str, Any]  # where, what, by what
 
@@ -72,6 +76,25 @@ def found_entries_not_synced() -> list[Patch]:
     return [(journal_file, "_make_durable", lambda connection, path: None)]
 
 
+def seal_not_checked() -> list[Patch]:
+    """Where webhooks stand, their dead letters and the key that signs are believed as they are found."""
+
+    def trusting(origin: bytes, name: str, stored: bytes) -> bytes:
+        return bytes(msgspec.json.decode(stored, type=sealed.Sealed).content)
+
+    return [(keeping, "unseal", trusting), (signing, "unseal", trusting)]
+
+
+def digest_not_checked() -> list[Patch]:
+    """One that can be read is taken for what was written."""
+    return [(digests, "read", lambda stored, kind, before: lines.read(stored, kind, None))]
+
+
+def any_line_goes_on() -> list[Patch]:
+    """The log of refusals goes on after whatever its last file has."""
+    return [(files.RefusalFiles, "_must_follow", lambda self, content, before: None)]
+
+
 BUGS: dict[str, Callable[[], list[Patch]]] = {
     bug.__name__: bug
     for bug in (
@@ -83,6 +106,9 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
         not_synced,
         goes_on_after_a_failure,
         found_entries_not_synced,
+        seal_not_checked,
+        digest_not_checked,
+        any_line_goes_on,
     )
 }
 

@@ -10,6 +10,7 @@ import msgspec
 
 from laissez.check.damage.samples import SAMPLES, Sample, sample
 from laissez.journal import snapshots
+from laissez.service.webhooks.signing import FILE as KEY
 
 PAGE_BYTES = 4096
 WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
@@ -198,7 +199,7 @@ def _stale_lock(draw: random.Random, whole: Sample, files: Damaged) -> str:
 
 def _half_written(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """What is left of making a file that was cut short."""
-    name = draw.choice((*_snapshots(whole), "journal.db", "journal.mark", "signins.json"))
+    name = draw.choice((*_snapshots(whole), "journal.db", "journal.mark", "signins.json", *_beside(whole)))
     files[f"{name}.new"] = whole.files[name][: draw.randrange(len(whole.files[name]) + 1)]
     return f"{name}.new"
 
@@ -207,7 +208,12 @@ def _file(draw: random.Random, whole: Sample) -> str:
     """The journal itself and its snapshots more often than what lies beside them."""
     names = sorted(name for name, content in whole.files.items() if content)
     own = [name for name in names if name in ("journal.db", "journal.db-wal")]
-    return draw.choice(draw.choices((own, _snapshots(whole)[-1:], names), (9, 3, 8))[0])
+    return draw.choice(draw.choices((own, _snapshots(whole)[-1:], _beside(whole), names), (9, 3, 6, 6))[0])
+
+
+def _beside(whole: Sample) -> list[str]:
+    """What the service keeps of its own, and no journal."""
+    return [name for name, content in sorted(whole.files.items()) if content and name.startswith(("audit/", "webhooks/", str(KEY)))]
 
 
 def _snapshots(whole: Sample) -> list[str]:

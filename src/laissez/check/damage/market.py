@@ -25,6 +25,8 @@ from laissez.wire.times import HOUR_US
 LEAVES = ("gpu/r1/g1", "gpu/r1/g2", "gpu/r2/g1")
 SCOPES = ("gpu", "gpu/r1", *LEAVES)
 TENANTS = ("ann", "bob", "cat")
+WEBHOOKS = 2
+NOBODY_THERE = "https://127.0.0.1/"  # where no webhook may lead
 BEGINNING = 1_700_000_000_000_000
 LIMITS = Limits(history_hours=10**6, idempotency_hours=10**6)  # however long ago the beginning is, nothing is too old to be remembered
 PRICES = (500_000, 1_000_000, 2_000_000, 3_000_000)
@@ -89,11 +91,11 @@ class AtWork:
         self._draw = draw
         truth.forget_after(self.journal.last)
 
-    def group(self, count: int) -> None:
-        """Some commands, stored as one group. Raises what the journal raises; else they are acknowledged."""
+    def group(self, count: int, after_us: int = 0) -> None:
+        """Some commands, stored as one group, when this time has passed. Raises what the journal raises; else they are acknowledged."""
         entries: list[Entry] = []
         documents: list[tuple[int, Document]] = []
-        at = max(self.journal.last_at, BEGINNING)
+        at = max(self.journal.last_at, BEGINNING) + after_us
         for index in range(count):
             at += self._draw.choice((0, 1, 1_000_000, HOUR_US))
             seq = self.journal.last + 1 + index
@@ -126,6 +128,8 @@ class AtWork:
         accounts = self.exchange.accounts
         if len(accounts) < len(TENANTS):
             return OPERATOR, commands.CreateTenant(TENANTS[len(accounts)], Caps())
+        if len(self.exchange.webhooks.live) < WEBHOOKS:
+            return TENANTS[len(self.exchange.webhooks.live)], commands.CreateWebhook(NOBODY_THERE, None, 0)
         account = accounts[draw.choice(TENANTS)]
         kind = draw.randrange(10)
         if kind < 4:

@@ -22,6 +22,8 @@ from types import FrameType
 import msgspec
 
 from laissez.check.campaign import in_order
+from laissez.check.damage.beside_record import check_record
+from laissez.check.damage.beside_started import check_webhooks, start
 from laissez.check.damage.bugs import put_in
 from laissez.check.damage.faulty_runs import Run
 from laissez.check.damage.files import damage
@@ -128,6 +130,11 @@ class FileStory(Story):
         refused = self._refusal(root / "data", whole.truth.copy()) is not None
         if refused:
             _check_that_nothing_changed(root / "data", done.files)
+        else:
+            found = start(root / "data")
+            put_back = {name for name, content in done.files.items() if content in whole.older.get(name, ())}
+            check_webhooks(found, whole.beside, put_back)
+            check_record(root / "data", whole.beside, whole.files, done.files, found.said)
         read_signins(root / "data" / SIGNINS)  # whatever it has become
         return refused
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from laissez.check.damage.beside import Beside, Kept
 from laissez.check.damage.market import BEGINNING, AtWork, Truth, found, opened
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.scratch import scratch
@@ -19,9 +20,11 @@ from laissez.journal.disk import make_folder, write_whole
 from laissez.service.founding import KEYS
 from laissez.service.signins import FILE as SIGNINS
 from laissez.service.signins import SignIn
+from laissez.wire.times import HOUR_US
 
 SAMPLES = 12
 GROUPS = (3, 4)  # before and after the middle of a sample's life
+DAY_US = 24 * HOUR_US
 
 Files = dict[str, bytes]
 
@@ -30,6 +33,7 @@ class Sample(msgspec.Struct, frozen=True):
     files: Files
     older: dict[str, list[bytes]]  # what each file was before, the oldest first
     truth: Truth
+    beside: Kept
 
 
 @contextmanager
@@ -51,7 +55,7 @@ def sample(number: int) -> Sample:
         disk.kill()
         life.work(GROUPS[1], ends=number % 4 == 1)
         disk.kill()
-        return Sample(read_files(root / "data"), life.older, life.truth)
+        return Sample(read_files(root / "data"), life.older, life.truth, life.beside.kept)
 
 
 class _Life:
@@ -64,14 +68,16 @@ class _Life:
         make_folder(folder / KEYS)
         write_whole(folder / KEYS / "operator.key", b"lz_for_nobody\n")
         write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
+        self.beside = Beside(folder, self.truth.identity, self._draw)
 
     def work(self, groups: int, ends: bool) -> None:
         """Then end as a server does; or not."""
         market = AtWork(opened(self._folder), self.truth, self._draw)
         for number in range(groups):
-            market.group(self._draw.choice((1, 2, 5, 9)))
+            market.group(self._draw.choice((1, 2, 5, 9)), after_us=DAY_US * (number % 2))
             if number % 3 == 1:
                 market.snapshot()
+            self.beside.go_on(market)
             self._remember()
         if ends:
             market.journal.close()
