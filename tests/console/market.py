@@ -85,6 +85,14 @@ class Market:
         found: list[dict[str, Any]] = self.done("GET", path, key=key)["data"]
         return found
 
+    def newest_event(self, key: str | None = None) -> int:
+        """The number of the last event that a key may see: tests share a market, so there may be many pages of them."""
+        n, page = 0, {"has_more": True}
+        while page["has_more"]:
+            page = self.done("GET", f"/v1/events?after={n}&limit=1000", key=key)
+            n = page["data"][-1]["n"] if page["data"] else n
+        return n
+
     def tenant(self, name: str) -> Tenant:
         """A new tenant. Names differ from test to test, so that tests share a market and not its people."""
         own = f"{name}{next(self._numbers)}"

@@ -37,7 +37,7 @@ def test_a_killed_server_is_missed_found_again_and_loses_no_event(market: Market
     for window, key in ((hers, ann.key), (operators, market.key)):
         expect(window.state).to_have_text("Live")
         expect(window.page.get_by_role("alert")).to_have_count(0)
-        last = market.listed("/v1/events?limit=1000", key)[-1]["n"]
+        last = market.newest_event(key)
         expect(window.page.locator(".event .n").first).to_have_text(f"#{last:,}")
         expect(window.main).to_contain_text("none missing")
         shown = numbers(window)

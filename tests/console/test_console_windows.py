@@ -37,7 +37,7 @@ def test_many_windows_leave_connections_for_everything_else(market: Market, open
         expect(page.locator(".heat-frame.drawn")).to_be_visible()
     pages[-1].goto("/#/events")
     market.set_floor("h100/zone-k", "0.25")
-    last = market.listed("/v1/events?limit=1000")[-1]["n"]
+    last = market.newest_event()
     expect(pages[-1].locator(".event .n").first).to_have_text(f"#{last:,}")
     expect(pages[-1].locator("main")).to_contain_text("none missing")
 
