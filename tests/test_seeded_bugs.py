@@ -14,7 +14,7 @@ import laissez
 from seeded_bugs import SEEDED_BUGS, SeededBug
 
 SOURCES = Path(laissez.__file__).parent
-NEEDED = ("__init__.py", "_form.py", "market", "check")  # of the package, to check the market
+NEEDED = ("__init__.py", "_form.py", "workers.py", "market", "check")  # of the package, to check the market
 HISTORIES = 600  # five times what the most elusive of them needed
 # As `laissez check market --no-shrink` does, without the time that a command line takes to start.
 CHECK = """
