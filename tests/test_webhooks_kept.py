@@ -15,7 +15,7 @@ import pytest
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.delivery import GONE
-from laissez.service.webhooks.keeping import Keeping
+from laissez.service.webhooks.keeping import Cursor, Keeping
 from laissez.service.webhooks.sealed import seal, unseal
 from laissez.service.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
@@ -135,6 +135,45 @@ def test_a_file_beside_the_journal_that_is_damaged_of_another_name_or_of_another
     ):
         with pytest.raises(msgspec.MsgspecError):
             unseal(origin, name, found)
+
+
+def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The first start of a new version delivered everything again, and dead letters were lost."""
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+
+    async def before(hooks: Hooks) -> None:
+        hooks.receiver.answers = [503] * 9
+        ids.append((await hooks.create())["id"])
+        await hooks.until(ids[0], failures=1)
+        hooks.pass_s(DAY_S)
+        await hooks.until(ids[0], dead_letters=1)
+
+    async def after(hooks: Hooks) -> None:
+        shown = await hooks.show(ids[0])
+        assert (1, 1, 1) == (shown["delivered"], shown["dead_letters"], len(await hooks.letters(ids[0])))
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    caplog.clear()
+    for name in ("cursors.json", f"{ids[0]}.json"):
+        file = tmp_path / "data" / "webhooks" / name
+        file.write_bytes(msgspec.json.encode(msgspec.json.decode(file.read_bytes())["content"]))
+    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
+        with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
+    assert "" == caplog.text
+
+
+@pytest.mark.parametrize("at", range(len('{"content":{')))
+def test_a_file_whose_seal_is_damaged_is_not_taken_for_one_from_before_there_was_one(tmp_path: Path, at: int) -> None:
+    keeping, cursor = Keeping(tmp_path, ORIGIN), Cursor(1, 1, 12)
+    asyncio.run(keeping.keep_cursors({"whk_x": cursor}))
+    asyncio.run(keeping.add_letters("whk_x", [letter(7)]))
+    assert ({"whk_x": cursor}, 1) == (keeping.cursors(), len(keeping.letters("whk_x").kept))
+    for file in (tmp_path / "cursors.json", tmp_path / "whk_x.json"):
+        damaged = bytearray(file.read_bytes())
+        damaged[at] ^= 1
+        file.write_bytes(damaged)
+    assert ({}, ()) == (keeping.cursors(), keeping.letters("whk_x").kept)
 
 
 def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from laissez.journal.disk import make_folder, remove, write_whole
-from laissez.service.webhooks.sealed import seal, unseal
+from laissez.service.webhooks.sealed import is_sealed, seal, unseal
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
 
@@ -112,7 +112,9 @@ class Keeping:
         try:
             if self._folder is None:
                 return read(self._memory[name]) if name in self._memory else none
-            return read(unseal(self._origin, name, (self._folder / name).read_bytes()))
+            stored = (self._folder / name).read_bytes()
+            # One from before there was a seal is taken once more: all would be delivered again, and letters lost. What a seal lay around is none.
+            return read(unseal(self._origin, name, stored) if is_sealed(stored) else stored)
         except FileNotFoundError:
             return none
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -7,6 +7,8 @@ import hashlib
 
 import msgspec
 
+BEGIN = b'{"content":'  # of every file that is sealed
+
 
 class Sealed(msgspec.Struct, forbid_unknown_fields=True):
     content: msgspec.Raw
@@ -16,6 +18,11 @@ class Sealed(msgspec.Struct, forbid_unknown_fields=True):
 def seal(origin: bytes, name: str, content: bytes) -> bytes:
     """As it is stored; `content` is JSON."""
     return msgspec.json.encode(Sealed(msgspec.Raw(content), _sum(origin, name, content)))
+
+
+def is_sealed(stored: bytes) -> bool:
+    """Files from before there was a seal begin otherwise, and so does what is damaged there."""
+    return stored.startswith(BEGIN)
 
 
 def unseal(origin: bytes, name: str, stored: bytes) -> bytes:
