@@ -61,6 +61,10 @@ def four(**last: Any) -> list[Quarter]:
         (Seen(), four(server_cpu_s=15.0), {}, [], []),
         (Seen(), four(server_cpu_s=15.1), {}, [], ["processor time"]),
         (Seen(), four(server_cpu_s=15.1, answered=200_000), {}, [], []),
+        (Seen(), four(answered=66_667, server_cpu_s=7.0), {}, [], []),
+        (Seen(), four(answered=66_666, server_cpu_s=7.0), {}, [], ["throughput"]),  # as where a third of the sessions is never answered again
+        (Seen(), four(answered=0, p50_ms=0.0, p99_ms=0.0, server_cpu_s=0.0), {}, [], ["throughput"]),
+        (Seen(), [Quarter(0, 0.0, 0.0, 0, 10.0)] * 4, {}, [], ["throughput"]),
         (Seen(), four(), {"internal": 1}, [], ["answers"]),
         (Seen(), four(), {}, ["record: line 7 does not follow"], ["record"]),
     ],
@@ -102,7 +106,7 @@ def test_times_tell_how_many_were_longer() -> None:
 def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> None:
     load_tables.show_soak(seen(Seen(), four(slow=1_001), {}, []))
     said = capsys.readouterr().out
-    assert "judged: memory once it is full, files, threads, the median," in said
+    assert "judged: memory once it is full, files, threads, throughput, the median," in said
     assert "answers above 250 ms: 0.00% in the first half, 1.00% in the second" in said and "FAILED: latency" in said
 
 
@@ -138,4 +142,4 @@ def test_the_soak_watches_the_server_and_audits_what_it_did() -> None:
     audited = found.audited
     assert audited.events > 500 and audited.entries > 500 and audited.bills >= 200 and 128 == audited.leaves and 500 < audited.concerned
     assert ["memory", "processor time"] == [words.partition(":")[0] for words in found.not_judged]
-    assert [] == [words for words in found.failures if not words.startswith(("latency", "files"))]  # how busy the machine is shows in these
+    assert [] == [words for words in found.failures if not words.startswith(("latency", "throughput", "files"))]  # how busy it is here

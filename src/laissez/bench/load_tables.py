@@ -99,7 +99,7 @@ def show_soak(found: Soak) -> None:
         f"audited: {audited.events:,} events of the operator, owners and rates of {audited.leaves} leaves by the {audited.concerned:,} about them; "
         f"the record of {audited.entries:,} entries; the charges of {audited.bills:,} leases"
     )
-    print("judged: memory once it is full, files, threads, the median, the share above that, processor time, problems, and what was audited")
+    print("judged: memory once it is full, files, threads, throughput, the median, the share above that, processor time, problems, and the audits")
     _conclude(found.failures, found.not_judged)
 
 

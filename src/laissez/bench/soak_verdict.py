@@ -24,6 +24,7 @@ MORE_FILES_MAX, MORE_THREADS_MAX = 16, 4
 LATER_MAX, LATER_MS_MAX = 1.5, 20.0
 CPU_MAX, CPU_S_LEAST = 1.5, 1.0  # less than a second of it cannot be told exactly
 SLOW_SHARE_MAX, SLOWER_MAX = 0.01, 2.0
+ANSWERED_LEAST = 2 / 3  # in the last quarter, of those of the first: what is never answered is never late, and whoever waits for it asks no more
 
 EXPECTED = frozenset({"already_filled", "not_your_lease", "not_your_order", "too_many_orders", "overloaded"})  # refusals that a market gives
 
@@ -131,6 +132,8 @@ def _judge_count(verdict: Verdict, what: str, readings: list[int], more_max: int
 
 def _judge_answers(verdict: Verdict, quarters: list[Quarter]) -> None:
     first, last = quarters[0], quarters[-1]
+    if last.answered < (least := max(1.0, ANSWERED_LEAST * first.answered)):
+        verdict.failures.append(f"throughput: expected at least {least:,.0f} answers in the last quarter, found {last.answered:,}")
     most_ms = max(LATER_MAX * first.p50_ms, first.p50_ms + LATER_MS_MAX)
     verdict.at_most("latency", f"{most_ms:.1f} ms at the median in the last quarter", f"{last.p50_ms:.1f}", last.p50_ms <= most_ms)
     before, after = slow_share(quarters[:2]), slow_share(quarters[2:])
