@@ -135,7 +135,7 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.Capt
     )
     load_tables.show_overload(OverloadVerdict([level], [], []))
     ratio = noisy.Ratio(1.04, 0.9, 1.15)
-    load_tables.show_noisy(NoisyVerdict([noisy.Noisy("keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29)], [], []))
+    load_tables.show_noisy(NoisyVerdict([noisy.Noisy("keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29, {})], [], []))
     said = " ".join(capsys.readouterr().out.split())
     assert "rest 150 % 1,500 900 600" in said and "capacity 1,000/s" in said
     assert "keys x1.04 0.90-1.15 x1.04 0.90-1.15 99.9 %" in said

@@ -24,13 +24,22 @@ UNFAIR = Path(__file__).with_name("unfair_service.py")
 AS_BEFORE = Ratio(1.0, 0.9, 1.1)
 
 
-def row(kind: str, p50: Ratio = AS_BEFORE, p99: Ratio = AS_BEFORE, done: float = 1.0, rounds: int = 10) -> Noisy:
-    return Noisy(kind, rounds, p50, p99, done, 1.0, 1.0, 1.0, 2.0, 2.0, 500.0, 0.3, 0.29)
+def row(kind: str, p50: Ratio = AS_BEFORE, p99: Ratio = AS_BEFORE, done: float = 1.0, rounds: int = 10, problem: str = "not_your_order") -> Noisy:
+    return Noisy(kind, rounds, p50, p99, done, 1.0, 1.0, 1.0, 2.0, 2.0, 500.0, 0.3, 0.29, {problem: 7})
 
 
-def level(share: float = 1.5, shed: float = 600.0, p99_ms: float = 200.0, late_ms: float = 1.0, phase_s: float = 2.5) -> Level:
+def level(
+    share: float = 1.5,
+    shed: float = 600.0,
+    p99_ms: float = 200.0,
+    late_ms: float = 1.0,
+    phase_s: float = 2.5,
+    admitted: float = 900.0,
+    problem: str = "overloaded",
+) -> Level:
     same = {name: 1.5 for name in Level.__struct_fields__ if name.endswith(("_ms", "_cpu"))} | {"p99_ms": p99_ms, "late_p99_ms": late_ms}
-    return Level(load="rest", level=share, phase_s=phase_s, capacity=1e3, offered=1.5e3, admitted=900, shed=shed, unanswered=0, problems={}, **same)
+    counted = {"offered": 1.5e3, "admitted": admitted, "shed": shed, "unanswered": 0, "problems": {problem: 7}}
+    return msgspec.convert({"load": "rest", "level": share, "phase_s": phase_s, "capacity": 1e3, **counted, **same}, Level)
 
 
 # -- one noisy tenant
@@ -45,6 +54,8 @@ def level(share: float = 1.5, shed: float = 600.0, p99_ms: float = 200.0, late_m
         ([row(NOBODY), row("keys", p99=Ratio(1.9, 1.50, 9.0))], [], []),
         ([row(NOBODY), row("keys", p99=Ratio(1.9, 1.51, 9.0)), row("bills")], ["keys: expected the others' p99 at most x1.50"], []),
         ([row(NOBODY), row("keys", done=0.98)], ["keys: expected the others to get 100.0% done"], []),
+        ([row(NOBODY), row("keys", problem="overloaded")], [], []),
+        ([row(NOBODY), row("keys", problem="internal")], ["keys: 7 answers were internal"], []),  # which is not done
         ([row(NOBODY, p50=Ratio(1.3, 1.2, 1.5)), row("keys", p50=Ratio(9, 8, 10))], [], ["p50: it was x1.30 1.20-1.50 with nobody's noise"]),
         ([row(NOBODY, rounds=ROUNDS_LEAST - 1), row("keys", p50=Ratio(9, 8, 10))], [], ["all of it: 6 rounds are needed"]),
     ],
@@ -99,6 +110,9 @@ def test_a_service_that_answers_them_as_fast_as_they_are_asked_for_fails(monkeyp
         ([level(p99_ms=641.0)], []),  # the load itself was a millisecond behind
         ([level(p99_ms=642.0)], ["rest: expected p99 of what was admitted at 150% at most 640 ms"]),
         ([level(shed=0.0, phase_s=0.5)], []),
+        ([level(admitted=250.0)], []),
+        ([level(admitted=249.0, shed=1_251.0)], ["rest: expected at least 250/s to be admitted at 150%, found 249/s"]),
+        ([level(0.5, problem="internal"), level()], ["rest at 50%: 7 answers were internal"]),
     ],
 )
 def test_whoever_is_admitted_beyond_the_capacity_is_served_in_time_and_the_rest_is_shed(rows: list[Level], failures: list[str]) -> None:

@@ -60,6 +60,7 @@ class Noisy(msgspec.Struct):
     offered: float  # per second, by the others
     server_cpu: float  # of a core
     server_cpu_without: float
+    problems: dict[str, int]  # what the others were told with the noise, by code
 
 
 def measure(
@@ -121,6 +122,7 @@ def _row(kind: str, before: OpenReport, noisy: OpenReport, after: OpenReport) ->
         round(noisy.offered / noisy.seconds, 1),
         noisy.server_cpu,
         round((before.server_cpu + after.server_cpu) / 2, 3),
+        noisy.problems,
     )
 
 

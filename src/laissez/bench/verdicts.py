@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from laissez.bench.noisy import NOBODY, Noisy, Ratio
+from laissez.bench.open_load import SHED
 from laissez.bench.overload import LEVELS, Level
+from laissez.bench.soak_verdict import EXPECTED
 from laissez.service.turns import BAD_FOR_US, TURN_US
 
 # One noisy tenant may slow the others down by a tenth. A round's p99 hangs on ten milliseconds in which something else happened, so that silence
@@ -20,6 +22,9 @@ ROUNDS_LEAST = 6  # fewer cannot be sure of anything
 SLACK = 4
 TOO_MUCH = LEVELS[-1]
 PHASE_S_LEAST = 1.0  # less is a burst, and bursts are waited out
+ADMITTED_LEAST = 0.25  # of the capacity: to turn everybody away at once is no service either; refusing takes up to half of it
+
+ANSWERS = EXPECTED | SHED | {"connection_lost"}  # whatever else is told counts as done, and is not; what a lost connection leaves is unanswered
 
 
 class NoisyVerdict(msgspec.Struct):
@@ -51,7 +56,12 @@ def judge_noisy(rows: list[Noisy], real: bool = False) -> NoisyVerdict:
     for row in rows:
         if row.done < DONE_LEAST * row.done_without:
             failures.append(f"{row.kind}: expected the others to get {row.done_without:.1%} done as in silence, found {row.done:.1%}")
+        failures += _wrong(row.kind, row.problems)
     return NoisyVerdict(rows, failures, not_judged)
+
+
+def _wrong(where: str, problems: dict[str, int]) -> list[str]:
+    return [f"{where}: {count:,} answers were {code}" for code, count in sorted(problems.items()) if code not in ANSWERS]
 
 
 def _slowdown(row: Noisy, name: str) -> Ratio:
@@ -67,6 +77,7 @@ def judge_overload(rows: list[Level], wait_s_max: float) -> OverloadVerdict:
     failures, not_judged = [], []
     most = kept_ms_max(wait_s_max)
     for row in rows:
+        failures += _wrong(f"{row.load} at {row.level:.0%}", row.problems)
         if row.level != TOO_MUCH:
             continue
         if row.phase_s < PHASE_S_LEAST:
@@ -74,6 +85,9 @@ def judge_overload(rows: list[Level], wait_s_max: float) -> OverloadVerdict:
             continue
         if not row.shed:
             failures.append(f"{row.load}: expected some of {TOO_MUCH:.0%} of the capacity to be shed, found nothing")
+        if row.admitted < ADMITTED_LEAST * row.capacity:
+            least = f"{ADMITTED_LEAST * row.capacity:,.0f}/s"
+            failures.append(f"{row.load}: expected at least {least} to be admitted at {TOO_MUCH:.0%}, found {row.admitted:,.0f}/s")
         if (kept := row.p99_ms - row.late_p99_ms) > most:
             failures.append(f"{row.load}: expected p99 of what was admitted at {TOO_MUCH:.0%} at most {most:,.0f} ms, found {kept:,.0f}")
     return OverloadVerdict(rows, failures, not_judged)
