@@ -118,6 +118,9 @@ class Heard(Following):
         self.gaps: list[str] = []
         self.parts = list(parts)
 
+    def _shown(self, part: PartAudit) -> list[dict[str, Any]]:
+        return []
+
 
 def placed(n: int, order: str) -> dict[str, Any]:
     wanted = [{"scope": "a", "bid": "1", "limit": "1"}]
@@ -131,6 +134,12 @@ def test_an_event_that_is_left_out_and_one_that_contradicts_another_are_doubts()
     heard.take(placed(3, "o2"))  # and all the while o1 could have had a/x
     gap, doubt = heard.doubts
     assert "events: 2 was expected next, 3 came" == gap and doubt.startswith("events: event 3: before it, since")
+
+
+def test_a_leaf_that_the_service_does_not_show_in_the_end_is_a_doubt() -> None:
+    heard = Heard(PartAudit(["a/x", "a/y"]))
+    heard.finish(0)
+    assert ["leaves: a/x was expected to be shown, and 2 are not"] == heard.doubts
 
 
 @pytest.mark.slow

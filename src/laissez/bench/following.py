@@ -88,8 +88,11 @@ class Following(threading.Thread):
         self.catch_up(until)
         self._over = True
         for part in self.parts:
-            for shown in self._shown(part):
-                part.compare(shown)
+            shown = self._shown(part)
+            for one in shown:
+                part.compare(one)
+            if missing := part.leaves - {one["leaf"] for one in shown}:
+                self.gaps.append(f"leaves: {min(missing)} was expected to be shown, and {len(missing)} are not")
 
     def _shown(self, part: PartAudit) -> list[dict[str, Any]]:
         connection = http.client.HTTPConnection(*self._address, timeout=60)
