@@ -99,6 +99,17 @@ def test_an_altered_line_at_the_beginning_of_the_last_file_is_cut_off_and_told(f
     assert CUT == read(path.read_bytes().splitlines()[0], Refusal, None).code and verify(folder).ok
 
 
+def test_two_files_that_are_cut_off_at_one_start_are_both_told_of(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The line about the first was written into the second before that was cut, and lost with its number."""
+    (folder / FOLDER / FILE).unlink()
+    change(path_of(folder / FOLDER, DAYS[2]), lambda lines: [*lines[:2], b"nonsense\n"])
+    change(path_of(folder / FOLDER, DAYS[3]), lambda lines: [b"nonsense\n"])
+    assert 10 == go_on(folder).n and 2 == caplog.text.count("was cut off") and verify(folder).ok
+    assert [(9, CUT), (10, CUT)] == [
+        ((line := read(one, Refusal, None)).n, line.code) for one in path_of(folder / FOLDER, DAYS[3]).read_bytes().splitlines()
+    ]
+
+
 def test_a_file_of_another_day_or_another_log_is_not_gone_on_from(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first, last = (path_of(folder / FOLDER, DAYS[day]) for day in (0, 3))
     last.write_bytes(first.read_bytes())

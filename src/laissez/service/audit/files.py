@@ -94,9 +94,11 @@ class RefusalFiles:
             if last is not None:
                 self.n, self.chain, self._at = last.n, last.chain, parse_time(last.at)
                 break
-        for date, content, end in reversed(torn):
-            self._at = max(self._at, now, start_of(date))
-            self._cut(date, content, end)
+        if torn:
+            self._at = max(self._at, now, start_of(torn[0][0]))
+            # All of them first: the line that tells of the one may go into the file of another.
+            told = [self._cut(*one) for one in reversed(torn)]
+            self._write(day_of(self._at), told)
 
     def _must_follow(self, content: bytes, before: str | None) -> str | None:
         """The hash that the first line of a file must follow: of the last in the file before it, of that day, or of where it all goes on. None if
@@ -137,14 +139,15 @@ class RefusalFiles:
         disk.append(path_of(self.folder, date), b"".join(parts))
         self.n, self.chain = n, chain
 
-    def _cut(self, date: str, content: bytes, end: int) -> None:
-        """Cut off what a crash left of the lines that were being written, and note it. If it was something else, it lies beside the file."""
+    def _cut(self, date: str, content: bytes, end: int) -> Refusal:
+        """Cut off what a crash left of the lines that were being written; the line that tells of it. If it was something else, it lies beside the
+        file."""
         path = path_of(self.folder, date)
         aside = self.folder / f"refusals-{date}.cut-{self.n + 1}"
         log.warning("the end of the log of refusals was cut off: it is not what was written", extra={"file": str(path), "aside": str(aside)})
         disk.write_whole(aside, content[end:])
         disk.write_whole(path, content[:end])
-        self._write(day_of(self._at), [Refusal(0, format_time(self._at), CUT, cut=hashlib.sha256(content[end:]).hexdigest())])
+        return Refusal(0, format_time(self._at), CUT, cut=hashlib.sha256(content[end:]).hexdigest())
 
 
 def _readable(content: bytes, date: str, follows: str | None = None) -> tuple[int, Refusal | None]:
