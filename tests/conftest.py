@@ -1,9 +1,13 @@
-"""For every test: no secret may get into a log, a problem, a figure or what a process says on standard error, and no price into a service's log."""
+"""For every test: no secret may get into a log, a problem, a figure or what a process says on standard error, and no price into a service's log.
+
+And none fails because a machine is busy: Hypothesis has no deadlines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+import hypothesis
 import pytest
 
 from secrecy import WATCH
@@ -12,6 +16,8 @@ from secrecy import WATCH
 def pytest_configure() -> None:
     """Before any test module is imported, and with it what it takes by name."""
     WATCH.begin()
+    hypothesis.settings.register_profile("laissez", deadline=None)
+    hypothesis.settings.load_profile("laissez")
 
 
 @pytest.hookimpl(tryfirst=True)

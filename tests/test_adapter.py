@@ -282,7 +282,7 @@ apps = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(apps, min_size=1, max_size=3), st.sampled_from([0, 500_000, 2_000_000]), st.sampled_from([0, 900_000]), st.none() | st.integers(0, 10**7)
 )

@@ -84,7 +84,7 @@ everywhere = pytest.mark.parametrize("gpus", GPUS.values(), ids=list(GPUS))
 
 @every_application
 @everywhere
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(data=st.data())
 def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(name: str, gpus: int, data: st.DataObject) -> None:
     app, leaves = data.draw(applications(name, gpus)), data.draw(some(LEAVES[gpus]))
@@ -96,7 +96,7 @@ def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(nam
 
 
 @every_application
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(data=st.data())
 def test_no_node_does_harm(name: str, data: st.DataObject) -> None:
     app, held = data.draw(applications(name, 4)), data.draw(some(LEAVES[4]))
@@ -116,14 +116,14 @@ def world(gpus: int, floors: tuple[int, ...], app: Application, moves_max: int) 
 
 @every_application
 @everywhere
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(data=st.data(), floors=floors)
 def test_an_application_alone_comes_to_rest_at_any_prices(name: str, gpus: int, data: st.DataObject, floors: tuple[int, ...]) -> None:
     world(gpus, floors, data.draw(applications(name, gpus)), moves_max=1).settle(0)
 
 
 @everywhere
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(data=st.data(), floors=floors)
 def test_of_all_that_a_batch_buys_at_once_it_gives_up_nothing(gpus: int, data: st.DataObject, floors: tuple[int, ...]) -> None:
     """While there is a sample for each GPU. With fewer, GPUs of one host join for one, and what an order wins may be of less use than it could be."""

@@ -279,7 +279,7 @@ def test_a_service_with_a_steady_predictor_keeps_its_engines_through_a_lull() ->
 slas = st.sampled_from([LOOSE, TIGHT_ITL, TIGHT_TTFT, Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=11)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example(load=35, sla=LOOSE, h100=2, a100=1, min_endpoint=1, added="a100")  # a new split closes the gap: the node is the last one missing
 @example(load=31, sla=LOOSE, h100=0, a100=3, min_endpoint=1, added="h100")
 @given(
@@ -301,7 +301,7 @@ def test_more_held_never_widens_the_gap_and_every_price_is_finite(load: float, s
         assert not spare or keep_price(app, leaf, held, 0) == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(load=st.floats(1, 300), sla=slas)
 def test_what_is_wished_for_is_what_the_plan_lacks(load: float, sla: Sla) -> None:
     app = service(load, sla)

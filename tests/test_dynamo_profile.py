@@ -123,7 +123,7 @@ def test_an_unknown_built_in_engine_is_refused_with_the_known_ones() -> None:
         built_in("llama-3.1-8b", 3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     engine=st.sampled_from(BUILT_IN),
     requests=st.floats(0, 1e6),

@@ -39,7 +39,7 @@ def is_amount(text: str) -> bool:
         return False
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250, derandomize=True)
 @given(written)
 def test_patterns_of_money_say_what_the_service_takes(text: str) -> None:
     for pattern, takes in ((schemas.PRICE, is_price), (schemas.PER_HOUR, lambda text: per_hour(text) is not None), (schemas.AMOUNT, is_amount)):

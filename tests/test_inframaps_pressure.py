@@ -40,7 +40,7 @@ def test_power_presses_in_proportion_as_headroom_shrinks_below_what_is_comfortab
     assert pressure == pytest.approx(POWER.pressure_at(used))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.floats(0, 1.5), st.floats(0, 1.5))
 def test_more_power_never_presses_less(one: float, other: float) -> None:
     assert POWER.pressure_at(min(one, other)) <= POWER.pressure_at(max(one, other))

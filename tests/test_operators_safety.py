@@ -136,7 +136,7 @@ VALUES = st.one_of(st.floats(), st.integers(), st.sampled_from(["", "abc", "0.5"
 READINGS = st.one_of(st.none(), st.just(Missing("down")), st.builds(Reading, VALUES, st.integers(0, 2**54)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2**40), st.dictionaries(st.sampled_from(["watts", "inlet", "grid"]), READINGS)), max_size=8), st.data())
 def test_whatever_comes_prices_are_whole_and_within_their_bounds(history: list[tuple[int, dict[str, Any]]], data: st.DataObject) -> None:
     weight = data.draw(st.floats(0, 1000))

@@ -153,7 +153,7 @@ def test_of_two_machines_the_one_without_a_sample_is_worth_nothing_at_the_end() 
     assert 0.0 == keep_price(app, other, held, 0) < keep_price(app, A_LEAF, held, 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 30), st.integers(0, 50), st.integers(0, 3), st.integers(0, 60))
 def test_prices_are_never_negative_or_boundless(samples: int, hour: int, count: int, more: int) -> None:
     app = tenant(samples)

@@ -73,7 +73,7 @@ def parts(count: int, most: int) -> list[tuple[int, ...]]:
     return [(), *(way for way in ways if sum(way) == count)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(["a100", "h100"]), st.integers(1, 5)), min_size=1, max_size=3), st.integers(1, 6))
 def test_no_other_way_to_share_out_the_gpus_is_faster(found: list[tuple[str, int]], samples: int) -> None:
     best = 0.0
@@ -200,7 +200,7 @@ def test_time_does_not_go_back() -> None:
         one.advance((), 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.sampled_from(["kept", "lost", "released"])), max_size=12))
 def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, int, str]]) -> None:
     one, now = batch(5), 0
@@ -217,7 +217,7 @@ def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, in
         assert 0.0 <= one.done <= before + 1e-12 <= 1.0 + 1e-12 and one.since_checkpoint_s(now) <= 600.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=6), st.permutations(range(4)))
 def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(steps: list[tuple[int, int]], order: list[int]) -> None:
     one, now = Batch([1.0, 0.3, 0.2, 0.1, 1.0], SCOPES, checkpoint_s=36_000.0), 0

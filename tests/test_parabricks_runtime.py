@@ -34,7 +34,7 @@ def test_the_a100_law_and_the_fit_differ_by_less_than_three_percent() -> None:
     assert (882, 10145) == (round(fitted.serial_s), round(fitted.parallel_s))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.floats(0, 1e5), st.floats(1, 1e5))
 def test_a_fit_finds_the_law_that_made_the_runs(serial_s: float, parallel_s: float) -> None:
     law = RunTime(serial_s, parallel_s)

@@ -20,7 +20,7 @@ scopes = st.sampled_from(("h100", "a100", "a100/rack1", "a100/rack1/host0"))  # 
 sets = st.lists(st.one_of(leaves, scopes), max_size=12).map(tuple)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(held=sets, node=st.one_of(leaves, scopes))
 def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(held: tuple[str, ...], node: str) -> None:
     here = Layout(held, SITE)

@@ -144,7 +144,7 @@ def test_prices_must_cover_every_type() -> None:
 sizes_of_hosts = st.lists(st.integers(1, 8), max_size=4).map(lambda each: tuple(sorted(each, reverse=True)))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(a100=sizes_of_hosts, h100=sizes_of_hosts)
 def test_speed_is_never_negative_or_infinite_and_apart_is_no_faster(a100: tuple[int, ...], h100: tuple[int, ...]) -> None:
     speed = PLANNER.speed((("a100", a100), ("h100", h100)))

@@ -241,7 +241,7 @@ places = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     held=st.lists(places, max_size=6).map(lambda each: tuple(leaf for n, leaf in enumerate(each) if leaf.count("/") < 5 or leaf not in each[:n])),
     node=places,

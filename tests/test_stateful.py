@@ -115,4 +115,4 @@ class MarketAndOracle(RuleBasedStateMachine):
 
 
 TestMarketAndOracle = MarketAndOracle.TestCase
-TestMarketAndOracle.settings = settings(max_examples=40, stateful_step_count=40, deadline=None, derandomize=True)
+TestMarketAndOracle.settings = settings(max_examples=40, stateful_step_count=40, derandomize=True)

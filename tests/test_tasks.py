@@ -152,7 +152,7 @@ def test_money_is_read_to_the_last_micro_dollar() -> None:
     assert (100_001, 123_456_789_000_001) == (terms.price_max, terms.budget)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(10_000, PRICE_MAX))
 def test_every_price_survives_being_written(micro: int) -> None:
     written = f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
@@ -337,7 +337,7 @@ KEYS = st.sampled_from(["name", "resources", "market", "hooks", "probes", "num_n
 DATA = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(KEYS, DATA, max_size=6) | DATA)
 def test_whatever_is_written_is_read_or_refused_and_nothing_else(data: object) -> None:
     try:
@@ -346,7 +346,7 @@ def test_whatever_is_written_is_read_or_refused_and_nothing_else(data: object) -
         assert str(error).startswith("task.yaml")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(yaml.safe_load(FULL)["market"])), SCALARS)
 def test_a_task_with_one_field_changed_is_sound_or_refused(field: str, value: object) -> None:
     data = yaml.safe_load(FULL)

@@ -277,7 +277,7 @@ def assert_prices_are_sound(app: Template, held: tuple[str, ...], now: int) -> N
     assert len(app.wishes(held, now)) <= app.nodes_max
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(HELD, st.integers(1, 6), POSITIVE, st.floats(0, 0.99))
 def test_prices_of_fixed_footprints_are_sound(held: tuple[str, ...], nodes: int, price: float, margin: float) -> None:
     spot = Spot(SCOPES, nodes, price, margin)
@@ -286,7 +286,7 @@ def test_prices_of_fixed_footprints_are_sound(held: tuple[str, ...], nodes: int,
     assert_prices_are_sound(OnDemand(SCOPES, nodes, price), held, 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(HELD, st.floats(0, 1), st.floats(0.001, 300), POSITIVE, st.integers(0, 400), st.sampled_from([None, 1.0, 600.0]), st.booleans())
 def test_prices_of_jobs_are_sound(
     held: tuple[str, ...], done: float, hours: float, work: float, now: int, checkpoint_s: float | None, finish_late: bool
@@ -299,7 +299,7 @@ def test_prices_of_jobs_are_sound(
     assert 0.0 <= app.done <= 1.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(HELD, st.integers(1, 6), st.integers(0, 3), POSITIVE, st.integers(0, 20))
 def test_prices_of_services_are_sound(held: tuple[str, ...], replicas: int, spares: int, penalty: float, needed: int) -> None:
     app = SloService(SCOPES, replicas, penalty=penalty, least=0, spares=spares)

@@ -54,7 +54,7 @@ def test_a_state_says_whose_it_is_and_when_it_began(name: str) -> None:
     assert 7 == fresh.start and state == fresh.state()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 300), st.sampled_from([(), (H1,), (H1, H2)]), st.none() | st.floats(0, 1), st.booleans()), max_size=8))
 def test_a_job_goes_on_as_if_it_had_never_stopped(steps: list[tuple[int, tuple[str, ...], float | None, bool]]) -> None:
     steady, now = job(), 0

@@ -25,7 +25,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(plain)
 def test_what_has_each_name_once_is_let_through_however_it_is_written(value: object) -> None:
     for written in (json.dumps(value), json.dumps(value, indent=2), json.dumps(value, ensure_ascii=False)):
@@ -33,7 +33,7 @@ def test_what_has_each_name_once_is_let_through_however_it_is_written(value: obj
     check_packed(msgspec.msgpack.encode(value), value)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(plain, plain, texts, st.booleans())
 def test_a_name_given_twice_is_found_wherever_it_is(first: object, second: object, name: str, escaped: bool) -> None:
     pair = [f"{json.dumps(name, ensure_ascii=escaped)}: {json.dumps(value)}" for value in (first, second)]
