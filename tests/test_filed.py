@@ -121,6 +121,7 @@ def test_whoever_owes_a_question_is_told_so_before_more_is_read(tmp_path: Path, 
         monkeypatch.setattr(FiledStatements, "read", read)
         answer = await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(hours[0])})
         assert (429, [HOURS * (PER_HOUR + 100)]) == (answer.status_code, paid)
+        assert answer.json()["detail"].endswith("2 at once; what you have just asked for counts as more than that")
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 

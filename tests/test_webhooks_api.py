@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import logging
 import re
 from pathlib import Path
@@ -17,6 +19,7 @@ from laissez.market import Market
 from laissez.service.commands import OPERATOR, CreateTenant, CreateWebhook, Request
 from laissez.service.exchange import Exchange
 from laissez.service.metrics import Metrics
+from laissez.service.webhooks import signing
 from laissez.service.webhooks.registry import WebhookRecord
 from laissez.service.webhooks.signing import SigningKey
 from laissez.wire.events import LeaseEnded, Numbered
@@ -255,13 +258,35 @@ def test_a_key_with_one_bit_flipped_is_not_signed_with_in_silence(tmp_path: Path
     assert "is damaged and was put aside" in caplog.text and damaged == path.with_name("webhooks.key.damaged").read_bytes()
 
 
-def test_a_key_of_another_journal_is_put_aside_and_one_from_before_keys_had_a_seal_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_key_of_another_journal_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "keys" / "webhooks.key"
     theirs = SigningKey(path, b"another journal").secret("whk_x1", AT)
     assert theirs != SigningKey(path, ORIGIN).secret("whk_x1", AT) and "was put aside" in caplog.text
+
+
+def test_a_key_from_before_keys_had_a_seal_gets_one_and_signs_as_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "keys" / "webhooks.key"
+    path.parent.mkdir()
     path.write_bytes(bytes(range(100, 132)))
-    assert SigningKey(path, ORIGIN).secret("whk_x1", AT) == SigningKey(path, b"another journal").secret("whk_x1", AT)
-    assert bytes(range(100, 132)) == path.read_bytes()
+    before = SigningKey(path, ORIGIN).secret("whk_x1", AT)
+    stored = path.read_bytes()
+    assert bytes(range(100, 132)).hex().encode() in stored and before == SigningKey(path, ORIGIN).secret("whk_x1", AT)
+    assert "whsec_" + base64.b64encode(hmac.digest(bytes(range(100, 132)), f"whk_x1 {AT}".encode(), "sha256")).decode() == before
+    path.write_bytes(stored.replace(b"64", b"65", 1))
+    assert before != SigningKey(path, ORIGIN).secret("whk_x1", AT) and "was put aside" in caplog.text
+
+
+def test_a_key_from_before_keys_had_a_seal_is_taken_where_none_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    path = tmp_path / "keys" / "webhooks.key"
+    path.parent.mkdir()
+    path.write_bytes(bytes(range(100, 132)))
+    monkeypatch.setattr(signing, "write_whole", refuse)
+    before = SigningKey(path, ORIGIN).secret("whk_x1", AT)
+    monkeypatch.undo()
+    assert bytes(range(100, 132)) == path.read_bytes() and before == SigningKey(path, ORIGIN).secret("whk_x1", AT)
 
 
 def test_a_key_that_cannot_be_had_is_told_and_nothing_is_done(tmp_path: Path) -> None:

@@ -49,4 +49,5 @@ class Allowance:
         return missing / self.per_second / SECOND_US
 
     def _words(self, count: int) -> str:
-        return f"you may send {self.per_second} {self._what} per second and {self.burst} at once; {count} more now are too many"
+        too_many = f"{count} more now are too many" if count else "what you have just asked for counts as more than that"
+        return f"you may send {self.per_second} {self._what} per second and {self.burst} at once; {too_many}"

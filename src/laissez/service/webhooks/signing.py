@@ -7,6 +7,7 @@ no journal, snapshot or backup. Whoever has the key file can make them all.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import logging
@@ -17,7 +18,7 @@ import msgspec
 
 from laissez.journal.disk import keep, make_folder, rename, write_whole
 from laissez.service.webhooks.registry import WebhookRecord
-from laissez.service.webhooks.sealed import seal, unseal
+from laissez.service.webhooks.sealed import is_sealed, seal, unseal
 from laissez.wire.times import HOUR_US, SECOND_US, format_time
 from laissez.wire.webhooks import SECRET_PREFIX
 
@@ -75,7 +76,10 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
     except FileNotFoundError:
         stored = None
     key = None if stored is None else _read(stored, origin)
-    if key is not None:
+    if stored is not None and key is not None:
+        if not is_sealed(stored):
+            with contextlib.suppress(OSError):  # where keys may not be written, it is taken as it is
+                write(path, key, origin)
         keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
         keep(path.parent.parent)
         return key
@@ -90,8 +94,8 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
 
 def _read(stored: bytes, origin: bytes) -> bytes | None:
     """None if it is no key of this journal's, or not as it was written."""
-    if len(stored) == KEY_BYTES and not stored.isascii():
-        return stored  # from before there was a seal, which is text
+    if len(stored) == KEY_BYTES and not stored.isascii():  # a seal is text
+        return stored  # from before there was one
     try:
         return bytes.fromhex(msgspec.json.decode(unseal(origin, FILE.name, stored), type=str))
     except (msgspec.MsgspecError, ValueError):
