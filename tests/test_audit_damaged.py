@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from audit_world import BEGAN, DAYS, change, made, noted
-from laissez.journal import Reader
+from laissez.check.disk.faulty import FaultyDisk
+from laissez.journal import JournalError, Reader
 from laissez.service.audit.checking import verify
 from laissez.service.audit.digests import FILE, DigestFile
 from laissez.service.audit.files import CUT, DAY_US, FOLDER, RefusalFiles, path_of
@@ -138,3 +142,29 @@ def test_an_empty_file_of_a_day_is_passed_over(folder: Path, caplog: pytest.LogC
     path_of(folder / FOLDER, DAYS[3]).write_bytes(b"")
     go_on(folder).append([noted(BEGAN + 4 * DAY_US)])
     assert 10 == go_on(folder).n and "" == caplog.text and verify(folder).ok
+
+
+# -- what is not on the disk yet
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything_follows_from_them(tmp_path: Path, seed: int) -> None:
+    """The next process found them in memory and made a digest of them; then the power failed."""
+    whole = made(tmp_path / "whole")
+    with FaultyDisk(tmp_path, Random(seed)) as disk:
+        for fails in range(1, 12):
+            folder = tmp_path / f"data{fails}"
+            shutil.copytree(whole, folder)
+            (folder / FOLDER / FILE).unlink()
+            disk.fail_at = disk.operations + fails
+            with suppress(OSError, JournalError):
+                go_on(folder).append([noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)])
+                brought_up(folder)
+            disk.kill()
+            disk.fail_at = None
+            log = go_on(folder)
+            brought_up(folder)
+            known = digests(folder).credible()
+            disk.power_off()
+            assert (log.n, log.chain, known) == ((again := go_on(folder)).n, again.chain, digests(folder).credible())
+            assert [] == verify(folder).problems

@@ -50,7 +50,8 @@ class DigestFile:
         return whole
 
     def _mend(self) -> None:
-        """Cut off what a crash left of the last line: it is made again. If it was something else, it lies beside the file."""
+        """Cut off what a crash left of the last line: it is made again. If it was something else, it lies beside the file. What is kept is written
+        anew: a process that was killed, or whose disk failed to sync, may have left it in memory only."""
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = self.stored()
         while whole and _told(whole[-1]) is None:
@@ -60,6 +61,7 @@ class DigestFile:
             aside = self.path.with_name(f"digests.cut-{len(whole) + 1}")
             log.warning("the end of the digests was cut off: it is not what was written", extra={"file": str(self.path), "aside": str(aside)})
             disk.write_whole(aside, content[len(kept) :])
+        if content:
             disk.write_whole(self.path, kept)
 
     def credible(self) -> list[Digest]:

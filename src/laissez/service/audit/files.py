@@ -91,6 +91,8 @@ class RefusalFiles:
             end, last = _readable(content, date, self._must_follow(content, before))
             if end < len(content):
                 torn.append((date, content, end))
+            else:  # a process that was killed, or whose disk failed to sync, may have left it in memory only
+                disk.write_whole(path_of(folder, date), content)
             if last is not None:
                 self.n, self.chain, self._at = last.n, last.chain, parse_time(last.at)
                 break
