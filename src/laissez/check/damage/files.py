@@ -220,7 +220,7 @@ def _snapshots(whole: Sample) -> list[str]:
     return [name for name in sorted(whole.files) if name.startswith("snapshots/")]
 
 
-# How often of 35, and what.
+# How often of 36, and what.
 KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = {
     "flipped": (8, _part(_flip)),
     "cut off": (2, _part(_cut_off)),
