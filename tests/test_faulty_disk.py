@@ -13,7 +13,7 @@ from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.disk.sqlite_shim import CannotWatch
 from laissez.check.scratch import scratch
-from laissez.journal import Journal, JournalError, JournalFailed, snapshots
+from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.disk import keep, rename, system, write_whole
 from laissez.service.founding import is_founded
@@ -216,6 +216,81 @@ def test_what_a_start_finds_is_durable_before_it_tells() -> None:
                 disk.power_off()
                 with Journal.open(folder) as journal:
                     assert seen.last == journal.last
+
+
+def after_a_failed_sync(disk: FaultyDisk) -> Path:
+    """Two entries were acknowledged; a third is in memory, and the disk has said that it failed to keep it."""
+    folder = disk.root / "data"
+    with Journal.create(folder, GENESIS) as journal:
+        machine = recovered(journal).machine
+        for _ in range(2):
+            told(journal, machine)
+    dead = Journal.open(folder)
+    recovered(dead)
+    disk.fail_at = disk.operations + 5  # the head of the log, its sync, two writes, and the sync
+    with pytest.raises(JournalFailed):
+        told(dead, machine)
+    disk.kill()
+    disk.fail_at = None
+    return folder
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite moved into the file what only the system's memory had in the log, and the power failed: a torn file, and nothing to mend it with."""
+    if not copies:
+        monkeypatch.setattr(log_copy, "make", lambda folder: None)
+    torn = 0
+    for at in range(1, 16):
+        for seed in range(12):
+            with fresh_disk(seed) as disk:
+                folder = after_a_failed_sync(disk)
+                disk.crash_at = disk.operations + at
+                with suppress(JournalError):
+                    recovered(Journal.open(folder))
+                disk.power_off()
+                try:
+                    for _ in range(2):
+                        with Journal.open(folder) as journal:
+                            assert 2 <= journal.last and int(GENESIS) + journal.last == recovered(journal).machine.total
+                        assert not (folder / log_copy.COPY).exists()
+                except JournalError:
+                    torn += 1
+    assert (torn == 0) is copies
+
+
+def test_where_there_is_no_room_for_a_copy_of_the_log_the_journal_is_opened_all_the_same() -> None:
+    with fresh_disk() as disk:
+        folder = after_a_failed_sync(disk)
+        disk.room = 1_000
+        with Journal.open(folder) as journal:
+            recovered(journal)
+        assert disk.met["no room"] and not list(folder.glob("*.copy*"))
+
+
+def test_a_copy_of_the_log_that_is_not_whole_is_not_put_back() -> None:
+    with fresh_disk() as disk:
+        folder = after_a_failed_sync(disk)
+        copy = folder / log_copy.COPY
+        log_copy.make(folder)
+        copy.write_bytes(copy.read_bytes()[:-1])
+        with Journal.open(folder) as journal:
+            assert 3 == journal.last and int(GENESIS) + 3 == recovered(journal).machine.total
+        assert not copy.exists()
+
+
+def test_a_reader_at_work_goes_on_while_the_journal_is_opened_after_a_failed_sync() -> None:
+    with fresh_disk() as disk:
+        folder = after_a_failed_sync(disk)
+        with Reader.of(folder) as reader:
+            groups = reader.groups()
+            next(groups)
+            with Journal.open(folder) as journal:
+                machine = recovered(journal).machine
+                for _ in range(20):
+                    told(journal, machine)
+                assert 23 == reader.tail().last
+                assert 2 <= sum(1 for _ in groups)
 
 
 def test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from laissez.journal import chain
+from laissez.journal import chain, log_copy
 from laissez.journal.disk import create, keep, keep_above, make_folder, remove, rename
 from laissez.journal.entries import Document, Entry, Filed, pack
 from laissez.journal.errors import JournalError, JournalExists, JournalFailed
@@ -39,7 +39,7 @@ class Journal:
         self.genesis = reader.genesis
         self.identity = reader.identity
         self.last, self.head, self.last_at = reader.tail()
-        reader.check_mark()
+        self._synced = reader.check_mark()  # up to here the process that wrote it asked the disk to keep it, and the disk said yes
         self._lock = lock
         self._failure: BaseException | None = None
         self._closed = False
@@ -66,6 +66,8 @@ class Journal:
     def open(cls, folder: Path) -> Self:
         """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing is changed."""
         _keep_name(folder)
+        if (folder / log_copy.COPY).exists():
+            _put_log_back(folder)
         with Reader(folder) as reader:
             lock = Lock(folder)
             try:
@@ -81,6 +83,8 @@ class Journal:
         if self._connection:
             return
         try:
+            if self._synced < self.last:
+                log_copy.make(self.folder)
             connection = _writing(self.folder / DATABASE)
             try:
                 self._mark = MarkFile(self.folder, self.last, self.head)
@@ -176,6 +180,16 @@ def _keep_name(folder: Path) -> None:
             raise JournalError(f"{folder} cannot be kept on the disk: {error}. Mend the disk, or put the folder on another one.") from error
 
 
+def _put_log_back(folder: Path) -> None:
+    lock = Lock(folder)
+    try:
+        log_copy.put_back(folder)
+    except OSError as error:
+        raise JournalError(f"{folder / log_copy.LOG} cannot be written: {error}. Make room, or mend the disk.") from error
+    finally:
+        lock.release()
+
+
 def _writing(path: Path) -> sqlite3.Connection:
     connection = connect(path, "rw")
     try:
@@ -204,8 +218,9 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
     So all of it is written anew, into the file, and the log is emptied, lest its old end on the disk hide what is newer in the file. A reader that is
     at work for long keeps SQLite from it; then the log is synced, which is enough unless the disk has failed."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    keep(path.with_name(f"{path.name}-wal"))
-    keep(path.parent)  # a log that was deleted must not come back with what nobody has found since
+    keep(path.with_name(log_copy.LOG))
+    remove(path.with_name(log_copy.COPY))
+    keep(path.parent)  # a log, or a copy of one, that was deleted must not come back with what nobody has found since
 
 
 def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:
@@ -222,7 +237,7 @@ def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) ->
 
 def _refuse_remains(folder: Path) -> None:
     """A write-ahead log, a mark or snapshots without their journal mean that a journal was lost, not that there was none."""
-    remains = [folder / DATABASE, folder / f"{DATABASE}-wal", folder / MARK, *sorted(folder.glob("snapshots/*.snapshot"))]
+    remains = [folder / DATABASE, folder / log_copy.LOG, folder / MARK, *sorted(folder.glob("snapshots/*.snapshot"))]
     for path in remains:
         if path.exists():
             raise JournalExists(f"{path} exists: it is or belongs to a journal. Open that journal, or make the new one in another folder.")

@@ -155,17 +155,19 @@ class Reader:
         for name, seq in strays:
             raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} belongs to entry {seq}, which the journal does not hold")
 
-    def check_mark(self) -> None:
-        """That it reaches as far as the mark says, with the same link there. The mark is read first: a server at work writes it after the entries."""
+    def check_mark(self) -> int:
+        """That it reaches as far as the mark says, with the same link there; says how far. The mark is read first: a server at work writes it after
+        the entries."""
         mark = MarkFile.read(self.folder)
         if mark is None:
-            return
+            return 0
         last = self.tail().last
         advice = "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go on with what is here, remove journal.mark."
         if mark.seq > last:
             raise JournalDamaged(f"entries {last + 1} to {mark.seq} of {self._path}", f"they were stored and are missing (journal.mark). {advice}")
         if self.chain_at(mark.seq) != mark.link:
             raise JournalForeign(f"{self._path} holds another history than journal.mark speaks of, up to entry {mark.seq}. {advice}")
+        return mark.seq
 
     def copy_to(self, path: Path) -> None:
         """A complete copy of the file, as of now, by SQLite's own means; one file without a log, which can be read where nothing can be written."""

@@ -19,7 +19,7 @@ Patch = tuple[Any, str, Any]  # where, what, by what
 
 
 def mark_not_checked() -> list[Patch]:
-    return [(reader.Reader, "check_mark", lambda self: None)]
+    return [(reader.Reader, "check_mark", lambda self: 0)]
 
 
 def chain_not_checked() -> list[Patch]:

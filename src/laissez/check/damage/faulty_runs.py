@@ -31,10 +31,6 @@ class Run:
         self._disk = FaultyDisk(root, draw)
         self._left: list[AtWork] = []  # what a dead process had open is not closed, but gone
 
-    @property
-    def disk_has_lied(self) -> bool:
-        return self._disk.has_lied
-
     def _sample(self) -> Truth:
         whole = sample(self._draw.randrange(SAMPLES))
         write_files(self.folder, {**whole.files})

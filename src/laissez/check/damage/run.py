@@ -150,14 +150,14 @@ class RowStory(Story):
 
 
 class DiskStory(Story):
-    """As long as the disk keeps what it said it would, nothing is damaged, and to refuse would be wrong."""
+    """Nothing is damaged that was said to be kept, and to refuse would be wrong."""
 
     def tell(self, root: Path) -> bool:
         life = Run(root, self._draw)
         self.kind = self.what = life.fault
         life.play()
         refusal = self._refusal(life.folder, life.truth)
-        if refusal is not None and not life.disk_has_lied:
+        if refusal is not None:
             raise Finding(f"it is refused, and nothing was damaged: {refusal}")
         return refusal is not None
 

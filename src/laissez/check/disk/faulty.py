@@ -45,7 +45,6 @@ class FaultyDisk(disk.System):
         self.fail_forever = False  # and every later one
         self.room: int | None = None  # bytes left; None: enough
         self.crashed = False
-        self.has_lied = False  # a sync failed, and a later one of the same file succeeds or would, without what that one should have kept
         self.on_crash: Callable[[], None] = lambda: None  # called once, within the operation; must not raise
         self.met: Counter[str] = Counter()  # what really happened, by kind
         self._draw = draw
@@ -297,7 +296,7 @@ class FaultyDisk(disk.System):
             self._do("sync", path, image.sync)
         except OSError:
             if not self.crashed:
-                self.has_lied |= image.sync_failed(self._draw)
+                image.sync_failed(self._draw)
             raise
 
 
