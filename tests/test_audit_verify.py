@@ -34,7 +34,7 @@ from laissez.service.exchange import Exchange
 from laissez.service.keyring import OPERATOR_SCOPES
 from laissez.service.logs import JsonLines
 from laissez.service.settings import Audit
-from laissez.service.upkeep import cancel_orphans
+from laissez.service.upkeep import cancel_orphans, last_done
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -320,7 +320,7 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
         assert order.applied.outcome.refused is None
         world.passing.pass_us(DAY_US)
         await AuditKeeper(world.desk, world.desk._journal, folder, Audit()).write()
-        assert 1 == cancel_orphans(world.desk)
+        assert 1 == cancel_orphans(world.desk, last_done(world.desk))
         await world.desk.all_durable()
         assert verify(folder).ok
 

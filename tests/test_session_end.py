@@ -22,7 +22,7 @@ from laissez.service.forms import FORMS
 from laissez.service.keyring import authenticate
 from laissez.service.reading import read_alternatives
 from laissez.service.session import Session
-from laissez.service.upkeep import cancel_orphans
+from laissez.service.upkeep import cancel_orphans, last_done
 from laissez.wire.problems import Problem
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON
@@ -178,7 +178,7 @@ def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_bei
         append = desk._journal.append
         desk._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
         desk.enter("ann", "", "", CancelOrder("ord_x"))  # later than anything the market knows of
-        assert 1 == cancel_orphans(desk)
+        assert 1 == cancel_orphans(desk, last_done(desk))
         stored.set()
         await desk.all_durable()
         assert desk.failure is None and 0 == desk.exchange.accounts["ann"].open_orders

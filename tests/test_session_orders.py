@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service.upkeep import cancel_orphans
+from laissez.service.upkeep import cancel_orphans, last_done
 from live_world import Live, place, with_live
 
 pytestmark = pytest.mark.once
@@ -63,10 +63,10 @@ def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_star
         desk = live.world.desk
         assert orders[0] in desk.exchange.accounts["ann"].orders
         async with live.peer("ann") as peer:
-            assert 1 == cancel_orphans(desk)
+            assert 1 == cancel_orphans(desk, last_done(desk))
             cancelled = (await peer.hear())["told"]["event"]
             assert ("order.cancelled", orders[0]) == (cancelled["type"], cancelled["order"])
-        assert 0 == cancel_orphans(desk) == desk.exchange.accounts["ann"].open_orders
+        assert 0 == cancel_orphans(desk, last_done(desk)) == desk.exchange.accounts["ann"].open_orders
         assert 2 == sum(lease.ended_at is None for lease in desk.exchange.accounts["ann"].leases.values())
 
     with_live(tmp_path / "data", before, secrets=secrets)

@@ -64,7 +64,7 @@ class Service:
 
     def begin(self) -> None:
         """What a crash left undone is done, and what goes on for ever begins."""
-        orphans = upkeep.cancel_orphans(self.desk)
+        orphans = upkeep.cancel_orphans(self.desk, upkeep.last_done(self.desk))
         if orphans:
             log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
         self._tasks = [asyncio.create_task(work) for work in self._works()]
@@ -89,7 +89,8 @@ class Service:
         self.desk.end_streams(CLOSE_STOPPING, "stopping")
         self.app.site.previews.give_up()
         if self.desk.failure is None:
-            upkeep.cancel_orphans(self.desk)  # now, not at the next start: until then a hold may end, and one of them win a lease
+            # Now, not at the next start: until then a hold may end, and one of them win a lease.
+            upkeep.cancel_orphans(self.desk, self.desk.clock.now())
         log.info("stopping")
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):

@@ -17,12 +17,15 @@ BOOKS_EVERY_S = 1.0
 CLOSING_ROUNDS = 3
 
 
-def cancel_orphans(desk: Desk) -> int:
-    """Orders that were to go with their session, when the server stopped before the session could end."""
+def last_done(desk: Desk) -> int:
+    """When anything was last done. After a crash the sessions were gone then, for all that is known, and nothing may have been won for them since."""
+    return max(desk.exchange.market.now, desk.last_at)
+
+
+def cancel_orphans(desk: Desk, at: int) -> int:
+    """Orders that were to go with their session, which the server ends, or has ended by a crash, at that time."""
     orphans = [(account.name, name) for account in desk.exchange.accounts.values() for name, order in account.orders.items() if order.of_session]
-    # As of the last thing that was done: the sessions were gone then, and nothing may have been won for them since.
-    then = max(desk.exchange.market.now, desk.last_at)
-    ends = [desk.enter(tenant, SERVICE, "", CancelOrder(order), at=then) for tenant, order in orphans]
+    ends = [desk.enter(tenant, SERVICE, "", CancelOrder(order), at=at) for tenant, order in orphans]
     return sum(end.applied.outcome.refused is None for end in ends)
 
 
