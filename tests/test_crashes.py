@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,11 @@ from typer.testing import CliRunner
 
 from laissez.check import cli
 from laissez.check.crashes import run as crashes
+from laissez.check.crashes import sessions
+from laissez.check.crashes.clients import Lost
 from laissez.check.crashes.faulty_server import entry_of
+from laissez.check.crashes.ledger import Ledger
+from laissez.check.crashes.sessions import Ours
 from laissez.check.started_server import Entry
 
 pytestmark = pytest.mark.once
@@ -46,6 +52,24 @@ def test_a_server_that_does_not_start_is_a_finding() -> None:
     outcome = crashes.run(1, seed=0, entry=Entry(variables={"LAISSEZ_SERVER__PORT": "none"}))
     assert outcome.failure is not None
     assert "the server did not start" in outcome.failure
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_answers_may_be_late_only_where_the_server_was_killed_again(is_killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill while they were awaited, before the next start, was taken for a session that got no answer."""
+
+    async def story() -> list[str]:
+        ledger, down = Ledger(("bob",)), asyncio.Event()
+        ours = Ours(ledger, "bob", "http://127.0.0.1:9", "secret", down)
+        monkeypatch.setattr(ours._session, "drain", asyncio.Event().wait)
+        if is_killed:
+            asyncio.get_running_loop().call_soon(down.set)
+        with suppress(Lost):
+            await ours.drain()
+        return ledger.broken
+
+    monkeypatch.setattr(sessions, "ANSWER_WITHIN_S", 0.2)
+    assert bool(asyncio.run(story())) is not is_killed
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:

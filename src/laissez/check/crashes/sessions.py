@@ -175,19 +175,25 @@ class Ours:
         if future is None:
             future = self._pending[asked.id] = self._session.send(msgspec.convert({**asked.command, "id": asked.id}, TenantCommand))
             future.add_done_callback(lambda done: self._note(asked, done))
-        down = asyncio.create_task(self._down.wait())
-        await asyncio.wait((future, down), timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
-        down.cancel()
+        await self._while_up(future)
         if not future.done():
             raise Lost
 
     async def drain(self) -> None:
-        """Wait until everything is answered that was asked before the server was killed."""
-        try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                await self._session.drain()
-        except TimeoutError:
-            self._ledger.breaks(f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart")
+        """Wait until everything is answered that was asked before the server was killed, or it is killed again."""
+        drained = asyncio.create_task(self._session.drain())
+        await self._while_up(drained)
+        if drained.done():
+            return await drained
+        drained.cancel()
+        if self._down.is_set():
+            raise Lost
+        self._ledger.breaks(f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart")
+
+    async def _while_up(self, awaited: asyncio.Future[Any]) -> None:
+        down = asyncio.create_task(self._down.wait())
+        await asyncio.wait((awaited, down), timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+        down.cancel()
 
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
         del self._pending[asked.id]
