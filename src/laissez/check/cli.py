@@ -118,7 +118,7 @@ def worlds(
 
 @app.command()
 def wire(
-    cases: Annotated[int, typer.Option(min=0, max=MANY, help="How many requests schemathesis makes at least; 0 does without it.")] = 2000,
+    cases: Annotated[int, typer.Option(min=0, max=MANY, help="About how many requests schemathesis makes; 0 does without it.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
     only: Annotated[str, typer.Option(help="Only the bad inputs whose name has this in it.")] = "",
     output: FormatOption = Format.TABLE,
