@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laissez.market import Alternative, Market, Topology
-from laissez.market.commands import AdvanceTime
+from laissez.market.commands import AdvanceTime, SetControls
 from laissez.market.exposure import committed
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.service.commands import OPERATOR, Command, CreateTenant, PlaceOrder, Request, SetBudget
@@ -16,6 +16,7 @@ from laissez.wire.times import parse_time
 HOUR_US = 3_600_000_000
 SECOND_US = 1_000_000
 DOLLAR = 1_000_000
+RATE = 36 * DOLLAR // 10
 
 
 class Thrifty:
@@ -79,3 +80,11 @@ def times(outcome: Outcome) -> list[int]:
 
 def code(outcome: Outcome) -> str | None:
     return None if outcome.refused is None else outcome.refused.code
+
+
+def flashing() -> Thrifty:
+    """Bids in `b` that are withdrawn within a minute pay for the rest of it. Bob holds the only leaf there, whatever it costs."""
+    world = Thrifty("a/1", "b/1")
+    world.say(OPERATOR, SetControls("b", flash_us=60 * SECOND_US))
+    world.place("bob", "b", DOLLAR, 9_000 * DOLLAR)
+    return world

@@ -112,3 +112,13 @@ def owned(*leaves: str) -> Story:
         story.at(0, place("own", f"{leaf} 0"))
         story.at(0, SetLimit("own", leaf, None))
     return story
+
+
+def owned_by_all(*leases: str) -> Story:
+    """Leaves and their owners, who give none up for price."""
+    pairs = [lease.split() for lease in leases]
+    story = Story(*[leaf for leaf, _ in pairs])
+    for leaf, owner in pairs:
+        story.at(0, place(owner, f"{leaf} 0"))
+        story.at(0, SetLimit(owner, leaf, None))
+    return story

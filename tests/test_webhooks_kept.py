@@ -101,23 +101,30 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
 
 
-def test_dead_letters_that_are_gone_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The cursor tells how many there were; the list was simply empty."""
-    secrets: dict[str, str] = {}
+def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
+    """A webhook, by its id, whose first event was given up."""
     ids: list[str] = []
 
-    async def before(hooks: Hooks) -> None:
+    async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 9
         ids.append((await hooks.create())["id"])
         await hooks.until(ids[0], failures=1)
         hooks.pass_s(DAY_S)
         await hooks.until(ids[0], dead_letters=1)
 
-    async def after(hooks: Hooks) -> None:
-        assert 0 == (await hooks.show(ids[0]))["dead_letters"]
+    with_hooks(folder, tale, secrets=secrets)
+    return ids[0]
 
-    with_hooks(tmp_path / "data", before, secrets=secrets)
-    (tmp_path / "data" / "webhooks" / f"{ids[0]}.json").unlink()
+
+def test_dead_letters_that_are_gone_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The cursor tells how many there were; the list was simply empty."""
+    secrets: dict[str, str] = {}
+    id = left_with_a_dead_letter(tmp_path / "data", secrets)
+
+    async def after(hooks: Hooks) -> None:
+        assert 0 == (await hooks.show(id))["dead_letters"]
+
+    (tmp_path / "data" / "webhooks" / f"{id}.json").unlink()
     with caplog.at_level(logging.WARNING, "laissez.webhooks"):
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
     assert "dead letters of a webhook are lost" in caplog.text
@@ -140,22 +147,14 @@ def test_a_file_beside_the_journal_that_is_damaged_of_another_name_or_of_another
 def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The first start of a new version delivered everything again, and dead letters were lost."""
     secrets: dict[str, str] = {}
-    ids: list[str] = []
-
-    async def before(hooks: Hooks) -> None:
-        hooks.receiver.answers = [503] * 9
-        ids.append((await hooks.create())["id"])
-        await hooks.until(ids[0], failures=1)
-        hooks.pass_s(DAY_S)
-        await hooks.until(ids[0], dead_letters=1)
+    id = left_with_a_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
-        shown = await hooks.show(ids[0])
-        assert (1, 1, 1) == (shown["delivered"], shown["dead_letters"], len(await hooks.letters(ids[0])))
+        shown = await hooks.show(id)
+        assert (1, 1, 1) == (shown["delivered"], shown["dead_letters"], len(await hooks.letters(id)))
 
-    with_hooks(tmp_path / "data", before, secrets=secrets)
     caplog.clear()
-    for name in ("cursors.json", f"{ids[0]}.json"):
+    for name in ("cursors.json", f"{id}.json"):
         file = tmp_path / "data" / "webhooks" / name
         file.write_bytes(msgspec.json.encode(msgspec.json.decode(file.read_bytes())["content"]))
     with caplog.at_level(logging.WARNING, "laissez.webhooks"):
