@@ -64,7 +64,8 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing is changed."""
+        """The journal in the folder, if it is whole at both ends; `recover` checks everything between. Until then nothing is changed, except that a
+        log is put back of which a copy was left."""
         _keep_name(folder)
         if (folder / log_copy.COPY).exists():
             _put_log_back(folder)
