@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -176,7 +177,7 @@ def store(folder: Path, forged: list[Entry]) -> None:
     """Other entries in place of those that are there, and all checksums of the journal made to fit."""
     with Reader.of(folder) as reader:
         before = reader.start
-    with sqlite3.connect(folder / "journal.db") as file:
+    with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         for first, count in file.execute("SELECT first, count FROM groups ORDER BY first").fetchall():
             packed = pack(forged[first - 1 : first - 1 + count])
             before = chain.link(before, first, count, packed, ())
@@ -281,14 +282,14 @@ def test_a_digest_is_taken_from_a_log_of_json_too(folder: Path, tmp_path: Path) 
 
 
 def test_entries_that_are_gone_from_the_end_are_missed(folder: Path) -> None:
-    with sqlite3.connect(folder / "journal.db") as file:
+    with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 4")
     assert f"{FILE}, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
 
 
 def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
     """No digest tells of them yet; the mark does."""
-    with sqlite3.connect(folder / "journal.db") as file:
+    with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 6")
     assert [True] == ["entries 7 to 8 of" in problem and "journal.mark" in problem for problem in problems(folder)]
 

@@ -6,6 +6,7 @@ import ast
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -307,7 +308,7 @@ def test_the_command_works_every_invoice_out_again(tmp_path: Path) -> None:
 
 def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tmp_path: Path) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
-    with sqlite3.connect(folder / "journal.db") as file:
+    with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         name, seq, body = file.execute("SELECT name, seq, body FROM documents ORDER BY seq LIMIT 1").fetchone()
         since, until, lines = msgspec.msgpack.decode(body)
         lines[0][5] = str(int(lines[0][5]) - 1)
@@ -321,7 +322,7 @@ def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tm
 
 def test_that_bills_were_not_compared_is_told_to_whoever_asks_for_one_tenant_or_one_day_too(tmp_path: Path) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
-    with sqlite3.connect(folder / "journal.db") as file:
+    with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("UPDATE groups SET chain = zeroblob(32) WHERE first = 41")
     for narrowed in ([], ["--tenant", "ann"], ["--since", "2020-01-01"], ["--tenant", "ann", "--until", "2020-01-01"]):
         done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json", *narrowed])
@@ -351,7 +352,7 @@ def test_of_a_damaged_journal_the_command_says_where(tmp_path: Path) -> None:
     for damaged in (b"no entries at all", msgspec.msgpack.encode([[0, b"", msgspec.msgpack.encode([1, [["ann", 1, {}]], None])]])):
         for first, last in groups.items():
             folder = stored(tmp_path / f"{damaged.hex()[:8]}-{first}", draw(BILLED))
-            with sqlite3.connect(folder / "journal.db") as file:
+            with closing(sqlite3.connect(folder / "journal.db")) as file, file:
                 file.execute("UPDATE groups SET entries = ? WHERE first = ?", (damaged, first))
             done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
             (finding,) = json.loads(done.stdout)["findings"]

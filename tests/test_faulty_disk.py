@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -155,6 +155,7 @@ def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(kee
             journal = founded(folder)
             last = told(journal, recovered(journal).machine)
             disk.power_off()
+            journal.close()
             if (folder / "journal.db").exists():
                 with Journal.open(folder) as again:
                     assert last <= again.last
@@ -193,9 +194,11 @@ def test_a_torn_mark_is_never_a_reason_to_refuse() -> None:
             last = journal.last
             for _ in range(2):
                 disk.power_off()
+                journal.close()
                 journal = Journal.open(folder)
                 assert last == journal.last
                 journal.begin()
+            journal.close()
 
 
 def test_what_a_start_finds_is_durable_before_it_tells() -> None:
@@ -211,9 +214,11 @@ def test_what_a_start_finds_is_durable_before_it_tells() -> None:
                 with suppress(JournalFailed):
                     told(dead, machine)
                 disk.kill()
+                dead.close()
                 seen = Journal.open(folder)
                 recovered(seen)
                 disk.power_off()
+                seen.close()
                 with Journal.open(folder) as journal:
                     assert seen.last == journal.last
 
@@ -231,6 +236,7 @@ def after_a_failed_sync(disk: FaultyDisk) -> Path:
     with pytest.raises(JournalFailed):
         told(dead, machine)
     disk.kill()
+    dead.close()
     disk.fail_at = None
     return folder
 
@@ -246,9 +252,10 @@ def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(copies: bool, mon
             with fresh_disk(seed) as disk:
                 folder = after_a_failed_sync(disk)
                 disk.crash_at = disk.operations + at
-                with suppress(JournalError):
-                    recovered(Journal.open(folder))
-                disk.power_off()
+                with ExitStack() as dead:  # closed only after the power has failed
+                    with suppress(JournalError):
+                        recovered(dead.enter_context(Journal.open(folder)))
+                    disk.power_off()
                 try:
                     for _ in range(2):
                         with Journal.open(folder) as journal:
@@ -310,6 +317,7 @@ def test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there() ->
                             snapshots.prune(folder)
             disk.fail_at = None
             disk.power_off()
+            journal.close()
             with Journal.open(folder) as again:
                 assert last <= again.last
                 assert int(GENESIS) + again.last == recovered(again).machine.total

@@ -25,6 +25,10 @@ SCHEMA = {
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """`mode` is `ro` or `rw`, so that a missing file is never made by looking at it. Statements commit by themselves unless BEGIN says otherwise."""
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection

@@ -4,7 +4,7 @@ a snapshot. A journal has some lives, one after the other; in each all that was 
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from laissez.check.damage.market import AtWork, Truth, compare, found, opened
@@ -29,7 +29,7 @@ class Run:
         self._is_known = draw.random() < 0.6  # somebody was told that this market is there
         self.truth = self._sample() if self._is_known else Truth(draw.randbytes(16))
         self._disk = FaultyDisk(root, draw)
-        self._left: list[AtWork] = []  # what a dead process had open is not closed, but gone
+        self._left = ExitStack()  # journals that are still open when their process dies: closing them then changes nothing
 
     def _sample(self) -> Truth:
         whole = sample(self._draw.randrange(SAMPLES))
@@ -38,7 +38,7 @@ class Run:
 
     def play(self) -> None:
         """Leaves the folder as the last fault left it."""
-        with self._disk, checkpoints_after(self._draw.choice((2, 4, 8, 1_000))):
+        with self._disk, self._left, checkpoints_after(self._draw.choice((2, 4, 8, 1_000))):
             for life in range(LIVES):
                 only_looks = self.fault == "killed, then power failure" and life == 1
                 if not only_looks:
@@ -63,7 +63,7 @@ class Run:
             market = self._opened()
         except JournalError:
             return
-        self._left.append(market)
+        self._left.callback(market.journal.close)
         try:
             self._work(market, 0 if only_looks else self._draw.randrange(GROUPS_MAX + 1))
         except JournalFailed:
@@ -114,7 +114,7 @@ class Run:
             self._disk.power_off()
         else:
             self._disk.kill()
-        self._left.clear()
+        self._left.close()
 
     def _mend(self) -> None:
         self._disk.fail_at = self._disk.room = None

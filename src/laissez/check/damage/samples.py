@@ -15,6 +15,7 @@ from laissez.check.damage.beside import Beside, Kept
 from laissez.check.damage.market import BEGINNING, AtWork, Truth, found, opened
 from laissez.check.disk.faulty import FaultyDisk
 from laissez.check.scratch import scratch
+from laissez.journal import Journal
 from laissez.journal import file as journal_file
 from laissez.journal.disk import make_folder, write_whole
 from laissez.service.founding import KEYS
@@ -51,10 +52,12 @@ def sample(number: int) -> Sample:
     """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone on."""
     with scratch() as root, FaultyDisk(root, random.Random(number)) as disk, checkpoints_after(6 if number % 4 == 2 else 1_000):
         life = _Life(root / "data", number)
-        life.work(GROUPS[0], ends=number % 4 == 3)
-        disk.kill()
-        life.work(GROUPS[1], ends=number % 4 == 1)
-        disk.kill()
+        for groups, ends in zip(GROUPS, (number % 4 == 3, number % 4 == 1), strict=True):
+            journal = life.work(groups)
+            if ends:
+                journal.close()
+            disk.kill()
+            journal.close()  # of a dead process: changes nothing
         return Sample(read_files(root / "data"), life.older, life.truth, life.beside.kept)
 
 
@@ -70,8 +73,8 @@ class _Life:
         write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
         self.beside = Beside(folder, self.truth.identity, self._draw)
 
-    def work(self, groups: int, ends: bool) -> None:
-        """Then end as a server does; or not."""
+    def work(self, groups: int) -> Journal:
+        """Leaves the journal open."""
         market = AtWork(opened(self._folder), self.truth, self._draw)
         for number in range(groups):
             market.group(self._draw.choice((1, 2, 5, 9)), after_us=DAY_US * (number % 2))
@@ -79,8 +82,7 @@ class _Life:
                 market.snapshot()
             self.beside.go_on(market)
             self._remember()
-        if ends:
-            market.journal.close()
+        return market.journal
 
     def _remember(self) -> None:
         for name, content in read_files(self._folder).items():
