@@ -161,12 +161,12 @@ def test_a_session_is_at_the_same_place() -> None:
     assert "wss://market.example/v1/session" == find_access("https://market.example/", None, False, {}).session_url
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:80", "localhost", "[::1]:8340", "127.8.9.1"])
+@pytest.mark.parametrize("host", ["127.0.0.1:80", "localhost", "[::1]:8340", "127.8.9.1", "[::ffff:127.0.0.1]"])
 def test_a_key_may_travel_in_the_clear_on_this_machine(host: str) -> None:
     assert find_access(f"http://{host}", KEY, False, {}).is_local
 
 
-@pytest.mark.parametrize("host", ["market.example", "10.0.0.1", "localhost.example", "127.0.0.1.example"])
+@pytest.mark.parametrize("host", ["market.example", "10.0.0.1", "localhost.example", "127.0.0.1.example", "[::ffff:10.0.0.1]", "[::]"])
 def test_a_key_does_not_leave_this_machine_in_the_clear(host: str) -> None:
     with pytest.raises(UsageError, match="use https") as refused:
         find_access(f"http://{host}", KEY, False, {})

@@ -8,7 +8,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from laissez.service.commands import CreateWebhook
 from laissez.service.settings import SettingsError, Webhooks, read_settings
-from laissez.service.webhooks.addresses import Guard, is_public
+from laissez.service.webhooks.addresses import CARRIES_IPV4, NOT_PUBLIC, Guard, Network, is_public
 from laissez.service.webhooks.lookups import Lookups
 from laissez.service.webhooks.urls import read_url
 from laissez.wire.limits import WEBHOOK_URL_MAX
@@ -46,6 +46,36 @@ def test_an_address_inside_in_any_form_is_not_allowed(address: str) -> None:
 @pytest.mark.parametrize("address", [*PUBLIC, "8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"])
 def test_a_public_address_is_allowed(address: str) -> None:
     assert is_public(ip_address(address))
+
+
+# Every block of IANA's special-purpose registries that is not globally reachable, and the rest of what is not global unicast.
+REGISTRY = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.0.0/29", "192.0.0.170/31",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:2::/48", "2001:10::/28", "2001:db8::/32",
+    "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("network", [*NOT_PUBLIC, *map(ip_network, REGISTRY)], ids=str)
+def test_a_special_range_is_not_public_from_its_first_address_to_its_last(network: Network) -> None:
+    assert not is_public(network[0])
+    assert not is_public(network[-1])
+
+
+@pytest.mark.parametrize("network", NOT_PUBLIC, ids=str)
+def test_only_special_ranges_and_the_ends_of_the_address_space_adjoin_a_special_range(network: Network) -> None:
+    for neighbour in (int(network[0]) - 1, int(network[-1]) + 1):
+        if 0 <= neighbour < 2**network.max_prefixlen:
+            address = type(network[0])(neighbour)
+            assert is_public(address) == (not any(address in other for other in NOT_PUBLIC if other.version == network.version))
+
+
+@pytest.mark.parametrize("network", CARRIES_IPV4, ids=str)
+@pytest.mark.parametrize("inner", ["8.8.8.8", "10.0.0.1", "169.254.169.254", "127.0.0.1"])
+def test_an_address_that_carries_another_is_judged_by_it(network: IPv6Network, inner: str) -> None:
+    outer = IPv6Address(int(network[0]) | int(IPv4Address(inner)) << CARRIES_IPV4[network])
+    assert is_public(outer) == is_public(ip_address(inner))
 
 
 @pytest.mark.parametrize("address", ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3", "127.0.0.1", "fd00::1"])

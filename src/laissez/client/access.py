@@ -19,6 +19,8 @@ import httpx
 from laissez.client.errors import UsageError
 
 URL_DEFAULT: Final = "http://127.0.0.1:8340"
+_LOOPBACK_IPV4: Final = ipaddress.IPv4Network("127.0.0.0/8")
+_LOOPBACK_IPV6: Final = ipaddress.IPv6Address("::1")
 _KEY: Final = re.compile(r"[!-~]+")  # what a header can hold
 
 
@@ -87,6 +89,9 @@ def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    # Not `is_loopback`: whether ::ffff:127.0.0.1 is one depends on the version of Python.
+    plain = (address.ipv4_mapped or address) if address.version == 6 else address
+    return plain == _LOOPBACK_IPV6 if plain.version == 6 else plain in _LOOPBACK_IPV4

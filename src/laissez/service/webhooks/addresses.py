@@ -17,17 +17,39 @@ from laissez.service.webhooks.lookups import Lookups
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-NAT64 = IPv6Network("64:ff9b::/96")  # an IPv4 address in its last 32 bits (RFC 6052)
-INSIDE: tuple[Network, ...] = (
-    IPv4Network("168.63.129.16/32"),  # a public address by the registry, and on some clouds the machine that manages ours
-    IPv4Network("192.0.0.0/24"),  # of protocols, not of hosts; older Pythons think otherwise
-    IPv4Network("192.88.99.0/24"),  # relays of 6to4, withdrawn (RFC 7526)
-    IPv6Network("fec0::/10"),  # site-local, withdrawn (RFC 3879)
-    IPv6Network("2001::/32"),  # Teredo: packets go to IPv4 addresses in it (RFC 4380)
-    IPv6Network("64:ff9b:1::/48"),  # translates to addresses of the local network (RFC 8215)
-    IPv6Network("3fff::/20"),  # of documentation (RFC 9637)
-    IPv6Network("::/96"),  # IPv4-compatible, withdrawn (RFC 4291)
-)
+# Which addresses are public is decided by these tables, not by `ipaddress`: its answers change between patch releases of Python.
+#
+# Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890) and its IPv6 Address Space registry, as of November 2026. A block that
+# the registry calls reachable but that no webhook can live in (anycast addresses of protocols inside a block of protocols) is refused with its block.
+NOT_PUBLIC: dict[Network, str] = {
+    IPv4Network("0.0.0.0/8"): "this network (RFC 791)",
+    IPv4Network("10.0.0.0/8"): "private (RFC 1918)",
+    IPv4Network("100.64.0.0/10"): "shared by carriers (RFC 6598)",
+    IPv4Network("127.0.0.0/8"): "loopback (RFC 1122)",
+    IPv4Network("168.63.129.16/32"): "not in the registry: on Azure, the host that manages the virtual machine",
+    IPv4Network("169.254.0.0/16"): "link-local, and the metadata service of most clouds (RFC 3927)",
+    IPv4Network("172.16.0.0/12"): "private (RFC 1918)",
+    IPv4Network("192.0.0.0/24"): "protocol assignments (RFC 6890)",
+    IPv4Network("192.0.2.0/24"): "documentation (RFC 5737)",
+    IPv4Network("192.88.99.0/24"): "6to4 relays, withdrawn (RFC 7526)",
+    IPv4Network("192.168.0.0/16"): "private (RFC 1918)",
+    IPv4Network("198.18.0.0/15"): "benchmarking (RFC 2544)",
+    IPv4Network("198.51.100.0/24"): "documentation (RFC 5737)",
+    IPv4Network("203.0.113.0/24"): "documentation (RFC 5737)",
+    IPv4Network("224.0.0.0/4"): "multicast (RFC 5771)",
+    IPv4Network("240.0.0.0/4"): "reserved, and broadcast (RFC 1112, RFC 8190)",
+    IPv6Network("2001::/23"): "protocol assignments, Teredo among them, which leads to IPv4 addresses (RFC 2928, RFC 4380)",
+    IPv6Network("2001:db8::/32"): "documentation (RFC 3849)",
+    IPv6Network("3fff::/20"): "documentation (RFC 9637)",
+}
+GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that IANA gives out; loopback, private, link-local, multicast and the rest lie outside it
+
+# IPv6 blocks whose addresses lead to an IPv4 address, and how far to shift to find its 32 bits.
+CARRIES_IPV4: dict[IPv6Network, int] = {
+    IPv6Network("::ffff:0:0/96"): 0,  # IPv4-mapped (RFC 4291)
+    IPv6Network("64:ff9b::/96"): 0,  # NAT64 (RFC 6052)
+    IPv6Network("2002::/16"): 80,  # 6to4 (RFC 3056)
+}
 
 
 class NotAllowed(Exception):
@@ -38,20 +60,21 @@ class NotAllowed(Exception):
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is one of the internet, and so is every address that it stands for."""
-    inner = _plain(address)
+    """Whether the address is a host's on the internet. An address that carries another is judged by the one it carries."""
+    inner = carried(address)
     if inner is not None:
         return is_public(inner)
-    if not address.is_global or address.is_multicast or address.is_reserved or any(_is_in(address, network) for network in INSIDE):
+    if isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
         return False
-    return not isinstance(address, IPv6Address) or address.sixtofour is None or is_public(address.sixtofour)
+    return not any(_is_in(address, network) for network in NOT_PUBLIC)
 
 
-def _plain(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address is another way to write."""
-    if not isinstance(address, IPv6Address):
-        return None
-    return IPv4Address(int(address) & 0xFFFF_FFFF) if address in NAT64 else address.ipv4_mapped
+def carried(address: Address) -> IPv4Address | None:
+    """The IPv4 address that packets to this IPv6 address end up at."""
+    for network, shift in CARRIES_IPV4.items():
+        if _is_in(address, network):
+            return IPv4Address(int(address) >> shift & 0xFFFF_FFFF)
+    return None
 
 
 def _is_in(address: Address, network: Network) -> bool:
