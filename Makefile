@@ -81,7 +81,7 @@ build: $(BUILT) ## compile the market in place, if there is a C compiler
 # Whoever installs needs none of these tools: they have an environment of their own, and are locked like everything else.
 lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with their hashes
 	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --output-file $(LOCKS)/run.lock
-	@$(COMPILE) pyproject.toml --extra check --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
+	@$(COMPILE) pyproject.toml --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
 	@printf 'mypy\n' | $(COMPILE) - --constraint $(LOCKS)/develop.lock --output-file $(LOCKS)/build.lock
 	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
 
@@ -112,9 +112,10 @@ $(RUNTIME): pyproject.toml setup.py $(LOCKS)/run.lock
 	@LAISSEZ_BUILD=interpreted $(BIN)/$(PIP_INSTALL) $(OURS) .
 	@touch $@
 
-$(TOOLS): $(RUNTIME) $(LOCKS)/develop.lock
+$(TOOLS): $(RUNTIME) src/pyproject.toml $(LOCKS)/develop.lock
 	@echo "== installing the tools for developers (half a minute or so the first time)"
 	@$(BIN)/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/develop.lock
+	@$(BIN)/$(PIP_INSTALL) $(OURS) src
 	@touch $@
 
 $(TOOLING): $(LOCKS)/tools.lock

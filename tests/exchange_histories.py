@@ -1,4 +1,4 @@
-"""Random histories of an exchange: those of `laissez.check.histories`, said by tenants in their own ids.
+"""Random histories of an exchange: those of `laissez_check.histories`, said by tenants in their own ids.
 
 python exchange_histories.py 3 7      prints a digest of all outcomes, documents and snapshots of the histories with seeds 3 to 6
 """
@@ -14,8 +14,6 @@ from random import Random
 
 import msgspec
 
-from laissez.check.histories import Draft, Step, draw_history
-from laissez.check.worlds import World
 from laissez.journal import Document
 from laissez.market import Market, Topology
 from laissez.market import commands as market
@@ -25,6 +23,8 @@ from laissez.service.commands import OPERATOR, Request
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.outcomes import pack
 from laissez.wire.requests import Caps
+from laissez_check.histories import Draft, Step, draw_history
+from laissez_check.worlds import World
 
 LENGTH = 150
 KEYS_LATER = 10  # keys, caps, budgets and books change about every so many commands

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.cloud_run import CloudRun
-from laissez.experiments.lab.experiment import Results
 from laissez.sim.results import RunResult, TenantResult
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.cloud_run import CloudRun
+from laissez_experiments.lab.experiment import Results
 
 KINDS = ("inference", "training", "batch")
 

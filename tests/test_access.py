@@ -12,17 +12,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli
-from laissez.check.access import interference
-from laissez.check.access import matrix as access
-from laissez.check.access.faulty_server import ENTRY
-from laissez.check.access.pair_service import FOUNDED_US
-from laissez.check.access.pair_spending import ACTIONS
-from laissez.check.access.pairs import draw_pair
-from laissez.check.access.session import in_session
-from laissez.check.access.table import MESSAGES, OPERATIONS, Row
-from laissez.check.access.tried import unknown, unlisted
-from laissez.check.started_server import Entry
 from laissez.market import Market
 from laissez.market.reasons import Reason
 from laissez.service import accounts, caps
@@ -37,6 +26,17 @@ from laissez.service.webhooks.delivery import Batch, Deliverer
 from laissez.wire.figures import OwnCaps, SpendingCaps
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
 from laissez.wire.times import format_time
+from laissez_check import cli
+from laissez_check.access import interference
+from laissez_check.access import matrix as access
+from laissez_check.access.faulty_server import ENTRY
+from laissez_check.access.pair_service import FOUNDED_US
+from laissez_check.access.pair_spending import ACTIONS
+from laissez_check.access.pairs import draw_pair
+from laissez_check.access.session import in_session
+from laissez_check.access.table import MESSAGES, OPERATIONS, Row
+from laissez_check.access.tried import unknown, unlisted
+from laissez_check.started_server import Entry
 from secrecy import WATCH
 
 pytestmark = pytest.mark.once

@@ -11,12 +11,12 @@ from random import Random
 import pytest
 
 from audit_world import BEGAN, DAYS, change, made, noted
-from laissez.check.disk.faulty import FaultyDisk
 from laissez.journal import JournalError, Reader
 from laissez.service.audit.checking import verify
 from laissez.service.audit.digests import FILE, DigestFile
 from laissez.service.audit.files import CUT, DAY_US, FOLDER, RefusalFiles, path_of
 from laissez.service.audit.lines import Broken, Refusal, read, start
+from laissez_check.disk.faulty import FaultyDisk
 
 pytestmark = pytest.mark.once
 

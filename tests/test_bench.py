@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import laissez
-from laissez.bench import cli, console, load_tables, market, noisy, overload, recovery, service
-from laissez.bench.crowd import Crowd, tree
-from laissez.bench.market import LOADS, OPERATIONS, Timer
-from laissez.bench.verdicts import NoisyVerdict, OverloadVerdict
+from laissez_bench import cli, console, load_tables, market, noisy, overload, recovery, service
+from laissez_bench.crowd import Crowd, tree
+from laissez_bench.market import LOADS, OPERATIONS, Timer
+from laissez_bench.verdicts import NoisyVerdict, OverloadVerdict
 
 KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "places", "bytes_per_leaf", "crowding", "times_oracle"}
 

@@ -7,9 +7,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from laissez.bench import cli, simulation
-from laissez.bench.simulation import CountedCloud, Row, Stopwatch, measure
 from laissez.sim.clouds.cloud import Cloud
+from laissez_bench import cli, simulation
+from laissez_bench.simulation import CountedCloud, Row, Stopwatch, measure
 
 pytestmark = pytest.mark.once
 

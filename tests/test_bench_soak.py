@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from laissez.bench import load_tables, soak
-from laissez.bench.following import Following
-from laissez.bench.load import Quarter, Report, Times
-from laissez.bench.readings import Readings, Remembered
-from laissez.bench.soak_verdict import FULL_READINGS_LEAST, MORE_FILES_MAX, MORE_THREADS_MAX, READINGS, Audited, Soak, judged
-from laissez.check.part_audit import PartAudit
 from laissez.service.settings import Settings
+from laissez_bench import load_tables, soak
+from laissez_bench.following import Following
+from laissez_bench.load import Quarter, Report, Times
+from laissez_bench.readings import Readings, Remembered
+from laissez_bench.soak_verdict import FULL_READINGS_LEAST, MORE_FILES_MAX, MORE_THREADS_MAX, READINGS, Audited, Soak, judged
+from laissez_check.part_audit import PartAudit
 
 pytestmark = pytest.mark.once
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from laissez.bench import cli, load_tables, noisy
-from laissez.bench.noisy import NOBODY, Noisy, Ratio
-from laissez.bench.open_load import OpenPlan, OpenReport
-from laissez.bench.overload import Level
-from laissez.bench.verdicts import ROUNDS_LEAST, NoisyVerdict, judge_noisy, judge_overload, kept_ms_max
 from laissez.workers import output_of
+from laissez_bench import cli, load_tables, noisy
+from laissez_bench.noisy import NOBODY, Noisy, Ratio
+from laissez_bench.open_load import OpenPlan, OpenReport
+from laissez_bench.overload import Level
+from laissez_bench.verdicts import ROUNDS_LEAST, NoisyVerdict, judge_noisy, judge_overload, kept_ms_max
 
 pytestmark = pytest.mark.once
 

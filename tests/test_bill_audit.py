@@ -16,20 +16,20 @@ import pytest
 from typer.testing import CliRunner
 
 from exchange_histories import Drawn, draw, with_fees
-from laissez.check.bills import audit as bill_audit
-from laissez.check.bills import journal as bill_journal
-from laissez.check.bills import prices as bill_prices
-from laissez.check.bills.audit import CLOSED, WITHOUT_MONEY, Auditor, printed
-from laissez.check.bills.compare import BillReport, Comparison
-from laissez.check.bills.journal import CLOSING, Row
-from laissez.check.bills.prices import Lease, Prices, path_of
-from laissez.check.event_audit import Auditor as LiteralAuditor
-from laissez.cli.audit import app
+from laissez.cli import app
 from laissez.journal import Document, Entry, Journal, JournalForeign, JournalMissing
 from laissez.market import Market
 from laissez.service import billing
 from laissez.service.exchange import Exchange
 from laissez.wire.events import Event
+from laissez_check.bills import audit as bill_audit
+from laissez_check.bills import journal as bill_journal
+from laissez_check.bills import prices as bill_prices
+from laissez_check.bills.audit import CLOSED, WITHOUT_MONEY, Auditor, printed
+from laissez_check.bills.compare import BillReport, Comparison
+from laissez_check.bills.journal import CLOSING, Row
+from laissez_check.bills.prices import Lease, Prices, path_of
+from laissez_check.event_audit import Auditor as LiteralAuditor
 
 pytestmark = pytest.mark.once
 
@@ -97,7 +97,7 @@ def test_the_audit_shares_no_code_with_what_it_checks() -> None:
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         ours = {name for name in imported if name.startswith("laissez")}
-        assert ours <= {"laissez.check.bills.journal", "laissez.check.bills.prices"}
+        assert ours <= {"laissez_check.bills.journal", "laissez_check.bills.prices"}
 
 
 LEAVES = [f"a/{zone}/{rack}/{gpu}" for zone in "xy" for rack in "123" for gpu in "pqr"]
@@ -296,13 +296,13 @@ def stored(folder: Path, drawn: Drawn) -> Path:
 def test_the_command_works_every_invoice_out_again(tmp_path: Path) -> None:
     drawn = draw(BILLED)
     folder = stored(tmp_path / "data", drawn)
-    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+    done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
     told = json.loads(done.stdout)
     expected = report_of(drawn, rows(drawn))
     assert (0, True, len(drawn.steps)) == (done.exit_code, told["ok"], told["entries"])
     assert (expected.statements, expected.lines, expected.running_lines) == (told["statements"], told["lines"], told["running_lines"])
     assert {one.tenant: printed(one.charge) for one in expected.sums} == {one["tenant"]: one["dollars"] for one in told["sums"]}
-    shown = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", expected.sums[0].tenant])
+    shown = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "--tenant", expected.sums[0].tenant])
     assert 0 == shown.exit_code and "every figure is what the journal makes it" in shown.stdout
 
 
@@ -313,7 +313,7 @@ def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tm
         since, until, lines = msgspec.msgpack.decode(body)
         lines[0][5] = str(int(lines[0][5]) - 1)
         file.execute("UPDATE documents SET body = ? WHERE name = ? AND seq = ?", (msgspec.msgpack.encode([since, until, lines]), name, seq))
-    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+    done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
     wrong, broken = json.loads(done.stdout)["findings"]
     assert (1, seq, name) == (done.exit_code, wrong["entry"], f"statement/{wrong['tenant']}")
     assert (" ".join(lines[0][:3]), 1) == (wrong["line"], int(wrong["expected"]) - int(wrong["found"]))
@@ -325,14 +325,14 @@ def test_that_bills_were_not_compared_is_told_to_whoever_asks_for_one_tenant_or_
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("UPDATE groups SET chain = zeroblob(32) WHERE first = 41")
     for narrowed in ([], ["--tenant", "ann"], ["--since", "2020-01-01"], ["--tenant", "ann", "--until", "2020-01-01"]):
-        done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json", *narrowed])
+        done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json", *narrowed])
         told = [one["what"] for one in json.loads(done.stdout)["findings"]]
         assert (1, ["the journal cannot be replayed, so running bills were not compared"]) == (done.exit_code, told)
 
 
 def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
-    done = CliRunner().invoke(app, ["bills", "--data", str(folder), "--tenant", "nobody"])
+    done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "--tenant", "nobody"])
     assert "found 'nobody'" in str(done.exception)
 
 
@@ -341,7 +341,7 @@ def test_where_there_is_no_journal_the_command_says_so(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "journal.db").write_text("something else")
     for folder, expected in ((tmp_path / "nowhere", JournalMissing), (tmp_path / "other", JournalForeign)):
-        done = CliRunner().invoke(app, ["bills", "--data", str(folder)])
+        done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder)])
         assert isinstance(done.exception, expected)
 
 
@@ -354,7 +354,7 @@ def test_of_a_damaged_journal_the_command_says_where(tmp_path: Path) -> None:
             folder = stored(tmp_path / f"{damaged.hex()[:8]}-{first}", draw(BILLED))
             with closing(sqlite3.connect(folder / "journal.db")) as file, file:
                 file.execute("UPDATE groups SET entries = ? WHERE first = ?", (damaged, first))
-            done = CliRunner().invoke(app, ["bills", "--data", str(folder), "-o", "json"])
+            done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
             (finding,) = json.loads(done.stdout)["findings"]
             assert 1 == done.exit_code and "the journal is damaged, so no bill was worked out" == finding["what"]
             assert finding["found"].startswith(f"entries {first} to {last}: the checksum differs")

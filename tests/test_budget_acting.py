@@ -11,7 +11,6 @@ import pytest
 
 from budget_world import DOLLAR, HOUR_US, RATE, SECOND_US, Thrifty, code, flashing, times, told
 from exchange_histories import draw
-from laissez.check.event_audit import Auditor
 from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
@@ -22,6 +21,7 @@ from laissez.service.exchange import Exchange
 from laissez.service.outcomes import numbered, pack, read_outcome
 from laissez.wire import events as wire
 from laissez.wire.times import format_time, parse_time
+from laissez_check.event_audit import Auditor
 
 pytestmark = pytest.mark.once
 

@@ -7,8 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli
-from laissez.check.oracle import Oracle
+from laissez_check import cli
+from laissez_check.oracle import Oracle
 
 
 class NeverLeases(Oracle):

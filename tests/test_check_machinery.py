@@ -13,19 +13,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.check.campaign import run
-from laissez.check.compare import Options, first_difference
-from laissez.check.histories import History, Step, draw_history
-from laissez.check.invariants import violations
-from laissez.check.oracle import Oracle
-from laissez.check.oracle_state import Claim, Lease, Order
-from laissez.check.shrink import report, shrink
-from laissez.check.small_worlds import check_small_worlds
-from laissez.check.worlds import World
 from laissez.market.answers import Bill, PriceSegment
 from laissez.market.commands import Alternative, CloseBooks, Command, PlaceOrder, Relinquish, SetFloor, at_price
 from laissez.market.events import Event, LeaseEnded, OrderPlaced
 from laissez.market.reasons import EndReason, Reason
+from laissez_check.campaign import run
+from laissez_check.compare import Options, first_difference
+from laissez_check.histories import History, Step, draw_history
+from laissez_check.invariants import violations
+from laissez_check.oracle import Oracle
+from laissez_check.oracle_state import Claim, Lease, Order
+from laissez_check.shrink import report, shrink
+from laissez_check.small_worlds import check_small_worlds
+from laissez_check.worlds import World
 
 pytestmark = pytest.mark.once
 
@@ -315,7 +315,7 @@ def test_a_history_depends_on_its_seed_alone() -> None:
     assert draw_history(5) == draw_history(5)
     assert draw_history(5) != draw_history(6)
     source = str(Path(__file__).parents[1] / "src")
-    code = "import hashlib; from laissez.check import draw_history; print(hashlib.sha256(repr(draw_history(5)).encode()).hexdigest())"
+    code = "import hashlib; from laissez_check import draw_history; print(hashlib.sha256(repr(draw_history(5)).encode()).hexdigest())"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONPATH": source, "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import laissez
-from laissez.cli.app import COMMANDS, app, main
+from laissez.cli.app import COMMANDS, PROOFS, app, main
 from laissez.cli.exits import exit_code, told
 
 
@@ -51,8 +51,29 @@ def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
 def test_help_names_every_command_and_imports_none() -> None:
     done = CliRunner().invoke(app, ["--help"])
     assert 0 == done.exit_code
-    for command in ("version", *(name for members in COMMANDS.values() for name, _, _ in members)):
+    for command in ("version", *PROOFS, *(name for members in COMMANDS.values() for name, _, _ in members)):
         assert f" {command} " in done.stdout
+
+
+def without_plugins(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As where the product is installed alone."""
+    program = "from importlib import metadata; metadata.entry_points = lambda group: (); from laissez.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", PROOFS)
+def test_a_command_of_a_package_that_is_not_installed_names_the_package(command: str) -> None:
+    expected = f"'laissez {command}' is part of laissezcloud-proof, which is not installed: pip install laissezcloud-proof=={laissez.__version__}"
+    done = without_plugins(command, "--help")
+    assert (2, f"laissez: {expected}\n") == (done.returncode, done.stderr)
+
+
+def test_help_shows_commands_of_other_packages_only_where_they_are_installed() -> None:
+    shown = without_plugins("--help").stdout
+    assert " serve " in shown
+    assert [] == [command for command in PROOFS if f"│ {command} " in shown]
+    assert " bills " not in without_plugins("audit", "--help").stdout
+    assert " bills " in CliRunner().invoke(app, ["audit", "--help"]).stdout
 
 
 def test_an_error_of_ours_ends_with_one_line_and_no_traceback() -> None:
@@ -99,7 +120,7 @@ def test_an_error_that_is_not_about_a_server_is_about_usage() -> None:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
-    """A fake `laissez.bench.cli` with two commands."""
+    """A fake `laissez_bench.cli` with two commands."""
     commands = typer.Typer()
 
     @commands.command()
@@ -111,9 +132,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     def fail() -> None:
         raise ZeroDivisionError
 
-    module = ModuleType("laissez.bench.cli")
+    module = ModuleType("laissez_bench.cli")
     monkeypatch.setattr(module, "app", commands, raising=False)
-    monkeypatch.setitem(sys.modules, "laissez.bench.cli", module)
+    monkeypatch.setitem(sys.modules, "laissez_bench.cli", module)
     return commands
 
 

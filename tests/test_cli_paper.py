@@ -14,14 +14,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from laissez.cli import app, paper, progress
+from laissez.cli import app, progress
 from laissez.cli.exits import is_ours
 from laissez.cli.progress import Forecast, Weighed
-from laissez.experiments.catalogue import EXPERIMENTS
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings
-from laissez.experiments.lab.plan import Plan
+from laissez_experiments import cli
+from laissez_experiments.catalogue import EXPERIMENTS
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.findings import Claim, Findings
+from laissez_experiments.lab.plan import Plan
 
 pytestmark = pytest.mark.once
 
@@ -79,7 +80,7 @@ class Real(Halves):
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two experiments that take no time, in a folder of their own."""
-    monkeypatch.setattr(paper, "EXPERIMENTS", {one.name: one for one in (Halves(), Real())})
+    monkeypatch.setattr(cli, "EXPERIMENTS", {one.name: one for one in (Halves(), Real())})
     monkeypatch.setattr(Halves, "fault", "")
     monkeypatch.setenv("COLUMNS", "250")  # so that no message is broken into lines
     monkeypatch.chdir(tmp_path)
@@ -155,7 +156,7 @@ def test_a_list_does_nothing() -> None:
     ],
 )
 def test_wrong_usage_is_refused_before_anything_runs(arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(paper, "Reproduction")
+    monkeypatch.delattr(cli, "Reproduction")
     Path("power.csv").write_text(POWER)
     Path("broken.jsonl").write_text("not JSON\n")
     Path("others").mkdir()
@@ -167,7 +168,7 @@ def test_wrong_usage_is_refused_before_anything_runs(arguments: tuple[str, ...],
 
 @pytest.mark.parametrize("tool", ["matplotlib", "scipy"])
 def test_what_is_not_installed_is_told_before_anything_runs(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(paper, "Reproduction")
+    monkeypatch.delattr(cli, "Reproduction")
     monkeypatch.setitem(sys.modules, tool, None)
     ran = laissez()
     assert ran.exception is not None and is_ours(ran.exception), "one line, and no traceback"

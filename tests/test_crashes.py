@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli
-from laissez.check.crashes import run as crashes
-from laissez.check.crashes import sessions
-from laissez.check.crashes.clients import Lost
-from laissez.check.crashes.faulty_server import entry_of
-from laissez.check.crashes.ledger import Ledger
-from laissez.check.crashes.sessions import Ours
-from laissez.check.started_server import Entry
+from laissez_check import cli
+from laissez_check.crashes import run as crashes
+from laissez_check.crashes import sessions
+from laissez_check.crashes.clients import Lost
+from laissez_check.crashes.faulty_server import entry_of
+from laissez_check.crashes.ledger import Ledger
+from laissez_check.crashes.sessions import Ours
+from laissez_check.started_server import Entry
 
 pytestmark = pytest.mark.once
 

@@ -10,17 +10,17 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli
-from laissez.check.damage import run as damage
-from laissez.check.damage.beside_record import check_record
-from laissez.check.damage.beside_started import check_webhooks, start
-from laissez.check.damage.bugs import BUGS
-from laissez.check.damage.samples import SAMPLES, sample, write_files
-from laissez.check.disk.faulty import FaultyDisk
-from laissez.check.disk.sqlite_shim import CannotWatch
-from laissez.check.finding import Finding
 from laissez.wire.ids import tag_of, webhook_id
 from laissez.wire.webhooks import DeadLetter
+from laissez_check import cli
+from laissez_check.damage import run as damage
+from laissez_check.damage.beside_record import check_record
+from laissez_check.damage.beside_started import check_webhooks, start
+from laissez_check.damage.bugs import BUGS
+from laissez_check.damage.samples import SAMPLES, sample, write_files
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.disk.sqlite_shim import CannotWatch
+from laissez_check.finding import Finding
 
 pytestmark = pytest.mark.once
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from laissez.bench.market import OPERATIONS
 from laissez.cli import app
+from laissez_bench.market import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from laissez.check import event_audit, event_rules
-from laissez.check.event_audit import Auditor
-from laissez.check.event_rules import dollars, instant
+from laissez_check import event_audit, event_rules
+from laissez_check.event_audit import Auditor
+from laissez_check.event_rules import dollars, instant
 
 pytestmark = pytest.mark.once
 
@@ -19,7 +19,7 @@ def test_the_auditor_shares_no_code_with_what_it_audits() -> None:
     trees = [ast.parse(Path(str(module.__file__)).read_text()) for module in (event_audit, event_rules)]
     imported = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [getattr(node, "module", None) or node.names[0].name for node in imported]
-    assert ["laissez.check.event_rules"] == [name for name in names if name.startswith("laissez")]
+    assert ["laissez_check.event_rules"] == [name for name in names if name.startswith("laissez")]
 
 
 Told = tuple[str | None, float, dict[str, Any]]  # whose, at which hour, what

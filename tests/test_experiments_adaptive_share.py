@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from experiment_world import made_up
-from laissez.experiments.adaptive_share import CLOUDS, SHARES, AdaptiveShare, scenario
-from laissez.experiments.lab.cloud_run import CloudRun
-from laissez.experiments.lab.findings import TOO_FEW, Findings
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.regimes import SLIGHTLY
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.retention import Retention
 from laissez.sim.running import varies_from
 from laissez.sim.workloads.population import ON_DEMAND_TIMES, who_adapts
+from laissez_experiments.adaptive_share import CLOUDS, SHARES, AdaptiveShare, scenario
+from laissez_experiments.lab.cloud_run import CloudRun
+from laissez_experiments.lab.findings import TOO_FEW, Findings
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import SLIGHTLY
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.retention import Retention
 
 pytestmark = pytest.mark.once
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.bench.simulation import Kind, Row
-from laissez.experiments.cloud_scale.cells import SimulationSpeed
-from laissez.experiments.cloud_scale.experiment import CloudScale, paper_asks, share_at_the_papers_rates, size_cells
-from laissez.experiments.lab.findings import Claim
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.scalability.cells import this_machine
+from laissez_bench.simulation import Kind, Row
+from laissez_experiments.cloud_scale.cells import SimulationSpeed
+from laissez_experiments.cloud_scale.experiment import CloudScale, paper_asks, share_at_the_papers_rates, size_cells
+from laissez_experiments.lab.findings import Claim
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.scalability.cells import this_machine
 
 pytestmark = pytest.mark.once
 

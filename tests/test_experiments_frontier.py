@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from laissez.experiments.frontier.claims import claims_of
-from laissez.experiments.frontier.experiment import BUDGETS, Frontier, cells
-from laissez.experiments.frontier.figure import FrontierPoint
-from laissez.experiments.frontier.probe import Means, Probe, pareto
-from laissez.experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, Outcome, budget_name
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Findings
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.writing import write_findings
 from laissez.sim.statistics import Bootstrap, Estimate
+from laissez_experiments.frontier.claims import claims_of
+from laissez_experiments.frontier.experiment import BUDGETS, Frontier, cells
+from laissez_experiments.frontier.figure import FrontierPoint
+from laissez_experiments.frontier.probe import Means, Probe, pareto
+from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, Outcome, budget_name
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Findings
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.writing import write_findings
 
 pytestmark = pytest.mark.once
 

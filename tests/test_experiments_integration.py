@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.check.integration import Count, count_all, headroom_to_price
-from laissez.experiments.integration import Integration, found
-from laissez.experiments.lab.plan import Plan
+from laissez_check.integration import Count, count_all, headroom_to_price
+from laissez_experiments.integration import Integration, found
+from laissez_experiments.lab.plan import Plan
 
 pytestmark = pytest.mark.once
 

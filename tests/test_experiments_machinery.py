@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 import laissez
-from laissez.experiments.lab import store as store_module
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings, Rows, holds_at_least, interval
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.store import Store, StoreError
-from laissez.experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
-from laissez.experiments.lab.work import do, grouped
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.report.run import Outcome
-from laissez.experiments.reproduce import CELLS, Reproduction, Watch
 from laissez.sim.statistics import Estimate
+from laissez_experiments.lab import store as store_module
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.findings import Claim, Findings, Rows, holds_at_least, interval
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.store import Store, StoreError
+from laissez_experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
+from laissez_experiments.lab.work import do, grouped
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.report.run import Outcome
+from laissez_experiments.reproduce import CELLS, Reproduction, Watch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,9 +143,9 @@ def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monk
         (tmp_path / file).write_text("changed = True\n")
         assert matters == (before != digest(one)), file
         before = digest(one)
-    with_service = digest(one, ("service",))
+    with_service = digest(one, ("laissez.service",))
     (tmp_path / "laissez/service/api.py").write_text("changed = 2\n")
-    assert (before, True) == (digest(one), with_service != digest(one, ("service",))), "it matters to those who name it"
+    assert (before, True) == (digest(one), with_service != digest(one, ("laissez.service",))), "it matters to those who name it"
 
 
 # -- the work

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.motivation.experiment import Motivation
-from laissez.experiments.motivation.run import HOURS, PRICES, Finished, MotivationRun, Quote, Story
-from laissez.experiments.motivation.task import Piece, Task, TaskWorld
 from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.motivation.experiment import Motivation
+from laissez_experiments.motivation.run import HOURS, PRICES, Finished, MotivationRun, Quote, Story
+from laissez_experiments.motivation.task import Piece, Task, TaskWorld
 
 pytestmark = pytest.mark.once
 

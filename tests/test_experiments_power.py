@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from laissez.cli.exits import is_ours
-from laissez.experiments.lab.experiment import Results
-from laissez.experiments.lab.findings import TOO_FEW, Claim
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.power.experiment import Power, Seed, exchanged, leased, left, migrated, more_paid, more_worth, price, stayed
-from laissez.experiments.power.figure import Stretch, short, stretches
-from laissez.experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun, Tenancy
-from laissez.experiments.power.series import AFTER, COMFORTABLE, QUICK_AFTER, PowerSeriesError, two_rows
 from laissez.operators import TraceError
+from laissez_experiments.lab.experiment import Results
+from laissez_experiments.lab.findings import TOO_FEW, Claim
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.power.experiment import Power, Seed, exchanged, leased, left, migrated, more_paid, more_worth, price, stayed
+from laissez_experiments.power.figure import Stretch, short, stretches
+from laissez_experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, SCENARIO, Change, Course, PowerRun, Tenancy
+from laissez_experiments.power.series import AFTER, COMFORTABLE, QUICK_AFTER, PowerSeriesError, two_rows
 
 pytestmark = pytest.mark.once
 

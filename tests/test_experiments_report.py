@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.experiment import Experiment, Results
-from laissez.experiments.lab.findings import Claim, Findings
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.style import LOOKS, new_figure, of_cloud, with_tips
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.report import render
-from laissez.experiments.report.inline import inline
-from laissez.experiments.report.run import Outcome, Run, run_of
-from laissez.experiments.report.wording import in_words, interval, measured, paper_says, tally, verdict
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.findings import Claim, Findings
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.style import LOOKS, new_figure, of_cloud, with_tips
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.report import render
+from laissez_experiments.report.inline import inline
+from laissez_experiments.report.run import Outcome, Run, run_of
+from laissez_experiments.report.wording import in_words, interval, measured, paper_says, tally, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

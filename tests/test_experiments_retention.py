@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from experiment_world import made_up
-from laissez.experiments.fairness import Fairness
-from laissez.experiments.gap import Gap
-from laissez.experiments.lab.cloud_run import CloudRun, cloud_run
-from laissez.experiments.lab.experiment import Experiment
-from laissez.experiments.lab.findings import Claim
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.regimes import REGIMES, SLIGHTLY, UNDERSUBSCRIBED, sized
-from laissez.experiments.lab.tightness import quartile_range, relative_range, wider_by
-from laissez.experiments.real_traces import RealTraces
-from laissez.experiments.retention import PAPER, Retention
 from laissez.sim.statistics import Estimate
+from laissez_experiments.fairness import Fairness
+from laissez_experiments.gap import Gap
+from laissez_experiments.lab.cloud_run import CloudRun, cloud_run
+from laissez_experiments.lab.experiment import Experiment
+from laissez_experiments.lab.findings import Claim
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import REGIMES, SLIGHTLY, UNDERSUBSCRIBED, sized
+from laissez_experiments.lab.tightness import quartile_range, relative_range, wider_by
+from laissez_experiments.real_traces import RealTraces
+from laissez_experiments.retention import PAPER, Retention
 
 pytestmark = pytest.mark.once
 

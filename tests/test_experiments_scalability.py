@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.bench import market, service
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.findings import Claim
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.store import Store
-from laissez.experiments.lab.style import styled
-from laissez.experiments.scalability.cells import MarketSpeed, ServiceSpeed, this_machine
-from laissez.experiments.scalability.experiment import OPERATIONS, Scalability, described, market_cell, service_cells
+from laissez_bench import market, service
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.findings import Claim
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.store import Store
+from laissez_experiments.lab.style import styled
+from laissez_experiments.scalability.cells import MarketSpeed, ServiceSpeed, this_machine
+from laissez_experiments.scalability.experiment import OPERATIONS, Scalability, described, market_cell, service_cells
 
 pytestmark = pytest.mark.once
 
@@ -91,8 +91,8 @@ def test_the_quick_version_decides_nothing() -> None:
 
 def test_speeds_are_of_the_code_that_was_measured() -> None:
     market_speed, *services = Scalability().cells(FULL)
-    assert "bench" in market_speed.packages
-    assert all({"bench", "journal", "service", "wire"} <= set(cell.packages) for cell in services)
+    assert "laissez_bench" in market_speed.packages
+    assert all({"laissez_bench", "laissez.journal", "laissez.service", "laissez.wire"} <= set(cell.packages) for cell in services)
 
 
 def test_speeds_of_another_form_of_the_market_are_not_taken_for_this_ones(tmp_path: Path) -> None:

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from laissez.experiments.lab.cloud_run import CloudRun
-from laissez.experiments.lab.experiment import Experiment
-from laissez.experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Findings, reaches
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.regimes import SLIGHTLY
-from laissez.experiments.lab.sweeps import judged
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.misconfiguration import Misconfiguration
-from laissez.experiments.misconfiguration import points as misconfigured
-from laissez.experiments.reconfiguration import Reconfiguration
-from laissez.experiments.reconfiguration import points as reconfigured
-from laissez.experiments.retention import Retention
-from laissez.experiments.volatility import Volatility
-from laissez.experiments.volatility import points as bounded
 from laissez.sim.results import RunResult, TenantResult
 from laissez.sim.running import varies_from
 from laissez.sim.statistics import Estimate
+from laissez_experiments.lab.cloud_run import CloudRun
+from laissez_experiments.lab.experiment import Experiment
+from laissez_experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Findings, reaches
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import SLIGHTLY
+from laissez_experiments.lab.sweeps import judged
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.misconfiguration import Misconfiguration
+from laissez_experiments.misconfiguration import points as misconfigured
+from laissez_experiments.reconfiguration import Reconfiguration
+from laissez_experiments.reconfiguration import points as reconfigured
+from laissez_experiments.retention import Retention
+from laissez_experiments.volatility import Volatility
+from laissez_experiments.volatility import points as bounded
 
 pytestmark = pytest.mark.once
 

@@ -8,15 +8,6 @@ import msgspec
 import pytest
 
 from experiment_world import made_up
-from laissez.experiments.lab.cloud_run import CloudRun
-from laissez.experiments.lab.experiment import Results
-from laissez.experiments.lab.findings import TOO_FEW, Claim
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.lab.regimes import sized
-from laissez.experiments.lab.writing import write_findings
-from laissez.experiments.topology.experiment import BATCHES, GPUS_PER_HOST, SCENARIO, Topology
-from laissez.experiments.topology.ratio import gains
-from laissez.experiments.topology.run import Bound, Job, Lone, Side, Sides, Spreading, TopologyRun, bidding, first_aware, gpus_per_host
 from laissez.sim import ScenarioError
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.running import Setting, varies_from
@@ -26,6 +17,15 @@ from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.training import TrainingWorld
 from laissez.tenants.sailor import Site
+from laissez_experiments.lab.cloud_run import CloudRun
+from laissez_experiments.lab.experiment import Results
+from laissez_experiments.lab.findings import TOO_FEW, Claim
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import sized
+from laissez_experiments.lab.writing import write_findings
+from laissez_experiments.topology.experiment import BATCHES, GPUS_PER_HOST, SCENARIO, Topology
+from laissez_experiments.topology.ratio import gains
+from laissez_experiments.topology.run import Bound, Job, Lone, Side, Sides, Spreading, TopologyRun, bidding, first_aware, gpus_per_host
 
 pytestmark = pytest.mark.once
 

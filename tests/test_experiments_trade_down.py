@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.experiments.lab.cell import Cell
-from laissez.experiments.lab.findings import Findings
-from laissez.experiments.lab.plan import Plan
-from laissez.experiments.trade_down.experiment import EXPECTED, WORTHS, TradeDown
-from laissez.experiments.trade_down.run import COLD_S, Course, Sample, TradeDownRun
-from laissez.experiments.trade_down.states import PAUSED, WITHOUT, sequence, spans, spent
 from laissez.sim.clouds.cloud import Lease
 from laissez.tenants.units import HOUR_US, MICRO
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.findings import Findings
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.trade_down.experiment import EXPECTED, WORTHS, TradeDown
+from laissez_experiments.trade_down.run import COLD_S, Course, Sample, TradeDownRun
+from laissez_experiments.trade_down.states import PAUSED, WITHOUT, sequence, spans, spent
 
 pytestmark = pytest.mark.once
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
-from laissez.check.disk.faulty import FaultyDisk
-from laissez.check.disk.sqlite_shim import CannotWatch
-from laissez.check.scratch import scratch
 from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.disk import keep, rename, system, write_whole
 from laissez.service.founding import is_founded
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.disk.sqlite_shim import CannotWatch
+from laissez_check.scratch import scratch
 
 pytestmark = pytest.mark.once
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from laissez.bench.crowd import Crowd
-from laissez.bench.market import LOADS, OPERATIONS, Timer
+from laissez_bench.crowd import Crowd
+from laissez_bench.market import LOADS, OPERATIONS, Timer
 
 
 def test_no_operation_leaves_cyclic_garbage() -> None:

@@ -7,10 +7,10 @@ import os
 import pytest
 
 import laissez
-from laissez.check.campaign import run
-from laissez.check.compare import Options
-from laissez.check.protocol import real_market
-from laissez.check.small_worlds import check_small_worlds
+from laissez_check.campaign import run
+from laissez_check.compare import Options
+from laissez_check.protocol import real_market
+from laissez_check.small_worlds import check_small_worlds
 
 COMPILED = laissez.market_form() == "compiled"
 HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (2_000 if COMPILED else 60))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,35 +17,44 @@ pytestmark = pytest.mark.once
 SOURCES = Path(__file__).parents[1] / "src"
 
 # The vocabulary of the market: plain data, which may travel anywhere.
-TYPES = ("market.commands", "market.events", "market.reasons", "market.answers")
+TYPES = ("laissez.market.commands", "laissez.market.events", "laissez.market.reasons", "laissez.market.answers")
 
-# What a package with commands of its own needs to print like all others.
-PRINTING = ("cli.output", "cli.progress")
+# The product. `laissez.cli` stands on top of it.
+PROGRAM = (
+    "laissez.market",
+    "laissez.journal",
+    "laissez.wire",
+    "laissez.service",
+    "laissez.client",
+    "laissez.tenants",
+    "laissez.operators",
+    "laissez.live",
+    "laissez.sim",
+    "laissez.workers",
+)
 
-# All that does something for somebody: checked, measured, and run from the command line.
-PROGRAM = ("market", "journal", "wire", "service", "client", "provision", "tenants", "operators", "live", "sim", "workers")
-
-# package: what it may import of ours, beside itself. A name stands for everything below it.
+# package: the packages of ours that it may import, beside itself. A name stands for everything below it.
 ARROWS: dict[str, tuple[str, ...]] = {
-    "market": (),
-    "journal": ("market",),
-    "wire": TYPES,
-    "service": ("journal", "market", "wire"),
-    "client": ("wire", *TYPES),
-    "tenants": TYPES,
-    "operators": TYPES,
-    "live": ("client", "wire", "tenants", "operators", "market.money", *TYPES),
-    "provision": TYPES,
-    "workers": (),
-    "sim": ("market", "tenants", "operators", "workers"),
-    "experiments": ("sim", "workers", "market", "tenants", "operators", "bench", "check.integration"),
-    "check": (*PROGRAM, *PRINTING),
-    "bench": (*PROGRAM, "check", *PRINTING),
-    "cli": (*PROGRAM, "experiments", "check", "bench"),
+    "laissez": ("laissez._form",),
+    "laissez._form": (),
+    "laissez.market": (),
+    "laissez.journal": ("laissez.market",),
+    "laissez.wire": TYPES,
+    "laissez.service": ("laissez.journal", "laissez.market", "laissez.wire"),
+    "laissez.client": ("laissez.wire", *TYPES),
+    "laissez.tenants": TYPES,
+    "laissez.operators": TYPES,
+    "laissez.live": ("laissez.client", "laissez.wire", "laissez.tenants", "laissez.operators", "laissez.market.money", *TYPES),
+    "laissez.workers": (),
+    "laissez.sim": ("laissez.market", "laissez.tenants", "laissez.operators", "laissez.workers"),
+    "laissez.cli": PROGRAM,
+    "laissez_check": (*PROGRAM, "laissez.cli"),
+    "laissez_bench": (*PROGRAM, "laissez.cli", "laissez_check"),
+    "laissez_experiments": (*PROGRAM, "laissez.cli", "laissez_check.integration", "laissez_bench"),
 }
 
 # The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.
-ORACLE = ("check.oracle", *TYPES)
+ORACLE = ("laissez_check.oracle", *TYPES)
 
 # All that the market may import from outside. Each of these computes; none does I/O, reads a clock, draws random numbers or logs.
 PURE = frozenset(
@@ -83,7 +93,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_name(path): path for path in sorted(SOURCES.glob("laissez/**/*.py"))}
+MODULES = {module_name(path): path for path in sorted(SOURCES.glob("laissez*/**/*.py"))}
 
 
 def imports(module: str, tree: ast.AST, is_package: bool) -> Iterator[str]:
@@ -105,24 +115,30 @@ def is_below(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
 
-def allowed(module: str, imported: str) -> bool:
-    """Whether `module`, one of ours, may import `imported`, anybody's."""
-    ours = module.partition(".")[2]
-    package = ours.partition(".")[0]
-    if not is_below(imported, "laissez"):
-        return package != "market" or imported.partition(".")[0] in PURE
-    theirs = imported.partition(".")[2]
-    if is_oracle(module):
-        return is_oracle(imported) or theirs in ORACLE or imported == "laissez.check"
-    if theirs in ("", "_form"):
-        return package != "market"
-    if package in ("", "_form"):
-        return False
-    return any(is_below(theirs, other) for other in (package, *ARROWS[package]))
+def package_of(module: str) -> str:
+    """The package in `ARROWS` that a module of ours belongs to: `laissez.NAME`, or one beside `laissez`."""
+    top, _, rest = module.partition(".")
+    return f"laissez.{rest.partition('.')[0]}" if top == "laissez" and rest else top
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] in {name.partition(".")[0] for name in MODULES}
 
 
 def is_oracle(module: str) -> bool:
-    return module.startswith("laissez.check.oracle")
+    return module.startswith("laissez_check.oracle")
+
+
+def allowed(module: str, imported: str) -> bool:
+    """Whether `module`, one of ours, may import `imported`, anybody's."""
+    package = package_of(module)
+    if not is_ours(imported):
+        return package != "laissez.market" or imported.partition(".")[0] in PURE
+    if is_oracle(module):
+        return is_oracle(imported) or imported in ORACLE or imported == "laissez_check"
+    if imported == "laissez":
+        return package not in ("laissez.market", "laissez._form")
+    return any(is_below(imported, other) for other in (package, *ARROWS[package]))
 
 
 def forbidden(module: str, source: str, is_package: bool = False) -> list[str]:
@@ -134,9 +150,39 @@ def impure_calls(source: str) -> list[str]:
     return [call.id for call in calls if isinstance(call, ast.Name) and call.id in IMPURE_CALLS]
 
 
+def arrows_in_the_sources() -> dict[str, set[str]]:
+    """For each package, the packages that it imports. `laissez` itself, which only holds the version, is left out."""
+    found: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        named = imports(module, ast.parse(path.read_text()), path.name == "__init__.py")
+        found.setdefault(package_of(module), set()).update(map(package_of, filter(is_ours, named)))
+    return {package: others - {package, "laissez"} for package, others in found.items()}
+
+
+def cycle(arrows: dict[str, set[str]]) -> list[str]:
+    """Packages that import each other in a circle; none if each can be put after all that it imports."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def test_every_package_has_its_arrows_written_down() -> None:
-    packages = {name.split(".")[1] for name in MODULES if name.count(".") >= 1} - {"_form"}
-    assert packages <= set(ARROWS)
+    assert {package_of(module) for module in MODULES} == set(ARROWS)
+
+
+def test_no_package_imports_in_a_circle() -> None:
+    assert [] == cycle(arrows_in_the_sources())
+
+
+def test_a_circle_is_found() -> None:
+    assert {"a", "b"} == set(cycle({"a": {"b"}, "b": {"a", "c"}, "c": set()}))
+
+
+def test_the_product_imports_nothing_that_proves_it() -> None:
+    product = {package: others for package, others in arrows_in_the_sources().items() if is_below(package, "laissez")}
+    assert [] == [(package, other) for package, others in product.items() for other in others if not is_below(other, "laissez")]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -164,10 +210,17 @@ def test_the_market_does_no_io_of_its_own(module: str) -> None:
         ("laissez.client.http", "from laissez.market import Market", ["laissez.market"]),
         ("laissez.sim.cloud", "from laissez.service import app", ["laissez.service"]),
         ("laissez.tenants.dynamo", "from laissez.client import Client", ["laissez.client"]),
-        ("laissez.check.oracle", "from laissez.market.reasons import Reason\nfrom laissez.check import oracle_bills", []),
-        ("laissez.check.oracle_bills", "from laissez.market.money import dollars", ["laissez.market.money"]),
-        ("laissez.check.oracle_bills", "from laissez.check.compare import same", ["laissez.check.compare"]),
-        ("laissez.check.compare", "from laissez.market.money import dollars", []),
+        ("laissez_check.oracle", "from laissez.market.reasons import Reason\nfrom laissez_check import oracle_bills", []),
+        ("laissez_check.oracle_bills", "from laissez.market.money import dollars", ["laissez.market.money"]),
+        ("laissez_check.oracle_bills", "from laissez_check.compare import same", ["laissez_check.compare"]),
+        ("laissez_check.compare", "from laissez.market.money import dollars", []),
+        ("laissez_check.compare", "from laissez_bench.load import Plan", ["laissez_bench.load"]),
+        ("laissez.cli.audit", "from laissez_check.bills.audit import Finding", ["laissez_check.bills.audit"]),
+        (
+            "laissez_experiments.integration",
+            "from laissez_check.integration import count_all\nfrom laissez_check import oracle",
+            ["laissez_check.oracle"],
+        ),
         ("laissez._form", "import laissez.market", ["laissez.market"]),
     ],
 )

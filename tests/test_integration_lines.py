@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.check.integration import Count, count_all, count_lines
+from laissez_check.integration import Count, count_all, count_lines
 
 pytestmark = pytest.mark.once
 

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from laissez.check.histories import draw_history
-from laissez.check.oracle import Oracle
 from laissez.market import (
     AdvanceTime,
     AsksView,
@@ -27,6 +25,8 @@ from laissez.market import (
     Topology,
     UnknownNode,
 )
+from laissez_check.histories import draw_history
+from laissez_check.oracle import Oracle
 from stories import Story, amend, place
 
 MANY = 1_000

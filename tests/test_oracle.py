@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from laissez.check.oracle import Oracle
-from laissez.check.oracle_bills import BooksAreClosed
 from laissez.market.answers import FeeLine, LeaseLine, OrderView, PriceSegment
 from laissez.market.commands import (
     DURATION_MAX_US,
@@ -47,6 +45,8 @@ from laissez.market.events import (
     Refused,
 )
 from laissez.market.reasons import EndReason, Reason
+from laissez_check.oracle import Oracle
+from laissez_check.oracle_bills import BooksAreClosed
 
 pytestmark = pytest.mark.once
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from exchange_histories import Drawn, draw
-from laissez.check.event_audit import Auditor
-from laissez.check.part_audit import PartAudit
 from laissez.market import Market
+from laissez_check.event_audit import Auditor
+from laissez_check.part_audit import PartAudit
 
 pytestmark = pytest.mark.once
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from laissez.check.simulated.loop import SimulatedLoop
 from laissez.journal import Entry, Group
 from laissez.journal.entries import Filed, pack
 from laissez.service import past
 from laissez.service.aside import RESTS_MORE, WORK_US
 from laissez.service.clock import Clock
 from laissez.service.past import Past
+from laissez_check.simulated.loop import SimulatedLoop
 
 pytestmark = pytest.mark.once
 

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from laissez.check.crashes.checks import Inspector
-from laissez.check.crashes.journal import Truth
-from laissez.check.crashes.ledger import Ledger, Quoted
-from laissez.check.event_rules import instant
-from laissez.check.finding import Finding
+from laissez_check.crashes.checks import Inspector
+from laissez_check.crashes.journal import Truth
+from laissez_check.crashes.ledger import Ledger, Quoted
+from laissez_check.event_rules import instant
+from laissez_check.finding import Finding
 
 pytestmark = pytest.mark.once
 

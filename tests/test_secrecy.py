@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from laissez.check.access.unmistakable import forms
 from laissez.service.keyring import new_key
 from laissez.wire.problems import Code, ProblemError
+from laissez_check.access.unmistakable import forms
 from secrecy import WATCH, Watch
 from service_world import World, with_service
 

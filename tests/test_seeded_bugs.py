@@ -14,14 +14,14 @@ import laissez
 from seeded_bugs import SEEDED_BUGS, SeededBug
 
 SOURCES = Path(laissez.__file__).parent
-NEEDED = ("__init__.py", "_form.py", "workers.py", "market", "check")  # of the package, to check the market
+NEEDED = ("__init__.py", "_form.py", "workers.py", "market")  # of the product, to check the market
 HISTORIES = 600  # five times what the most elusive of them needed
 # As `laissez check market --no-shrink` does, without the time that a command line takes to start.
 CHECK = """
 import sys
-from laissez.check.campaign import run
-from laissez.check.compare import Options
-from laissez.check.protocol import real_market
+from laissez_check.campaign import run
+from laissez_check.compare import Options
+from laissez_check.protocol import real_market
 
 first, histories = map(int, sys.argv[1:])
 outcome = run(range(first, first + histories), 100, 1, Options(snapshot_every=9, invariants=True), real_market, shrinks=False)

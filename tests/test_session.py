@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 from websockets.frames import Frame, Opcode
 
-from laissez.check.wire.bad_frames import TEXT, frame
 from laissez.wire.session import JSON, MSGPACK
+from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, events_of, eventually, place, with_live
 from service_world import GENEROUS
 

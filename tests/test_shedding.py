@@ -12,12 +12,12 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from laissez.check.wire.bad_frames import TEXT, frame
 from laissez.service.audit.collecting import address
 from laissez.service.http.incoming import line_of_address
 from laissez.service.inbox import FRAMES_MAX
 from laissez.service.settings import Limits
 from laissez.service.turns import TURN_US, Turns, Work
+from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, eventually, with_live
 from service_world import GENEROUS, World, with_service
 

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.check.invariants import violations
 from laissez.market import Command, Event, Market
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.errors import ScenarioError
@@ -28,6 +27,7 @@ from laissez.tenants.parabricks import RUN_TIMES, Parabricks
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Planner, Sailor, builtin_profile
 from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez_check.invariants import violations
 from sim_world import PLANNERS, leaf, tiny
 
 pytestmark = pytest.mark.once

@@ -8,10 +8,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from laissez.check.compare import MatchUp, Options
-from laissez.check.histories import History, Step
-from laissez.check.protocol import real_market
-from laissez.check.worlds import World
 from laissez.market import (
     AdvanceTime,
     Alternative,
@@ -28,6 +24,10 @@ from laissez.market import (
     SetLimit,
     TakeOffline,
 )
+from laissez_check.compare import MatchUp, Options
+from laissez_check.histories import History, Step
+from laissez_check.protocol import real_market
+from laissez_check.worlds import World
 
 FORESTS = (("h/x", "h/y"), ("h/r/x", "h/r/y", "h/z"), ("g", "h/r/x", "h/r/y", "h/s"), tuple(f"h/{leaf:02}" for leaf in range(11)))
 TENANTS = ("ann", "bob", "cid")

@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import laissez
+
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +26,8 @@ LOCKS = ROOT / "requirements"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
-DEVELOPED_WITH = ("check", "sim", "test")
+PROOF: dict[str, Any] = tomllib.loads((ROOT / "src" / "pyproject.toml").read_text())["project"]
+DEVELOPED_WITH = ("sim", "test")
 PYTHONS = ("3.11", "3.12", "3.13")
 NAMES = ("run", "build", "develop", "tools")
 
@@ -77,9 +80,16 @@ def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
     to_run, to_build, to_develop = versions("run", python), versions("build", python), versions("develop", python)
     assert [] == unmet(DEPENDENCIES, to_run, python)
     assert [] == unmet([*DEPENDENCIES, *(one for extra in DEVELOPED_WITH for one in EXTRAS[extra])], to_develop, python)
+    assert [] == unmet(PROOF["optional-dependencies"]["check"], to_develop, python)
     assert [] == unmet(PROJECT["build-system"]["requires"], to_develop, python)
     assert [] == unmet(PROJECT["build-system"]["requires"], to_run | to_build, python)
     assert to_run.items() | to_build.items() <= to_develop.items()
+
+
+def test_the_proof_asks_for_the_product_of_its_own_version() -> None:
+    asked = [*PROOF["dependencies"], *PROOF["optional-dependencies"]["paper"]]
+    assert [f"laissezcloud=={laissez.__version__}", f"laissezcloud[sim]=={laissez.__version__}"] == asked
+    assert PROOF["requires-python"] == PROJECT["project"]["requires-python"]
 
 
 def test_a_requirement_that_is_not_met_is_noticed() -> None:
@@ -107,7 +117,9 @@ def installed(name: str) -> Version | None:
 def test_make_installs_only_what_is_locked_and_the_project_itself() -> None:
     lines = [line for line in (ROOT / "Makefile").read_text().splitlines() if re.search(r"\bpip install\b|\(PIP_INSTALL\)", line)]
     written = [line for line in lines if not line.startswith("PIP_INSTALL :=")]
-    assert ["$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(LOCKED)"] == [line.partition("(PIP_INSTALL) ")[2].partition(" ")[0] for line in written]
+    assert ["$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(OURS)", "$(LOCKED)"] == [
+        line.partition("(PIP_INSTALL) ")[2].partition(" ")[0] for line in written
+    ]
 
 
 # -- known vulnerabilities

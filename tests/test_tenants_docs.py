@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from doc_shell import Example, Shell, examples, matches
-from laissez.check.integration import count_lines
 from laissez.client import Client
 from laissez.live import attending, scripts, task_runner
 from laissez.live import hooks as live_hooks
@@ -33,6 +32,7 @@ from laissez.tenants.templates import deadline, places, slo
 from laissez.tenants.templates.offers import COMMON, FIELDS, TEMPLATES
 from laissez.tenants.templates.task import PROBE_OF, SECTIONS, TIMEOUT_S, Hooks, Task, read_task
 from laissez.tenants.terms import Terms
+from laissez_check.integration import count_lines
 
 pytestmark = pytest.mark.once
 

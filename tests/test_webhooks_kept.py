@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.check.disk.faulty import FaultyDisk
 from laissez.service.settings import Limits, Webhooks
 from laissez.service.webhooks.delivery import GONE
 from laissez.service.webhooks.keeping import Cursor, Keeping
@@ -21,6 +20,7 @@ from laissez.service.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
+from laissez_check.disk.faulty import FaultyDisk
 from webhook_world import DAY_S, ORIGIN, Hooks, keep_cursors, kept_cursors, with_hooks
 
 pytestmark = pytest.mark.once

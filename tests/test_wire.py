@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import cli
-from laissez.check.wire import inputs as wire_inputs
-from laissez.check.wire import run as wire
-from laissez.check.wire import schema
-from laissez.check.wire.bad_inputs import Frames, Refused, Request, Wanted, bad, request
-from laissez.check.wire.market import Market, running
 from laissez.service.http.operations import OPERATIONS
+from laissez_check import cli
+from laissez_check.wire import inputs as wire_inputs
+from laissez_check.wire import run as wire
+from laissez_check.wire import schema
+from laissez_check.wire.bad_inputs import Frames, Refused, Request, Wanted, bad, request
+from laissez_check.wire.market import Market, running
 
 pytestmark = pytest.mark.once
 
@@ -75,7 +75,7 @@ def test_what_is_not_as_expected_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         Frames("not refused", (), Refused("bad_request", "expected")),
     ]
     monkeypatch.setattr(wire_inputs, "inputs", lambda only: (wrong, []))
-    monkeypatch.setattr("laissez.check.wire.peers.WITHIN_S", 1.0)
+    monkeypatch.setattr("laissez_check.wire.peers.WITHIN_S", 1.0)
 
     async def story(market: Market) -> None:
         sent, found = await wire_inputs.send_all(market)
@@ -117,7 +117,7 @@ def test_a_market_that_has_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_command_says_how_much_was_sent_and_without_schemathesis_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     missing = CliRunner().invoke(cli.app, ["wire"])
-    assert 2 == missing.exit_code and "pip install 'laissezcloud[check]'" in " ".join(missing.output.replace("│", " ").split())
+    assert 2 == missing.exit_code and "pip install 'laissezcloud-proof[check]'" in " ".join(missing.output.replace("│", " ").split())
     alone = CliRunner().invoke(cli.app, ["wire", "--cases", "0", "--only", "a key in a trailer"])
     assert 0 == alone.exit_code and alone.stdout.startswith("1 bad inputs, 0 cases, ")
 

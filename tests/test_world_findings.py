@@ -13,13 +13,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from laissez.check.disk.faulty import FaultyDisk
-from laissez.check.simulated.edges import Wall, patched
-from laissez.check.simulated.loop import SimulatedLoop
-from laissez.check.simulated.machine import PORT, Machine
-from laissez.check.simulated.mix import draw_mix
-from laissez.check.simulated.network import CALM, End, Network
 from laissez.wire.session import JSON
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.simulated.edges import Wall, patched
+from laissez_check.simulated.loop import SimulatedLoop
+from laissez_check.simulated.machine import PORT, Machine
+from laissez_check.simulated.mix import draw_mix
+from laissez_check.simulated.network import CALM, End, Network
 
 pytestmark = pytest.mark.once
 

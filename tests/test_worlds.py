@@ -16,19 +16,19 @@ from random import Random
 import pytest
 from typer.testing import CliRunner
 
-from laissez.check import scratch
-from laissez.check.cli import app
-from laissez.check.simulated.answers import tells_of_bug
-from laissez.check.simulated.bugs import BUGS
-from laissez.check.simulated.campaign import run
-from laissez.check.simulated.logbook import Logbook
-from laissez.check.simulated.loop import PROCESS, Process, SimulatedLoop, Stuck
-from laissez.check.simulated.machine import PORT
-from laissez.check.simulated.network import CALM, End, Network, Weather
-from laissez.check.simulated.promises import PROMISES, numbered
-from laissez.check.simulated.world import play
 from laissez.client.errors import ApiError
 from laissez.service.assembly import Service
+from laissez_check import scratch
+from laissez_check.cli import app
+from laissez_check.simulated.answers import tells_of_bug
+from laissez_check.simulated.bugs import BUGS
+from laissez_check.simulated.campaign import run
+from laissez_check.simulated.logbook import Logbook
+from laissez_check.simulated.loop import PROCESS, Process, SimulatedLoop, Stuck
+from laissez_check.simulated.machine import PORT
+from laissez_check.simulated.network import CALM, End, Network, Weather
+from laissez_check.simulated.promises import PROMISES, numbered
+from laissez_check.simulated.world import play
 from secrecy import WATCH
 
 pytestmark = pytest.mark.once
@@ -84,7 +84,7 @@ def test_a_mistake_on_purpose_is_found(bug: str) -> None:
 
 def test_a_seed_tells_the_same_story_in_any_order_and_under_any_hash_seed() -> None:
     seeds = (3, 5, 8)
-    code = f"from laissez.check.simulated.world import play; print(*[play(seed).digest for seed in {seeds[::-1]}])"
+    code = f"from laissez_check.simulated.world import play; print(*[play(seed).digest for seed in {seeds[::-1]}])"
     other = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": "4711"}, capture_output=True, text=True, check=True)
     assert [play(seed).digest for seed in seeds] == other.stdout.split()[::-1]
 

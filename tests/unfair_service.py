@@ -1,11 +1,11 @@
-"""`laissez.bench.processor_time` with a service that answers refusals as fast as they are asked for. Run by `test_bench_verdicts`."""
+"""`laissez_bench.processor_time` with a service that answers refusals as fast as they are asked for. Run by `test_bench_verdicts`."""
 
 from __future__ import annotations
 
 import pytest
 
-from laissez.bench import processor_time
 from laissez.service.pacing import Paces
+from laissez_bench import processor_time
 
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patch:

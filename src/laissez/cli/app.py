@@ -1,6 +1,8 @@
 """The commands of `laissez`, and how it ends.
 
 What a command does is in the module named beside it, which is imported only when the command is called: every command starts fast.
+
+Other packages add commands by entry points: of the group `laissez.commands` for `laissez NAME`, of `laissez.commands.audit` for `laissez audit NAME`.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ import os
 import signal
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
 
+import laissez
 from laissez.cli.encoding import check_text
 from laissez.cli.exits import EXIT_TERMINATED, exit_code, told
 from laissez.cli.output import Format, FormatOption, with_seconds
@@ -60,11 +64,21 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "The market itself": (
         ("demo", "laissez.cli.demo:main", "Show a small market at work."),
         ("sim", "laissez.cli.sim:app", "Simulate clouds and compare them."),
-        ("paper", "laissez.cli.paper:paper", "Reproduce every figure of the paper."),
-        ("check", "laissez.check.cli:app", "Find out whether the market and the service keep their promises."),
-        ("bench", "laissez.bench.cli:app", "Measure how fast the market and the service are here."),
     ),
 }
+
+PLUGINS = "laissez.commands"
+PROOF = "laissezcloud-proof"
+# Commands of the distribution PROOF, with what `laissez --help` says of each without importing it.
+PROOFS = {
+    "check": "Find out whether the market and the service keep their promises.",
+    "bench": "Measure how fast the market and the service are here.",
+    "paper": "Reproduce every figure of the paper.",
+}
+
+
+class NotInstalled(Exception):
+    """A command is part of a package that is not installed; the message names it."""
 
 
 def main() -> None:
@@ -100,7 +114,25 @@ def add(name: str, place: str, about: str, panel: str) -> None:
     @app.command(name, help=about, rich_help_panel=panel, context_settings=HANDS_ON, add_help_option=False)
     def command(context: typer.Context) -> None:
         module, _, attribute = place.partition(":")
-        hand_on(context, getattr(import_module(module), attribute))
+        commands = getattr(import_module(module), attribute)
+        for plugin in entry_points(group=f"{PLUGINS}.{name}"):
+            commands.command(plugin.name)(plugin.load())
+        hand_on(context, commands)
+
+
+def add_plugins() -> None:
+    """Add the commands of other packages, and say where those of ours are that are not installed."""
+    found = {plugin.name: plugin.value for plugin in entry_points(group=PLUGINS)}
+    for name, place in found.items():
+        add(name, place, PROOFS.get(name, f"A command of {place.partition('.')[0]}."), "Proof and plug-ins")
+    for name in PROOFS.keys() - found:
+        add_missing(name)
+
+
+def add_missing(name: str) -> None:
+    @app.command(name, hidden=True, context_settings=HANDS_ON, add_help_option=False)
+    def command() -> None:
+        raise NotInstalled(f"'laissez {name}' is part of {PROOF}, which is not installed: pip install {PROOF}=={laissez.__version__}")
 
 
 def hand_on(context: typer.Context, commands: Any) -> None:
@@ -115,6 +147,7 @@ def hand_on(context: typer.Context, commands: Any) -> None:
 for panel, members in COMMANDS.items():
     for name, place, about in members:
         add(name, place, about, panel)
+add_plugins()
 
 
 @app.command("version", rich_help_panel="The market itself")

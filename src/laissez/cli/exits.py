@@ -25,7 +25,7 @@ EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
 def is_ours(error: Exception) -> bool:
     """An operating error is an exception class that we defined; everything else that gets this far is a bug."""
-    return type(error).__module__.partition(".")[0] == "laissez" and not isinstance(error, AssertionError)
+    return type(error).__module__.startswith("laissez") and not isinstance(error, AssertionError)
 
 
 # What a system says of a file that somebody named. That one is not there, or is there already, is for whoever looks for it to tell.

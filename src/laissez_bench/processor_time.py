@@ -1,0 +1,153 @@
+"""Open-loop load on the service in one process, by the server's processor time: what one request does to another, and nothing else.
+
+    python -m laissez_bench.processor_time < plan.json > report.json
+
+Time passes while code of the server's loop runs, by as much as it takes of a processor, and when everybody waits. The load takes none, the network
+is in memory, and what another thread would store is stored at once. So a machine that is busy with something else, or is lent and taken away again,
+changes little of what is measured, which real processes on it cannot say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import Context
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from laissez.service.assembly import Service
+from laissez.service.clock import Clock
+from laissez.service.opening import open_folder
+from laissez.service.settings import Data, Journal, Limits, Settings, Webhooks
+from laissez_bench import noise, open_load
+from laissez_bench.open_load import FIRST_BURST_S, OpenPlan, OpenReport
+from laissez_bench.service import THIS_MACHINE
+from laissez_check.simulated.edges import Wall, patched
+from laissez_check.simulated.listening import listen
+from laissez_check.simulated.loop import PROCESS, Process, SimulatedLoop
+from laissez_check.simulated.network import CALM, Network
+from laissez_check.simulated.storing import LoopCommit, LoopCopy
+
+NO_SNAPSHOTS = 1 << 40  # they are written by another process
+SESSIONS_MAX = 100
+
+
+class FolderPlan(OpenPlan, kw_only=True):
+    folder: str
+
+
+class ProcessorLoop(SimulatedLoop):
+    """What the server runs takes time; what others run takes none."""
+
+    turns_max = 1 << 60
+
+    def __init__(self, server: Process) -> None:
+        self._began: int | None = None
+        super().__init__()
+        self._server = server
+        self.worked = 0.0  # seconds, by the server
+
+    def time(self) -> float:
+        return self._now if self._began is None else self._now + (time.thread_time_ns() - self._began) / 1e9
+
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # as its base class
+        return super().call_soon(*self._timed(context, callback, args), context=context)
+
+    call_soon_threadsafe = call_soon
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+        return super().call_at(when, *self._timed(context, callback, args), context=context)
+
+    def _timed(self, context: Context | None, callback: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        process = PROCESS.get() if context is None else context.get(PROCESS)
+        return (self._run_timed, callback, args) if process is self._server else (callback, *args)
+
+    def _run_timed(self, callback: Any, args: tuple[Any, ...]) -> None:
+        self._began = time.thread_time_ns()
+        try:
+            callback(*args)
+        finally:
+            took = (time.thread_time_ns() - self._began) / 1e9
+            self._began = None
+            self._now += took
+            self.worked += took
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """No time passes: a thread beside the loop does this."""
+        began = time.thread_time_ns()
+        try:
+            yield
+        finally:
+            if self._began is not None:
+                self._began += time.thread_time_ns() - began
+
+
+class CommitElsewhere(LoopCommit):
+    def _store(self) -> None:
+        assert isinstance(self._loop, ProcessorLoop)
+        with self._loop.elsewhere():
+            super()._store()
+
+
+class Loopback(Network):
+    latencies_s = (0.00005,)
+
+
+def measure(plan: FolderPlan) -> list[OpenReport]:
+    server = Process()
+    loop = ProcessorLoop(server)
+    wall = Wall(loop)
+    network = Loopback(loop, Random(plan.seed), CALM)
+    with patched(loop, wall, plan.seed):
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(_run(plan, loop, network, wall, server))
+
+
+async def _run(plan: FolderPlan, loop: ProcessorLoop, network: Network, wall: Wall, server: Process) -> list[OpenReport]:
+    await loop.begin(server, loop.create_task, _serve(plan, network, wall))
+    return await open_load.run(plan, _noise, lambda: loop.worked)
+
+
+async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
+    limits = Limits(sessions_max=SESSIONS_MAX)
+    journal, webhooks = Journal(snapshot_every=NO_SNAPSHOTS), Webhooks(allow_addresses=(THIS_MACHINE,))
+    settings = Settings(data=Data(folder=plan.folder), journal=journal, limits=limits, webhooks=webhooks)
+    opened = open_folder(Path(plan.folder), limits, start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns))
+    draw = Random(plan.seed)
+    service = Service(settings, opened, partial(CommitElsewhere, draw=draw, slow=0.0), partial(LoopCopy, draw=draw))
+    service.begin()
+    listen(network, plan.port, service, settings)
+
+
+@asynccontextmanager
+async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
+    """Somebody makes noise until the block ends."""
+    if kind is None or plan.loud is None:
+        yield
+        return
+    loud = await noise.connect(noise.NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns()))
+    for connection in loud:
+        connection.begin()
+    await asyncio.sleep(FIRST_BURST_S)
+    try:
+        yield
+    finally:
+        for connection in loud:
+            connection.transport.close()
+
+
+def main() -> None:
+    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=FolderPlan)
+    sys.stdout.buffer.write(msgspec.json.encode(measure(plan)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices: `python -m laissez_check.access.faulty_server ...`.
+
+Each fault is one that a real mistake could make, and they do not hide one another.
+"""
+
+from __future__ import annotations
+
+import logging
+import runpy
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from laissez.market.reasons import Reason
+from laissez.service.exchange import Exchange
+from laissez.service.http import app, incoming, webhooks
+from laissez.service.metrics import Metrics
+from laissez.service.telling import price
+from laissez.service.turned import Turned
+from laissez_check.started_server import Entry
+
+ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
+
+
+def open_to_tenants() -> None:
+    """An operation of the operator's is marked as anybody's."""
+    app.OPERATIONS = tuple(replace(one, of_operator=False) if one.name == "getMarket" else one for one in app.OPERATIONS)  # type: ignore[attr-defined]
+
+
+def curious() -> None:
+    """An order that is somebody else's is refused in other words than one that never was, and with its price."""
+    order = Exchange._order
+
+    def told(self: Exchange, request: Any, name: str) -> int:
+        for account in self.accounts.values():
+            if account.name != request.who and name in account.orders:
+                limits = [price(one.limit) for view in self.market.orders(account.name) for one in view.alternatives]
+                raise Turned(Reason.NOT_YOUR_ORDER, f"the order {name!r} is not yours: somebody asks at {limits}")
+        return order(self, request, name)
+
+    Exchange._order = told  # type: ignore[method-assign]
+
+
+def chatty() -> None:
+    """Requests are logged with their headers."""
+    read = incoming.read_headers
+
+    def logged(scope: Any) -> dict[bytes, bytes]:
+        headers = read(scope)
+        logging.getLogger("laissez.http").debug("a request: %s", headers)
+        return headers
+
+    incoming.read_headers = logged
+
+
+def detailed() -> None:
+    """Commands are logged as they are, and there is a figure of every lease."""
+    applied, collect = Metrics.applied, Metrics.collect
+
+    def logged(self: Metrics, request: Any, outcome: Any) -> None:
+        applied(self, request, outcome)
+        logging.getLogger("laissez.desk").debug("applied: %s", request.command)
+
+    def collected(self: Metrics) -> Iterable[Metric]:
+        yield from collect(self)
+        market = self._desk.exchange.market
+        family = GaugeMetricFamily("laissez_limits", "What each is ready to pay.", labels=("leaf",))
+        for leaf in market.topology.leaves:
+            lease = market.lease(leaf)
+            family.add_metric((leaf,), (lease.limit if lease is not None else None) or 0)
+        yield family
+
+    Metrics.applied = logged  # type: ignore[method-assign, assignment]
+    Metrics.collect = collected  # type: ignore[method-assign]
+
+
+def nostalgic() -> None:
+    """Whoever may not look can have sent what happened before."""
+    webhooks.check_may_look_back = lambda principal, asked_by: None  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    for fault in (open_to_tenants, curious, chatty, detailed, nostalgic):
+        fault()
+    sys.argv[0] = "laissez"
+    runpy.run_module("laissez.cli", run_name="__main__")

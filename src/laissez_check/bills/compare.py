@@ -1,0 +1,173 @@
+"""Bills as the service has them against bills as `audit` works them out: every statement, every running bill, and all of them together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from laissez.journal import Diverged, JournalDamaged, Reader
+from laissez.service import billing
+from laissez.service.billing import Owed
+from laissez.service.exchange import Exchange
+from laissez.service.looking_back import exchange_after
+from laissez_check.bills.audit import Account, Auditor, Finding, Line, fees_until, printed, when
+from laissez_check.bills.journal import Rows
+
+STEP = 1_000  # entries between two signs of progress
+NOTHING_WORKED_OUT = "the journal is damaged, so no bill was worked out"
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What a tenant owes at the end of the journal."""
+
+    tenant: str
+    charge: int
+    dollars: str
+
+
+@dataclass(frozen=True)
+class BillReport:
+    entries: int
+    events: int
+    until: str
+    tenants: int
+    leases: int
+    statements: int
+    lines: int  # of statements
+    running_lines: int
+    revenue: str
+    unknown: dict[str, int]  # kinds of events that were not taken into account
+    sums: list[Sum]
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings and not self.unknown
+
+
+def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None) -> BillReport:
+    """Beside a running server, or offline: as far as the journal reaches now."""
+    with Reader.of(folder) as reader:
+        auditor, exchange, last, at = Auditor([]), None, 0, 0
+        try:
+            last = reader.tail().last
+            auditor, at = _worked_out(folder, last, on_progress)
+            exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
+        except (Diverged, JournalDamaged) as error:
+            what = "the journal cannot be replayed, so running bills were not compared" if auditor.entries else NOTHING_WORKED_OUT
+            auditor.findings.append(Finding(what, last, found=str(error)))
+        except Exception:
+            if (damage := _damage(reader, last)) is None:
+                raise
+            auditor.findings.append(Finding(NOTHING_WORKED_OUT, last, found=damage))
+    return Comparison(auditor, exchange, at).report()
+
+
+def _worked_out(folder: Path, last: int, on_progress: Callable[[int, int], None]) -> tuple[Auditor, int]:
+    """From every entry, and the time of the last one."""
+    rows, at = Rows(folder), 0
+    try:
+        auditor = Auditor(rows.closings(last))
+        for row in rows.rows(last):
+            auditor.take(row)
+            at = row.at
+            if row.seq % STEP == 0:
+                on_progress(row.seq, last * 2)
+        return auditor, at
+    finally:
+        rows.close()
+
+
+def _damage(reader: Reader, last: int) -> str | None:
+    """Where the journal is not what was written. `Rows` does not look for that, and stumbles over what it finds."""
+    try:
+        deque(reader.groups(1, last), maxlen=0)
+    except JournalDamaged as error:
+        return str(error)
+    return None
+
+
+class Comparison:
+    """Of running bills, at the time of the last entry."""
+
+    def __init__(self, auditor: Auditor, exchange: Exchange | None, at: int) -> None:
+        self._auditor = auditor
+        self._exchange = exchange
+        self._at = at
+        self._running_lines = 0
+        self._findings = list(auditor.findings)
+
+    def report(self) -> BillReport:
+        auditor = self._auditor
+        exchange = self._exchange
+        owed = {} if exchange is None else {name: billing.running(exchange, account, self._at) for name, account in exchange.accounts.items()}
+        until = max((one.until for one in owed.values()), default=auditor.prices.now)
+        auditor.pass_time(until)
+        sums = {name: self._total(account, until) for name, account in sorted(auditor.accounts.items())}
+        for name, one in owed.items():
+            self._compare(name, one, auditor.accounts.get(name, Account()), sums.get(name, 0))
+        if exchange is not None:
+            self._compare_revenue(exchange)
+        return BillReport(
+            auditor.entries,
+            auditor.events,
+            when(until),
+            len(sums),
+            auditor.leases_started,
+            auditor.statements,
+            auditor.lines,
+            self._running_lines,
+            printed(sum(sums.values())),
+            auditor.unknown,
+            [Sum(name, charge, printed(charge)) for name, charge in sums.items()],
+            self._findings,
+        )
+
+    def _lines(self, account: Account, until: int) -> dict[Line, int]:
+        lines: dict[Line, int] = {}
+        for lease in account.leases.values():
+            end = until if lease.end is None else lease.end
+            lines["lease", lease.id, lease.leaf, lease.start, end] = self._auditor.prices.settle(lease)
+        for (kind, order, scope, start, end), charge in fees_until(account, until).items():
+            line = (kind, order, scope, start, min(end, until))
+            lines[line] = lines.get(line, 0) + charge
+        return lines
+
+    def _total(self, account: Account, until: int) -> int:
+        return account.carried + sum(self._lines(account, until).values())
+
+    def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
+        expected, bill = self._lines(account, owed.until), owed.bill(line.in_words() for line in owed.lines)
+        found: dict[Line, int] = {}
+        carried = 0
+        for line, shown in zip(owed.lines, bill.lines, strict=True):
+            self._running_lines += 1
+            if line.kind == "carried":
+                carried += line.charge
+            else:
+                key = (line.kind, line.id, line.scope, line.start, line.end)
+                found[key] = found.get(key, 0) + line.charge
+            if shown.cost != printed(line.charge):
+                self._find("a line of a running bill, as printed", tenant, f"{line.kind} {line.id}", owed, printed(line.charge), shown.cost)
+        if carried != account.carried:
+            self._find("what a running bill carries over", tenant, "carried", owed, str(account.carried), str(carried))
+        for key in sorted(expected.keys() | found.keys()):
+            if expected.get(key, 0) != found.get(key, 0):
+                self._find("a line of a running bill", tenant, " ".join(key[:3]), owed, str(expected.get(key, 0)), str(found.get(key, 0)))
+        if bill.total != printed(total):
+            self._find("the total of a running bill, as printed", tenant, "", owed, printed(total), bill.total)
+
+    def _compare_revenue(self, exchange: Exchange) -> None:
+        """Only at the market's own time is its revenue known; charges go on after it."""
+        market = exchange.market
+        owed = sum(market.bill(name).total for name in exchange.accounts)
+        if owed != market.revenue():
+            self._findings.append(
+                Finding("charges do not sum to the revenue", self._auditor.entries, expected=str(owed), found=str(market.revenue()))
+            )
+
+    def _find(self, what: str, tenant: str, line: str, owed: Owed, expected: str, found: str) -> None:
+        self._findings.append(Finding(what, self._auditor.entries, tenant, line, when(owed.since), when(owed.until), expected, found))

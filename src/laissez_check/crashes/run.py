@@ -1,0 +1,252 @@
+"""Kill the server at any moment, start it again, and see whether it kept every promise: `laissez check crashes`.
+
+A life is one data folder: a server over it, clients that speak to it without pause, and a number of kills. After each kill everything that was
+not answered is sent again under the same id, with a sample of what was, and everything that anyone was ever told is compared with the journal.
+The seed fixes what is asked and when it is killed; what the operating system does in between is its own, so a failure may need a few runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from laissez_check.crashes.checks import Inspector
+from laissez_check.crashes.clients import Lost, Rest, Stream
+from laissez_check.crashes.journal import OPERATOR, Truth, compare
+from laissez_check.crashes.ledger import Ledger
+from laissez_check.crashes.load import Load
+from laissez_check.crashes.sessions import HandWritten, Ours
+from laissez_check.finding import Finding
+from laissez_check.started_server import LEAVES, Entry, Server, unused_port
+
+KILLS_PER_LIFE = 25  # then a new folder: every start checks the whole journal, which would take longer and longer
+TENANTS = ("ann", "bob", "cat", "dan")
+SNAPSHOT_AWAITED_S = 1.5
+KILL_TAKES_S = 120.0  # at most, with all that comes before and after it
+STARTUP_S = 0.6  # about how long a start takes: kills before it is over hit recovery
+
+# When the next kill comes, and how often of 100.
+MOMENTS = {"starting": 15, "ready": 5, "repeating": 15, "working": 36, "long at work": 13, "snapshot": 16}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How far it came, in numbers, and what was found."""
+
+    counted: dict[str, int]
+    failure: str | None
+
+
+def run(kills: int, seed: int, entry: Entry = Entry(), tell: Callable[[int], None] = lambda kills: None) -> Outcome:  # noqa: B008  frozen
+    """So many kills, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the first finding and keeps its folder."""
+    counted: dict[str, int] = {"kills": 0, "answers": 0, "repeats": 0, "bills": 0, "entries": 0}
+    while counted["kills"] < kills:
+        here = min(KILLS_PER_LIFE, kills - counted["kills"])
+        folder = Path(tempfile.mkdtemp(prefix="laissez-crashes-"))
+        life = Life(folder, seed, entry)
+        try:
+            asyncio.run(life.live(here, lambda done, before=counted["kills"]: tell(before + done)))  # type: ignore[misc]
+        except Finding as finding:
+            again = f"laissez check crashes --kills {here} --seed {seed}"
+            return Outcome(life.add_to(counted), f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in {folder}\nagain: {again}")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        counted = life.add_to(counted)
+        shutil.rmtree(folder)
+        seed += 1
+    return Outcome(counted, None)
+
+
+class Life:
+    def __init__(self, folder: Path, seed: int, entry: Entry) -> None:
+        self._draw = random.Random(seed)
+        self._folder = folder
+        self._server = Server(folder, unused_port(self._draw), entry)
+        self._ledger = Ledger((OPERATOR, *TENANTS))
+        self._truth = Truth(self._server.data)
+        self._down = asyncio.Event()
+        self._inspector: Inspector | None = None
+        self._rest: dict[str, Rest] = {}
+        self._sessions: dict[str, HandWritten | Ours] = {}
+        self._following: asyncio.Task[None] | None = None
+        self.kills = 0
+        self.moment = "start"
+
+    def add_to(self, counted: dict[str, int]) -> dict[str, int]:
+        bills = 0 if self._inspector is None else self._inspector.bills
+        here = {"kills": self.kills, "answers": self._ledger.answers, "repeats": self._ledger.repeats, "bills": bills, "entries": self._truth.last}
+        return {name: count + here[name] for name, count in counted.items()}
+
+    async def live(self, kills: int, tell: Callable[[int], None]) -> None:
+        try:
+            await self._begin()
+            while self.kills < kills:
+                async with asyncio.timeout(KILL_TAKES_S):
+                    await self._one_kill()
+                tell(self.kills)
+                self._ledger.check()
+            await self._end()
+        except (Lost, TimeoutError) as error:
+            self._ledger.check()
+            what = "the connection was lost while the server was alive" if isinstance(error, Lost) else "nothing moves any more"
+            raise Finding(f"{what}: {error.__cause__!r}\n{self._server.log_end()}") from error
+        finally:
+            await self._server.kill(with_children=True)
+            await self._close()
+
+    # -- the beginning
+
+    async def _begin(self) -> None:
+        """Found the market, perhaps with kills in the middle of it, and make tenants."""
+        for _ in range(self._draw.choice((0, 0, 1, 2))):
+            await self._server.start()
+            await asyncio.sleep(self._draw.uniform(0.5, 1.2) * STARTUP_S)
+            await self._server.kill(with_children=True)
+            self.kills += 1
+        await self._server.start_and_wait()
+        operator = Rest(self._ledger, OPERATOR, self._server.url, (self._server.data / "keys" / "operator.key").read_text().strip())
+        self._rest[OPERATOR] = operator
+        keys = {OPERATOR: operator.key}
+        for tenant in TENANTS:
+            await operator.request("POST", "/v1/tenants", json={"name": tenant})
+            issued = await operator.request("POST", f"/v1/tenants/{tenant}/keys", json={})
+            keys[tenant] = issued.json()["secret"]
+            self._rest[tenant] = Rest(self._ledger, tenant, self._server.url, keys[tenant])
+        self._inspector = Inspector(self._ledger, self._truth, self._rest)
+        self._stream = Stream(self._ledger, self._rest["ann"])
+        url = self._server.url
+        self._sessions = {
+            OPERATOR: HandWritten(self._ledger, OPERATOR, url, keys[OPERATOR], "msgpack"),
+            "ann": HandWritten(self._ledger, "ann", url, keys["ann"], "msgpack"),
+            "bob": Ours(self._ledger, "bob", url, keys["bob"], self._down),
+            "cat": HandWritten(self._ledger, "cat", url, keys["cat"], "json"),
+            "dan": HandWritten(self._ledger, "dan", url, keys["dan"], "msgpack", goes_with_orders=True),
+        }
+        await self._sessions["bob"].open()
+        self._load = Load(self._draw, self._ledger, self._rest, self._sessions, self._down)
+        await self._connect()
+
+    # -- one kill
+
+    async def _one_kill(self) -> None:
+        """The server is ready at the beginning and at the end of it."""
+        self.moment = self._draw.choices(list(MOMENTS), list(MOMENTS.values()))[0]
+        if self.moment in ("working", "long at work", "snapshot"):
+            await self._load.work_until(self._time_of_kill())
+            if self._draw.random() < 0.08:
+                await self._stop()
+        await self._kill()
+        if self.moment == "starting":
+            await self._server.start()
+            await asyncio.sleep(self._draw.uniform(0, 1.1) * STARTUP_S)
+            await self._kill()
+        await self._come_back()
+        if self.moment == "repeating":
+            await self._load.work_until(self._after(0.05))
+            await self._kill()
+            await self._server.start_and_wait()
+            await self._interrupted_repeats()
+            await self._come_back()
+        assert self._inspector is not None
+        await self._inspector.inspect()
+
+    async def _interrupted_repeats(self) -> None:
+        """Repeat, and kill in the middle of that."""
+        self._down.clear()
+        await self._connect()
+        await self._load.work_until(self._after(self._draw.uniform(0, 0.05)), self._load.repeat)
+        await self._kill()
+
+    async def _come_back(self) -> None:
+        if self._server.process.returncode is not None:
+            await self._server.start_and_wait()
+        self._down.clear()
+        await self._connect()
+        await self._load.repeat()
+        await self._load.provoke_conflicts()
+        self._server.check_alive()
+        self._ledger.check()
+
+    async def _time_of_kill(self) -> None:
+        if self.moment != "snapshot":
+            await asyncio.sleep(self._draw.uniform(1.0, 2.2) if self.moment == "long at work" else self._draw.uniform(0.02, 0.6))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SNAPSHOT_AWAITED_S):
+                while not self._server.children():
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(self._draw.choice((0, 0, 0.001, 0.003)))
+
+    async def _after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _kill(self) -> None:
+        if self._server.process.returncode is None:
+            self.kills += 1
+        await self._server.kill(with_children=self._draw.random() < 0.5)
+        await self._gone()
+        if self._draw.random() < 0.5:  # by what lies on the disk before the next start touches it; else the start comes first
+            self._truth.read_on()
+            compare(self._truth, self._ledger)
+
+    async def _stop(self) -> None:
+        await self._server.stop()
+        await self._gone()
+        await self._server.start_and_wait()
+
+    async def _gone(self) -> None:
+        self._down.set()
+        await self._load.rest()
+        await self._close_sessions()
+
+    async def _connect(self) -> None:
+        for session in self._sessions.values():
+            if isinstance(session, HandWritten):
+                await session.open()
+        self._following = asyncio.create_task(self._stream.follow())
+
+    # -- the end
+
+    async def _end(self) -> None:
+        """Take every leaf offline, so that nothing is charged any more; then all sums must be exact, also after one more start."""
+        assert self._inspector is not None
+        self.moment = "end"
+        operator = self._rest[OPERATOR]
+        for leaf in LEAVES:
+            await operator.request("PATCH", f"/v1/resources/{leaf}", json={"online": False})
+        await asyncio.sleep(1.1)  # no fee lasts longer
+        await self._inspector.inspect(at_rest=True)
+        before = await operator.pages("/v1/bills")
+        await self._stop()
+        for bill, again in zip(before, await operator.pages("/v1/bills"), strict=True):
+            if (bill["tenant"], bill["total"]) != (again["tenant"], again["total"]):
+                raise Finding(f"a bill was {bill} before the last start and is {again} after it")
+        await self._inspector.inspect(at_rest=True)
+        await self._server.stop()
+        verified = subprocess.run([sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)], capture_output=True, text=True)
+        if verified.returncode != 0:
+            raise Finding(f"the journal is not well: {verified.stdout}{verified.stderr}")
+
+    async def _close_sessions(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+        for session in self._sessions.values():
+            if isinstance(session, HandWritten):
+                await session.close()
+
+    async def _close(self) -> None:
+        await self._close_sessions()
+        for session in self._sessions.values():
+            await session.close()
+        for rest in self._rest.values():
+            await rest.close()

@@ -1,0 +1,80 @@
+"""What a service keeps beside the journal, written by the real code while a sample's market works: the log of refusals with its digests, where
+webhooks stand and what could not be delivered, and the key that signs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import msgspec
+
+from laissez.service.audit.collecting import Noted
+from laissez.service.audit.digests import FILE, DigestFile
+from laissez.service.audit.files import FOLDER, RefusalFiles, day_of
+from laissez.service.audit.lines import start
+from laissez.service.webhooks import signing
+from laissez.service.webhooks.keeping import FOLDER as WEBHOOKS
+from laissez.service.webhooks.keeping import Cursor, Keeping, Letters
+from laissez.wire.times import format_time
+from laissez.wire.webhooks import DeadLetter
+from laissez_check.damage.market import AtWork
+
+CODES = ("forbidden", "unauthenticated", "rate_limited", "bad_request")
+
+
+class Kept(msgspec.Struct):
+    """All of it, as it was last written."""
+
+    lines: list[bytes] = []  # of the log of refusals
+    digests: list[bytes] = []
+    cursors: dict[str, Cursor] = {}
+    letters: dict[str, Letters] = {}
+    key: bytes = b""
+
+
+class Beside:
+    def __init__(self, folder: Path, identity: bytes, draw: random.Random) -> None:
+        self._folder = folder
+        self._identity = identity
+        self._beginning = start(identity)
+        self._draw = draw
+        self.kept = Kept(key=draw.randbytes(signing.KEY_BYTES))
+        signing.write(folder / signing.FILE, self.kept.key, identity)
+
+    def go_on(self, market: AtWork) -> None:
+        """After a group of commands."""
+        self._refuse(market)
+        asyncio.run(self._deliver(market))
+
+    def _refuse(self, market: AtWork) -> None:
+        folder, at = self._folder / FOLDER, market.journal.last_at
+        digests = DigestFile(folder, self._beginning)
+        noted = [Noted(at + number, self._draw.choice(CODES), 403, "listTenants", "ann", "key_1") for number in range(self._draw.randrange(1, 4))]
+        n, chain, over = digests.logged()
+        RefusalFiles(folder, chain, at, n, over).append(noted)
+        with market.journal.reader() as reader:
+            digests.bring_up(reader, day_of(at))
+        self.kept.lines, self.kept.digests = lines_in(folder), digests_in(folder)
+
+    async def _deliver(self, market: AtWork) -> None:
+        keeping = Keeping(self._folder / WEBHOOKS, self._identity)
+        for record in market.exchange.webhooks.live.values():
+            before = self.kept.cursors.get(record.id, Cursor(record.starts, record.started_at, record.after))
+            latest = market.exchange.accounts[record.holder].events
+            delivered = self._draw.randint(before.delivered, latest)
+            if delivered > before.delivered and self._draw.random() < 0.5:
+                letter = DeadLetter(delivered, delivered, None, "not delivered in time", format_time(market.journal.last_at))
+                self.kept.letters[record.id] = await keeping.add_letters(record.id, [letter])
+            letters = self.kept.letters.get(record.id, Letters())
+            self.kept.cursors[record.id] = Cursor(record.starts, record.started_at, delivered, 0, len(letters.kept), letters.dropped)
+        await keeping.keep_cursors(self.kept.cursors)
+
+
+def lines_in(folder: Path) -> list[bytes]:
+    """The whole lines of the log of refusals."""
+    return [line for path in sorted(folder.glob("refusals-*.jsonl")) if path.is_file() for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def digests_in(folder: Path) -> list[bytes]:
+    return (folder / FILE).read_bytes().split(b"\n")[:-1] if (folder / FILE).is_file() else []

@@ -1,0 +1,126 @@
+"""A start over damaged files beside the journal: what the service makes of them, and what it says.
+
+Where a webhook stands is what was written, or an earlier place: what was delivered may be delivered again, nothing is passed over. Whatever is not as
+it was written, there, among dead letters, or the key, is said in the log. Then a refusal is noted and digests are brought up, as at every start.
+Nothing is too old to be kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from laissez.service.assembly import Service
+from laissez.service.clock import Clock
+from laissez.service.opening import open_folder
+from laissez.service.settings import Audit, Data, Settings, Webhooks
+from laissez.service.webhooks.keeping import CURSORS
+from laissez.service.webhooks.keeping import FOLDER as WEBHOOKS
+from laissez.service.webhooks.registry import WebhookRecord
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import SECOND_US, format_time
+from laissez.wire.webhooks import SECRET_PREFIX, DeadLetter
+from laissez_check.damage.beside import Kept
+from laissez_check.damage.market import LIMITS
+from laissez_check.finding import Finding
+
+TURNS = 10  # of the loop, for webhooks to look around
+
+
+class Started(msgspec.Struct):
+    """What the service makes of the files, by webhook, and what it says of them."""
+
+    records: list[WebhookRecord]
+    delivered: dict[str, int]
+    letters: dict[str, tuple[DeadLetter, ...]]
+    secrets: dict[str, str]
+    said: list[str]
+
+
+def start(folder: Path) -> Started:
+    with _listening() as said:
+        return asyncio.run(_start(folder, said))
+
+
+async def _start(folder: Path, said: list[str]) -> Started:
+    opened = open_folder(folder, LIMITS, start_clock=_a_second_later)
+    settings = Settings(data=Data(folder=str(folder)), limits=LIMITS, audit=Audit(keep_days=36_500), webhooks=Webhooks(dead_after_hours=80_000))
+    service = Service(settings, opened)
+    try:
+        records = list(opened.exchange.webhooks.live.values())
+        delivered = {record.id: service.webhooks.view(record).delivered for record in records}
+        letters = {record.id: service.webhooks.letters(record) for record in records}
+        service.desk.refusals.note(ProblemError(Code.FORBIDDEN, "no"), "listTenants", None, {})
+        await service.audit.write()
+        await _look_around(service)
+        return Started(records, delivered, letters, _secrets(service, records), said)
+    finally:
+        service.close()
+
+
+def _a_second_later(last_at: int) -> Clock:
+    """Than the last entry."""
+    return Clock(last_at, wall=lambda: (last_at + SECOND_US) * 1_000, passed=lambda: 0)
+
+
+async def _look_around(service: Service) -> None:
+    """Webhooks begin to run, and are stopped before they get far."""
+    running = asyncio.create_task(service.webhooks.run())
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
+    """None if the key cannot be had, which is said."""
+    try:
+        service.webhooks.load_key()
+    except ProblemError:
+        return {}
+    return {record.id: service.webhooks.secret(record.id, format_time(record.secret_at)) for record in records}
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """All that is logged as a warning or worse."""
+    said: list[str] = []
+    logger, handler = logging.getLogger("laissez"), logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    disabled, propagates = logging.root.manager.disable, logger.propagate
+    logging.disable(logging.NOTSET)
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield said
+    finally:
+        logger.propagate = propagates
+        logger.removeHandler(handler)
+        logging.disable(disabled)
+
+
+def check_webhooks(found: Started, kept: Kept, put_back: set[str]) -> None:
+    """`put_back` are the files that are as they were some time before: nothing tells that from what was written last."""
+    for record in found.records:
+        id, delivered, whole = record.id, found.delivered[record.id], kept.cursors[record.id].delivered
+        if delivered > whole:
+            raise Finding(f"events of {id} are passed over: {whole} was delivered last, and it goes on after {delivered}")
+        if delivered < whole and not found.said and f"{WEBHOOKS}/{CURSORS}" not in put_back:
+            raise Finding(f"{id} had got to {whole} and begins again after {delivered}, and nothing was said")
+        letters = kept.letters[id].kept if id in kept.letters else ()
+        if found.letters[id] != letters and not found.said and f"{WEBHOOKS}/{id}.json" not in put_back:
+            raise Finding(f"the dead letters of {id} are not those that were written, and nothing was said")
+        if found.secrets.get(id) != _secret(kept.key, record) and not found.said:
+            raise Finding(f"{id} is signed for with another secret than its holder has, and nothing was said")
+
+
+def _secret(key: bytes, record: WebhookRecord) -> str:
+    return SECRET_PREFIX + base64.b64encode(hmac.digest(key, f"{record.id} {format_time(record.secret_at)}".encode(), hashlib.sha256)).decode()

@@ -1,0 +1,107 @@
+"""Data folders to be damaged, made by the real code, the same to the byte each time: as a kill leaves them, as a stop does, and in between."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from laissez.journal import Journal
+from laissez.journal import file as journal_file
+from laissez.journal.disk import make_folder, write_whole
+from laissez.service.founding import KEYS
+from laissez.service.signins import FILE as SIGNINS
+from laissez.service.signins import SignIn
+from laissez.wire.times import HOUR_US
+from laissez_check.damage.beside import Beside, Kept
+from laissez_check.damage.market import BEGINNING, AtWork, Truth, found, opened
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.scratch import scratch
+
+SAMPLES = 12
+GROUPS = (3, 4)  # before and after the middle of a sample's life
+DAY_US = 24 * HOUR_US
+
+Files = dict[str, bytes]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    files: Files
+    older: dict[str, list[bytes]]  # what each file was before, the oldest first
+    truth: Truth
+    beside: Kept
+
+
+@contextmanager
+def checkpoints_after(pages: int) -> Iterator[None]:
+    """Let SQLite move its log into the file more often than a server does, so that it happens in a short life."""
+    usual, journal_file.CHECKPOINT_PAGES = journal_file.CHECKPOINT_PAGES, pages
+    try:
+        yield
+    finally:
+        journal_file.CHECKPOINT_PAGES = usual
+
+
+@cache
+def sample(number: int) -> Sample:
+    """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone on."""
+    with scratch() as root, FaultyDisk(root, random.Random(number)) as disk, checkpoints_after(6 if number % 4 == 2 else 1_000):
+        life = _Life(root / "data", number)
+        for groups, ends in zip(GROUPS, (number % 4 == 3, number % 4 == 1), strict=True):
+            journal = life.work(groups)
+            if ends:
+                journal.close()
+            disk.kill()
+            journal.close()  # of a dead process: changes nothing
+        return Sample(read_files(root / "data"), life.older, life.truth, life.beside.kept)
+
+
+class _Life:
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder = folder
+        self._draw = random.Random(number)
+        self.truth = Truth(self._draw.randbytes(16))
+        found(folder, self.truth)
+        self.older: dict[str, list[bytes]] = {}
+        make_folder(folder / KEYS)
+        write_whole(folder / KEYS / "operator.key", b"lz_for_nobody\n")
+        write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
+        self.beside = Beside(folder, self.truth.identity, self._draw)
+
+    def work(self, groups: int) -> Journal:
+        """Leaves the journal open."""
+        market = AtWork(opened(self._folder), self.truth, self._draw)
+        for number in range(groups):
+            market.group(self._draw.choice((1, 2, 5, 9)), after_us=DAY_US * (number % 2))
+            if number % 3 == 1:
+                market.snapshot()
+            self.beside.go_on(market)
+            self._remember()
+        return market.journal
+
+    def _remember(self) -> None:
+        for name, content in read_files(self._folder).items():
+            versions = self.older.setdefault(name, [])
+            if not versions or versions[-1] != content:
+                versions.append(content)
+
+
+def read_files(folder: Path) -> Files:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def write_files(folder: Path, files: dict[str, bytes | None]) -> None:
+    """None: a folder in the place of a file."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.mkdir()
+        else:
+            path.write_bytes(content)

@@ -1,0 +1,177 @@
+"""What holders do in the first phase: ask, ask again, ask for something else under the same id, look, rotate keys, start anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+import msgspec
+
+from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
+from laissez.service.budgets import ACTIONS
+from laissez.wire.ids import KEY
+from laissez_check.crashes.clients import Dense
+from laissez_check.crashes.journal import OPERATOR
+from laissez_check.crashes.ledger import Asked, Json, Ledger
+from laissez_check.crashes.requests import OF_REST, Drawer, another, another_of_operator
+from laissez_check.finding import Finding
+from laissez_check.simulated.clients import Holder, Notes
+from laissez_check.simulated.looking import Looks
+
+BY_SESSION = 0.8  # the rest over REST, which costs more
+PATIENCE_S = 20.0
+LOOKS_MEANWHILE = 0.9  # while what was asked is on its way
+LATEST = 8  # requests that are asked again
+CONFLICT = 409
+HOLDS_S = (0.2, 0.7, 1.5)
+CAPS = (None, "3", "12")  # one or two orders, of the prices there are
+BUDGETS = ("0.0001", "0.002", "0.02")
+
+
+class Acts:
+    def __init__(self, notes: Notes, holders: dict[str, Holder], draw: Random) -> None:
+        self._notes = notes
+        self._ledger = notes.ledger
+        self._mix = notes.mix
+        self._holders = holders
+        self._draw = draw
+        forest = notes.mix.forest
+        self._drawer = Drawer(draw, forest.nodes(), forest.leaves, notes.mix.prices)
+        self._looks = Looks(notes, draw)
+        self.rotations = 0
+        self.met: Counter[str] = Counter()
+
+    async def life_of(self, holder: Holder) -> None:
+        draw, mix = self._draw, self._mix
+        await holder.open_session(PATIENCE_S)
+        if mix.holds and holder.name == OPERATOR:
+            await self._hold_everything(holder)
+        for _ in range(mix.requests):
+            await asyncio.sleep(draw.uniform(0, mix.pause_s))
+            self._ledger.check()
+            if draw.random() < mix.restarts or holder.has_new_key:
+                self._notes.tell(f"{holder.name} restarts")
+                forgets = draw.random() < mix.forgetful
+                self.met["client restarted without its ids" if forgets else "client restarted"] += 1
+                await holder.restart(forgets)
+                await holder.open_session(PATIENCE_S)
+            await self._act(holder)
+
+    async def _act(self, holder: Holder) -> None:
+        chance = self._draw.random()
+        if chance < 0.06:
+            await self._looks.look(holder)
+        elif chance < 0.18:
+            await self._ask_again(holder)
+        elif chance < 0.24:
+            await (self._rotate() if holder.name == OPERATOR else self._limit_spending(holder))
+        else:
+            await self._ask(holder)
+
+    async def _hold_everything(self, operator: Holder) -> None:
+        """Few leases would be held otherwise, and hardly any of them pressed."""
+        for root in sorted({leaf.partition("/")[0] for leaf in self._mix.forest.leaves}):
+            command = {"type": "set_controls", "node": root, "hold_s": self._draw.choice(HOLDS_S)}
+            await self.send(operator, self._ledger.ask(self._drawer.asked(OPERATOR, command)))
+
+    # -- asking
+
+    async def _ask(self, holder: Holder) -> None:
+        asked = self._new(holder)
+        self._notes.tell(f"{holder.name} asks {asked.id} {asked.kind}")
+        if self._draw.random() < self._mix.doubles and self._may_cross(holder, asked):
+            self.met["doubled"] += 1
+            await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
+        else:
+            await asyncio.gather(self.send(holder, asked), *([self._looks.in_session(holder)] if self._draw.random() < LOOKS_MEANWHILE else []))
+
+    def _new(self, holder: Holder) -> Asked:
+        has = self._ledger.holdings[holder.name]
+        command = self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
+        of_session = holder.goes_with_orders and holder.session is not None and self._draw.random() < BY_SESSION
+        return self._ledger.ask(self._drawer.asked(holder.name, command, of_session))
+
+    async def send(self, holder: Holder, asked: Asked) -> None:
+        by_session = asked.kind not in OF_REST and self._may_cross(holder, asked) and holder.session is not None and self._draw.random() < BY_SESSION
+        await (holder.by_session(asked) if asked.of_session or by_session else holder.by_rest(asked))
+
+    def _may_cross(self, holder: Holder, asked: Asked) -> bool:
+        """Whether any way asks for the same: an order that goes with its session is another one than an order that does not."""
+        return not asked.of_session and not (holder.goes_with_orders and asked.kind == "place_order")
+
+    async def _ask_again(self, holder: Holder) -> None:
+        """The same id: for the same, answered or not, or for something else."""
+        notes = self._notes
+        known = [asked for asked in self._ledger.asked.values() if asked.holder == holder.name and (asked.holder, asked.id) not in notes.abandoned]
+        if not known:
+            return
+        asked = self._draw.choice(known[-LATEST:])
+        was_carried_out = asked.answer is not None and (bool(asked.answer.parts) or (asked.kind == "run" and asked.answer.status < 400))
+        if not was_carried_out or self._draw.random() < 0.7:
+            await self.send(holder, asked)
+        else:
+            await self._provoke(holder, asked)
+
+    async def _provoke(self, holder: Holder, asked: Asked) -> None:
+        other = another_of_operator() if holder.name == OPERATOR else another(asked.command)
+        found = Asked(asked.holder, asked.id, other)
+        await holder.by_rest(found, Ledger((asked.holder,)))
+        if found.answer is None:
+            return
+        refused = found.answer.parts[0].refused if found.answer.parts else None
+        if found.answer.status != CONFLICT or (refused is not None and refused[0] != "idempotency_conflict"):
+            raise Finding(f"I2: {asked} was sent again as {other}, which must be a conflict and was: {refused or found.answer.status}")
+
+    # -- other things
+
+    async def _limit_spending(self, holder: Holder) -> None:
+        """The answer tells how far a budget got or what caps come to, so it is not the same when it is given again."""
+        chance = self._draw.random()
+        try:
+            if chance < 0.2:
+                await holder.rest.remove_budget()
+            elif chance < 0.5:
+                await holder.rest.set_own_caps(self._draw.choice(CAPS), self._draw.choice(CAPS))
+            else:
+                await holder.rest.set_budget(self._draw.choice(BUDGETS), action=self._draw.choice(ACTIONS), keep=self._draw.random() < 0.5)
+            self._notes.tell(f"{holder.name} spends otherwise")
+        except LaissezError as error:
+            self._notes.tell(f"{holder.name} spends as before, or not: {error}")
+
+    async def _rotate(self) -> None:
+        """A new key for a tenant, and the old one is worthless from the moment at which that is answered."""
+        operator, tenant = self._holders[OPERATOR], self._holders[self._draw.choice(self._mix.forest.tenants)]
+        self.rotations += 1
+        old = tenant.key
+        try:
+            issued = await operator.rest.issue_key(tenant.name, name=f"k{self.rotations % LATEST}")
+            if issued.secret is None:
+                return
+            tenant.key, tenant.has_new_key = issued.secret, True
+            await operator.rest.revoke_key(KEY + old.split("_")[1])
+            self._notes.tell(f"{tenant.name} has a new key")
+            id = f"revoked-{self.rotations}"
+            self._notes.forbidden.add((tenant.name, id))
+            await tenant.asks_in_session_of(old, id)
+            await tenant.asks_with(old)
+        except Unauthenticated:
+            return
+        except LaissezError as error:
+            self._notes.tell(f"{tenant.name} has its key no more, or still: {error}")
+            return
+        raise Finding(f"K1: a key of {tenant.name} was revoked, and is still taken")
+
+    async def read_stream(self, holder: Holder) -> None:
+        """Server-sent events, by the client that resumes by itself."""
+        events = Dense(self._ledger, holder.name, "a stream")
+        while True:
+            try:
+                async for one in holder.rest.follow(events.last, patience_s=10.0):
+                    told: Json = msgspec.json.decode(msgspec.json.encode(one))
+                    if "n" in told:
+                        events.told(told)
+            except HistoryGone:
+                return
+            except (ApiError, LaissezError, RuntimeError):  # httpx says RuntimeError where its client was closed meanwhile
+                await asyncio.sleep(0.5)

@@ -1,0 +1,60 @@
+"""Answers as they come over the wire: what they say of each command, and that none of them tells of a bug of the service."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from laissez.client.attempts import error_of
+from laissez.client.errors import ApiError
+from laissez.wire.problems import STATUS
+from laissez_check.crashes.ledger import Answer, Asked, Json, Part
+
+TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
+UNAVAILABLE = 503
+DOCUMENTED = frozenset(code for code, status in STATUS.items() if status == UNAVAILABLE)
+
+
+def tells_of_bug(error: ApiError) -> bool:
+    """Whoever cannot be served now is told why, and when to come back. Any other 5xx is a bug."""
+    return error.status >= 500 and (error.status != UNAVAILABLE or error.code not in DOCUMENTED)
+
+
+class Watched(httpx.AsyncHTTPTransport):
+    """Sees every answer, also those after which the client tries again by itself, or says no more than that the outcome is not known."""
+
+    def __init__(self, breaks: Callable[[str], None]) -> None:
+        super().__init__(verify=TRUST)
+        self._breaks = breaks
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        if response.status_code >= 500:
+            body = await response.aread()
+            if tells_of_bug(error_of(response.status_code, response.headers, body)):
+                self._breaks(f"B1: {request.method} {request.url.path} was answered with {response.status_code} {body!r}")
+        return response
+
+
+def plain(one: object) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(one))
+
+
+def read(asked: Asked, content: bytes) -> Answer:
+    body = msgspec.json.decode(content)
+    parts: tuple[Part, ...] = ()
+    if asked.kind == "batch":
+        parts = tuple(_item(one) for one in body["results"])
+    elif "events" in body:
+        parts = (Part(None, tuple(body["events"])),)
+    return Answer(parts, 200, content)
+
+
+def _item(result: Json) -> Part:
+    if result["status"] >= 400:
+        return Part((result["code"], result["detail"]), ())
+    return Part(None, tuple(result.get("events", ())))

@@ -1,0 +1,238 @@
+"""Who lives in a world: a holder with the project's own clients, over REST and in a session, that ask, repeat, restart and forget."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Any, Protocol
+
+import msgspec
+
+from laissez.client import AsyncClient, AsyncSession
+from laissez.client.call import Call
+from laissez.client.errors import ApiError, ConnectionFailed, EventsMissed, HistoryGone, LaissezError
+from laissez.client.following import Told
+from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
+from laissez_check.crashes.clients import Dense
+from laissez_check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
+from laissez_check.crashes.requests import as_rest
+from laissez_check.simulated.answers import Watched, plain, read, tells_of_bug
+from laissez_check.simulated.machine import PORT
+from laissez_check.simulated.mix import Mix
+
+URL = f"http://127.0.0.1:{PORT}"
+TIMEOUT_S = 2.0
+ANSWER_WAITED_S = 6.0
+NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
+
+
+class Notes(Protocol):
+    """Where clients leave what they see."""
+
+    ledger: Ledger
+    mix: Mix
+    abandoned: set[tuple[str, str]]
+    forbidden: set[tuple[str, str]]  # by whom and under which id: never to be carried out
+
+    @property
+    def run(self) -> int:
+        """The number of the run of the service that has begun last."""
+
+    def tell(self, what: str) -> None: ...
+
+    def stored_events(self, holder: str, after: int) -> list[Json]:
+        """From the journal: for whoever comes too late to ask the service."""
+
+
+class Holder:
+    def __init__(self, notes: Notes, name: str, key: str, draw: Random) -> None:
+        self._notes = notes
+        self._ledger = notes.ledger
+        self.name = name
+        self.key = key
+        self.has_new_key = False  # which its clients do not use yet
+        self._draw = draw
+        self.goes_with_orders = name != "operator" and draw.random() < 0.2
+        self.rest = self._new_rest()
+        self.session: AsyncSession | None = None
+        self.session_key = ""  # with which it was opened
+        self.told = Dense(self._ledger, name, "a session")
+        self._pending: dict[str, asyncio.Future[Any]] = {}
+        self._following: asyncio.Task[None] | None = None
+
+    def _new_rest(self) -> AsyncClient:
+        return self._client(self.key)
+
+    def _client(self, key: str) -> AsyncClient:
+        return AsyncClient(URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks))
+
+    # -- asking
+
+    async def by_rest(self, asked: Asked, ledger: Ledger | None = None) -> None:
+        method, path, body = as_rest(asked.command)
+        content = None if body is None else msgspec.json.encode(body)
+        call: Call[bytes] = Call(method, path, bytes, body=content, idempotency_key=asked.id)
+        try:
+            answer = read(asked, await self.rest._ask(call))
+        except ApiError as error:
+            if error.status >= 500 or error.code in NOT_AN_ANSWER:
+                self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
+                return
+            answer = Answer((Part((error.code, error.detail), ()),) if asked.kind not in ("run", "stop") else (), error.status, b"{}")
+        except LaissezError as error:
+            self._notes.tell(f"{self.name} {asked.id} not answered: {error}")
+            return
+        (ledger or self._ledger).answered(asked, answer, "REST")
+        self._notes.tell(f"{self.name} {asked.id} {answer.status}")
+
+    async def asks_with(self, key: str) -> None:
+        """Anything at all, with a key that may not be its own."""
+        async with self._client(key) as rest:
+            await rest.me()
+
+    async def by_session(self, asked: Asked) -> None:
+        """Waits for a while; the answer is noted whenever it comes."""
+        session = self.session
+        if session is None:
+            return
+        future = self._pending.get(asked.id)
+        if future is None:
+            command: Any = msgspec.convert({**asked.command, "id": asked.id}, TenantCommand | OperatorCommand)
+            try:
+                future = self._pending[asked.id] = session.send(command)
+            except LaissezError:
+                return
+            future.add_done_callback(partial(self._note, asked))
+        await asyncio.wait((future,), timeout=ANSWER_WAITED_S)
+
+    def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
+        del self._pending[asked.id]
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, ApiError) and tells_of_bug(error):
+            self._ledger.breaks(f"B1: {asked} was answered with {error!r} in a session")
+        if done.cancelled() or (error is not None and (not isinstance(error, ApiError) or error.status >= 500 or error.code in NOT_AN_ANSWER)):
+            return
+        if error is None:
+            part = Part(None, tuple(plain(done.result().events)))
+        else:
+            part = Part((error.code, error.detail), ())
+        self._ledger.answered(asked, Answer((part,)), "session")
+        self._notes.tell(f"{self.name} {asked.id} {part.refused}")
+
+    # -- a session, as long as it lasts
+
+    async def open_session(self, patience_s: float) -> None:
+        """Try for a while; without one, everything goes over REST."""
+        encoding: Any = self._draw.choice(("json", "msgpack"))
+        session = AsyncSession(
+            URL,
+            self.key,
+            resume_after=None if self.told.last < 0 else self.told.last,
+            cancel_on_disconnect=self.goes_with_orders,
+            encoding=encoding,
+            timeout=TIMEOUT_S,
+            patience_s=patience_s,
+        )
+        self._watch_for_holes(session)
+        self.session_key = self.key
+        try:
+            await session.open()
+        except LaissezError as error:
+            if isinstance(error, ApiError) and error.code == "history_gone":
+                self.told.last = -1
+            return
+        self.session = session
+        self._following = asyncio.create_task(self._follow(session))
+
+    def _watch_for_holes(self, session: AsyncSession) -> None:
+        """A client that misses an event asks for it on a new connection, so nobody would notice; but a connection leaves nothing out."""
+        conversation = session._conversation
+        check = conversation._check_complete
+
+        def checked(n: int) -> None:
+            try:
+                check(n)
+            except ConnectionFailed as hole:
+                self._ledger.breaks(f"S1: a session of {self.name} left something out: {hole}")
+                raise
+
+        conversation._check_complete = checked  # type: ignore[method-assign]
+
+    async def asks_in_session_of(self, key: str, id: str) -> None:
+        """Anything at all, in the session that was opened with a key, if there still is one."""
+        if self.session is None or self.session_key != key:
+            return
+        try:
+            future = self.session.send(CancelOrder(id=id, order="ord_another1"))
+        except LaissezError:
+            return
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait((future,), timeout=TIMEOUT_S)
+
+    @property
+    def has_session(self) -> bool:
+        """One that has not given up."""
+        return self.session is not None and self.session._error is None
+
+    async def _follow(self, session: AsyncSession) -> None:
+        while True:
+            try:
+                async for one in session.events():
+                    self._saw(one)
+                return
+            except EventsMissed:
+                self.told.last = -1  # the next one may have any number
+            except LaissezError:
+                return
+
+    def _saw(self, one: Told) -> None:
+        told = plain(one)
+        if "n" in told:
+            if self.told.last < 0:
+                self.told.last = told["n"] - 1
+            self.told.told(told)
+
+    async def close_session(self, forgets: bool) -> None:
+        """As a client that is stopped: what was not answered is not known to it any more, unless it has kept the ids."""
+        session, self.session = self.session, None
+        if session is None:
+            return
+        await session.close()
+        if self._following is not None:
+            await asyncio.wait((self._following,))
+        if forgets:
+            self._notes.abandoned.update((asked.holder, asked.id) for asked in self._ledger.unanswered(self.name))
+
+    async def restart(self, forgets: bool) -> None:
+        await self.close_session(forgets)
+        await self.rest.close()
+        self.rest = self._new_rest()
+        self.has_new_key = False
+        if forgets and self._draw.random() < 0.5:
+            self.told.last = 0  # everything is told again
+
+    async def close(self) -> None:
+        await self.close_session(forgets=False)
+        await self.rest.close()
+
+    # -- looking, for the auditor
+
+    async def get(self, path: str, **query: str | int) -> Any:
+        call: Call[bytes] = Call("GET", path, bytes, {name: str(value) for name, value in query.items()})
+        content = await self.rest._ask(call)
+        return msgspec.json.decode(content)
+
+    async def pages(self, path: str, **query: str | int) -> list[Json]:
+        found: list[Json] = []
+        query["limit"] = self._notes.mix.settings.limits.page_max
+        try:
+            page = await self.get(path, **query)
+        except HistoryGone:
+            return self._notes.stored_events(self.name, int(query["after"]))
+        query.pop("after", None)
+        while True:
+            found += page["data"]
+            if not page["has_more"]:
+                return found
+            page = await self.get(path, cursor=page["cursor"], **query)

@@ -1,0 +1,82 @@
+"""What holders look at: lists and quotes, in a session and over REST. All of it is noted, and must be what the journal and the events make it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from laissez.client.errors import ApiError, LaissezError
+from laissez_check.crashes.journal import OPERATOR
+from laissez_check.crashes.ledger import Quoted, Shown
+from laissez_check.simulated.answers import plain, tells_of_bug
+from laissez_check.simulated.clients import ANSWER_WAITED_S, Holder, Notes
+
+SCOPES_MAX = 8
+
+
+class Looks:
+    def __init__(self, notes: Notes, draw: Random) -> None:
+        self._notes = notes
+        self._ledger = notes.ledger
+        self._draw = draw
+        self._leaves = notes.mix.forest.leaves
+        self._roots = sorted({leaf.partition("/")[0] for leaf in self._leaves})
+
+    async def look(self, holder: Holder) -> None:
+        if holder.session is not None and self._draw.random() < 0.5:
+            await self.in_session(holder)
+        else:
+            await self._over_rest(holder)
+
+    async def in_session(self, holder: Holder) -> None:
+        """Quotes, and a list of a tenant, in one frame. At leaves a quote tells most: above them it is that of the cheapest."""
+        session, name = holder.session, holder.name
+        if session is None:
+            return
+        scopes = (*self._roots, *self._leaves)[-SCOPES_MAX:] if name == OPERATOR else self._roots
+        asked: list[asyncio.Future[Any]] = []
+        try:
+            for scope in scopes:
+                asked.append(self._noted(session.quote(scope), partial(self._quoted, name, self._notes.run)))
+            if name != OPERATOR:
+                kind = self._draw.choice(("orders", "leases"))
+                asked.append(self._noted(session.orders() if kind == "orders" else session.leases(), partial(self._shown, name, kind)))
+        except LaissezError:
+            return
+        await asyncio.wait(asked, timeout=ANSWER_WAITED_S)
+
+    def _noted(self, asked: asyncio.Future[Any], note: Callable[[Any], None]) -> asyncio.Future[Any]:
+        """Whenever the answer comes."""
+        asked.add_done_callback(partial(self._answered, note))
+        return asked
+
+    async def _over_rest(self, holder: Holder) -> None:
+        kind, run = self._draw.choice(("orders", "leases", "prices")), self._notes.run
+        try:
+            found = await holder.pages(f"/v1/{kind}")
+        except LaissezError as error:
+            self._notes.tell(f"{holder.name} sees no {kind}: {error}")
+            return
+        for one in found:
+            if kind == "prices":
+                self._quoted(holder.name, run, one)
+            else:
+                self._ledger.shown_ids.add((one["tenant"] or holder.name, kind, one["id"]))
+
+    def _answered(self, note: Callable[[Any], None], done: asyncio.Future[Any]) -> None:
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, ApiError) and tells_of_bug(error):
+            self._ledger.breaks(f"B1: a question was answered with {error!r} in a session")
+        if error is None and not done.cancelled():
+            note(plain(done.result()))
+
+    def _quoted(self, holder: str, run: int, quote: Any) -> None:
+        """One that was asked of another run of the service than it came from may be of either, and their clocks need not agree."""
+        if run == self._notes.run:
+            self._ledger.quoted.append(Quoted(holder, quote["scope"], quote["price"], quote["at"], run))
+
+    def _shown(self, holder: str, kind: str, reply: Any) -> None:
+        self._ledger.shown.append(Shown(holder, kind, reply["n"], tuple(reply[kind])))

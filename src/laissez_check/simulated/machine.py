@@ -1,0 +1,270 @@
+"""The machine that the service runs on: it starts, loses its power or its process, fails to read and write, and starts again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from laissez.journal import JournalError
+from laissez.market import Topology
+from laissez.service import opening
+from laissez.service.assembly import Service
+from laissez.service.clock import Clock
+from laissez.service.commands import OPERATOR, SERVICE, CreateTenant
+from laissez.service.desk import Desk
+from laissez.service.founding import KEYS, is_founded, issue_first_key
+from laissez.service.opening import open_folder
+from laissez.service.server import Server
+from laissez.wire.problems import ProblemError
+from laissez.wire.requests import Caps
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.finding import Finding
+from laissez_check.simulated.edges import Wall
+from laissez_check.simulated.listening import listen
+from laissez_check.simulated.logbook import silence
+from laissez_check.simulated.loop import Process, SimulatedLoop
+from laissez_check.simulated.mix import Mix
+from laissez_check.simulated.network import Network
+from laissez_check.simulated.storing import LoopCommit, LoopCopy
+
+PORT = 8340
+NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
+FOUNDING_TAKES = 60  # operations of the disk, about
+STANDSTILLS_S = (0.5, 5.0, 90.0)
+TRIES_MAX = 40  # to start, while something goes wrong each time
+
+
+class Life(Process):
+    """One run of the service, from its start to its end, whichever that is."""
+
+    def __init__(self, ended: asyncio.Future[None]) -> None:
+        super().__init__()
+        self.ended = ended
+        self.service: Service | None = None
+        self.server: Server | None = None
+
+
+class Machine:
+    def __init__(
+        self, loop: SimulatedLoop, network: Network, disk: FaultyDisk, wall: Wall, mix: Mix, draw: Random, tell: Callable[[str], None]
+    ) -> None:
+        self._loop = loop
+        self._network = network
+        self._disk = disk
+        self._wall = wall
+        self._mix = mix
+        self._draw = draw
+        self._tell = tell
+        self.folder = Path(mix.settings.data.folder)
+        self.topology = Topology.of(list(mix.forest.leaves), {})
+        self.life: Life | None = None
+        self.began: list[int] = []  # for every run of the service: how many events there were then
+        self.calm = False  # nothing goes wrong any more
+        self.met: Counter[str] = Counter()
+        self._lives: list[Life] = []
+        self._by_power = False
+        self._failed_lately = False
+        self.last_state = b""  # when it was last stopped as it was asked to
+        disk.on_crash = self._went_down
+
+    # -- up
+
+    async def start(self) -> None:
+        """Until it is up, whatever goes wrong meanwhile."""
+        for _ in range(TRIES_MAX):
+            life = self.life = Life(self._loop.create_future())
+            self._lives.append(life)
+            self._set_clock()
+            self._failed_lately = False
+            self._arm()
+            starting = self._loop.begin(life, self._loop.create_task, self._serve(life))
+            await asyncio.wait((starting, life.ended), return_when=asyncio.FIRST_COMPLETED)
+            error = starting.exception() if starting.done() else None
+            if not life.is_dead and error is None:
+                self._tell("up")
+                return
+            self._note_failure(error)
+            await self._after_the_end(life)
+        raise Finding(f"L1: the service did not start in {TRIES_MAX} tries")
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        """A start may fail if the disk does; otherwise never."""
+        assert self.life is not None
+        if error is None or self._disk.crashed:
+            self._count("crash while starting")
+        elif self.may_fail and isinstance(error, JournalError | OSError | ProblemError):
+            self._count("start failed")
+        else:
+            raise Finding(f"R1: the service does not start: {error!r}") from error
+
+    async def _serve(self, life: Life) -> None:
+        settings = self._mix.settings
+        if not is_founded(self.folder):
+            opening.create(self.folder, self.topology, settings.limits.open_orders_max)
+        clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
+        opened = open_folder(self.folder, settings.limits, start_clock=clock)
+        self.began.append(opened.exchange.events)
+        commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
+        life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
+        life.service.begin()
+        await self._found_accounts(life.service.desk)
+        life.server = listen(self._network, PORT, life.service, settings)
+
+    async def _found_accounts(self, desk: Desk) -> None:
+        """The operator's key, and tenants with theirs, each in a file: what is there already stays."""
+        await issue_first_key(desk, self.folder, OPERATOR)
+        for tenant in self._mix.forest.tenants:
+            if tenant not in desk.exchange.accounts:
+                desk.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
+            await issue_first_key(desk, self.folder, tenant)
+
+    @property
+    def is_well(self) -> bool:
+        life = self.life
+        return life is not None and not life.is_dead and life.server is not None and life.service is not None and life.service.desk.failure is None
+
+    @property
+    def now(self) -> int:
+        """By the service's own clock."""
+        assert self.life is not None and self.life.service is not None
+        return self.life.service.desk.clock.now()
+
+    @property
+    def places(self) -> int:
+        """How many sessions and streams the service takes for open."""
+        assert self.life is not None and self.life.service is not None
+        return len(self.life.service.places)
+
+    def key_of(self, holder: str) -> str:
+        return (self.folder / KEYS / f"{holder}.key").read_text().strip()
+
+    # -- down
+
+    def crash(self) -> None:
+        """Now, between two operations of the disk."""
+        self._disk.crashed = True
+        self._went_down()
+
+    def _went_down(self) -> None:
+        """Within an operation of the disk, or between two: from here on nothing of that process has any effect."""
+        life = self.life
+        if life is None or life.is_dead:
+            return
+        self._count("crash")
+        self._by_power = self._draw.random() < self._mix.power
+        self._end(life, told=not self._by_power or self._draw.random() < 0.3)
+
+    def _end(self, life: Life, told: bool) -> None:
+        self._loop.kill(life)
+        self._network.deafen(PORT)
+        self._network.cut(life, told)
+        if not life.ended.done():
+            life.ended.set_result(None)
+
+    async def stop(self) -> None:
+        """As it is asked to: with a last word, and a snapshot."""
+        life = self.life
+        assert life is not None and life.server is not None and life.service is not None
+        server, service, life.server = life.server, life.service, None
+        stopping = self._loop.begin(life, self._loop.create_task, self._stop(server, service))
+        await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)
+        if life.is_dead:
+            return
+        error = stopping.exception()
+        if error is not None and not (self.may_fail or life.service.desk.failure):
+            raise Finding(f"R2: a planned stop failed: {error!r}") from error
+        self._count("planned stop")
+        self._end(life, told=True)
+
+    async def _stop(self, server: Server, service: Service) -> None:
+        await server.shutdown()
+        await service.stop_tasks()
+        await service.end()
+        service.close()
+        self.last_state = service.desk.exchange.snapshot()
+
+    async def ended(self) -> None:
+        """Wait for the end of this life, and let what a dead machine leaves behind settle."""
+        life = self.life
+        assert life is not None
+        await life.ended
+        await self._after_the_end(life)
+
+    async def _after_the_end(self, life: Life) -> None:
+        await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
+        life.is_dead = True
+        crashed, self._disk.crashed = self._disk.crashed, True  # what is closed now changes nothing
+        self._close(life)
+        self._disk.crashed = crashed
+        if crashed and self._by_power:
+            self._disk.power_off()
+            self._count("power failure")
+            self._tell("power off")
+        else:
+            self._disk.kill()
+            self._tell("killed" if crashed else "ended")
+        self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, False, None
+
+    def _close(self, life: Life) -> None:
+        service = life.service
+        if service is not None:
+            with suppress(Exception):
+                service.desk._reader.close()
+            with suppress(Exception):
+                service._journal.close()
+        with silence():
+            self._loop.bury(life)
+
+    # -- what goes wrong
+
+    @property
+    def may_fail(self) -> bool:
+        """The disk fails, or has failed in this life of the service."""
+        return self._disk.fail_at is not None or self._disk.room is not None or self._disk.crashed or self._failed_lately
+
+    def _arm(self) -> None:
+        disk, draw, mix = self._disk, self._draw, self._mix
+        if self.calm:
+            return
+        if self.met["crash"] < mix.crashes:
+            first = FOUNDING_TAKES if disk.operations == 0 and draw.random() < 0.8 else 0
+            disk.crash_at = disk.operations + first + draw.randint(1, draw.choice(mix.crash_within))
+        if draw.random() < mix.io_errors:
+            disk.fail_at = disk.operations + draw.randint(1, 120)
+            disk.fail_forever = draw.random() < 0.5
+            self._tell("the disk will fail for ever" if disk.fail_forever else "the disk will fail once")
+        if draw.random() < mix.full:
+            disk.room = draw.choice((10_000, 60_000, 200_000))
+            self._tell("the disk fills up")
+
+    def _set_clock(self) -> None:
+        if self._draw.random() < self._mix.wrong_clock and not self.calm:
+            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000  # within the day that ids are remembered
+            self._count("clock jump")
+
+    def stand_still(self) -> None:
+        """Everything does, clients and network too; then all that is due comes at once."""
+        self._loop.jump(self._draw.choice(STANDSTILLS_S))
+        self._count("standstill")
+
+    def calm_down(self) -> None:
+        self.calm = True
+        self._failed_lately = self.may_fail
+        self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, None, False, None
+
+    def _count(self, what: str) -> None:
+        self.met[what] += 1
+        self._tell(what)
+
+    def close(self) -> None:
+        """The world is over."""
+        if self.life is not None and not self.life.is_dead:
+            self._end(self.life, told=False)
+        self._disk.crashed = True
+        for life in self._lives:
+            self._close(life)

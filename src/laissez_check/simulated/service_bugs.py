@@ -1,0 +1,191 @@
+"""Mistakes of the service on purpose. Each is one that somebody could really make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from laissez.journal import Document, Entry, recovery
+from laissez.journal.reader import SEQ_MAX
+from laissez.service import opening, upkeep
+from laissez.service.clock import Clock
+from laissez.service.desk import Desk
+from laissez.service.http import incoming
+from laissez.service.http.endpoint import _Ready
+from laissez.service.outcomes import Applied
+from laissez.service.remembered import Remembered
+from laissez.service.session import Session
+from laissez.service.webhooks.delivery import Deliverer
+from laissez.wire.requests import AskQuote
+from laissez_check.simulated.market_bugs import Replaced
+from laissez_check.simulated.storing import LoopCommit, LoopCopy
+
+
+def acknowledged_before_commit() -> list[Replaced]:
+    """A command counts as durable when it is handed over."""
+    put = LoopCommit.put
+
+    def put_and_report(self: LoopCommit, entry: Entry, documents: Sequence[Document] = ()) -> int:
+        seq = put(self, entry, documents)
+        self._on_durable(seq)
+        return seq
+
+    return [(LoopCommit, "put", put_and_report)]
+
+
+def event_before_commit() -> list[Replaced]:
+    """Followers are told at once."""
+
+    def tell(self: Desk, applied: Applied, origin: Any) -> None:
+        for index, told in enumerate(applied.outcome.told):
+            for follower in [*self.followers(told.tenant or ""), *self.followers("operator")]:
+                if follower is not origin:
+                    follower.deliver(follower.told(applied, index))
+
+    return [(Desk, "_tell_followers", tell)]
+
+
+def ids_forgotten_at_start() -> list[Replaced]:
+    return [(Remembered, "add_older", lambda self, at, holder, id, seq: True)]
+
+
+def body_not_compared() -> list[Replaced]:
+    """An id that was used before gets its first answer, whatever is asked."""
+    return [(Desk, "_first_time", lambda self, seq, request: self._entered(seq)[1])]
+
+
+def last_group_left_out() -> list[Replaced]:
+    """A start does not replay the end of the journal."""
+    recover, replay = recovery.recover, recovery.replay
+
+    def recover_less(journal: Any, **more: Any) -> Any:
+        def replay_less(machine: Any, group: Any, after: int = 0, until: int = SEQ_MAX) -> None:
+            if group.last < journal.last or journal.last < 20:
+                replay(machine, group, after, until)
+
+        recovery.replay = replay_less
+        try:
+            return recover(journal, **more)
+        finally:
+            recovery.replay = replay
+
+    return [(opening, "recover", recover_less)]
+
+
+def snapshot_of_later() -> list[Replaced]:
+    """A snapshot is made when it is written, and says that it was made when it was begun."""
+
+    def begin(self: Any, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Any) -> None:
+        self._store, self._draw, self._head = lambda body, head: store(hold(), head), draw, b""
+        self._body = b""
+
+    return [(LoopCopy, "__init__", begin)]
+
+
+def clock_may_fall() -> list[Replaced]:
+    """A start takes the wall clock as it is."""
+    begin = Clock.__init__
+
+    def begin_now(self: Any, not_before: int, *more: Any, **named: Any) -> None:
+        begin(self, 0, *more, **named)
+
+    return [(Clock, "__init__", begin_now)]
+
+
+def resumed_after_next() -> list[Replaced]:
+    """Who resumes misses one event."""
+    events_after = Desk.events_after
+
+    async def after_next(self: Desk, holder: str, n: int, most: int | None = None) -> Any:
+        return (await events_after(self, holder, n, most))[1 if n else 0 :]
+
+    return [(Desk, "events_after", after_next)]
+
+
+def cursor_before_delivery() -> list[Replaced]:
+    """A webhook's events count as delivered before they are sent."""
+    send = Deliverer._send
+
+    async def count_and_send(self: Deliverer, course: Any, batch: Any) -> None:
+        course.cursor.delivered = batch.through
+        await send(self, course, batch)
+
+    return [(Deliverer, "_send", count_and_send)]
+
+
+def ids_of_everybody() -> list[Replaced]:
+    """An id that one holder has used counts as used by all."""
+    return [(Remembered, "find", lambda self, holder, id: next((ids[id] for ids in self._by_holder.values() if id in ids), None))]
+
+
+def orders_outlive_sessions() -> list[Replaced]:
+    """A start leaves the orders of sessions that were lost as they are, and so does a stop."""
+    return [(upkeep, "cancel_orphans", lambda desk: 0)]
+
+
+def revoked_still_heard() -> list[Replaced]:
+    """A key that is revoked opens nothing more, and what it has opened goes on."""
+    return [(Desk, "_cut_off", lambda self, key: None)]
+
+
+def events_not_pushed() -> list[Replaced]:
+    """Followers hear of what happens only when they come back."""
+    return [(Desk, "_tell_followers", lambda self, applied, origin: None)]
+
+
+def holds_end_when_asked() -> list[Replaced]:
+    """What is over by itself waits for somebody to ask."""
+
+    async def wait(desk: Desk) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    return [(upkeep, "end_holds", wait)]
+
+
+def quote_before_commit() -> list[Replaced]:
+    """Who asks for a quote in a session is told at once, though what it reflects is not stored yet."""
+    answers = Session._answers
+
+    def tell_quotes_at_once(self: Session, message: Any) -> list[bytes]:
+        found = answers(self, message)
+        if not isinstance(message, AskQuote):
+            return found
+        self._deliver_all(found)
+        return []
+
+    return [(Session, "_answers", tell_quotes_at_once)]
+
+
+def answers_500_once() -> list[Replaced]:
+    """The first request under an id meets a bug before anything is done; sent again, it is carried out."""
+    answer, met = _Ready._answer, set[str]()
+
+    async def answer_the_second_time(self: _Ready, call: Any, scope: Any, receive: Any) -> Any:
+        id = incoming.read_key(incoming.read_headers(scope)) if self._takes_key else ""
+        if id and id not in met:
+            met.add(id)
+            raise RuntimeError("a bug on purpose")
+        return await answer(self, call, scope, receive)
+
+    return [(_Ready, "_answer", answer_the_second_time)]
+
+
+SERVICE_BUGS = (
+    acknowledged_before_commit,
+    event_before_commit,
+    ids_forgotten_at_start,
+    body_not_compared,
+    last_group_left_out,
+    snapshot_of_later,
+    clock_may_fall,
+    resumed_after_next,
+    cursor_before_delivery,
+    ids_of_everybody,
+    orders_outlive_sessions,
+    revoked_still_heard,
+    events_not_pushed,
+    holds_end_when_asked,
+    quote_before_commit,
+    answers_500_once,
+)

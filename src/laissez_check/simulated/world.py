@@ -1,0 +1,360 @@
+"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second in which nothing does and all must come right."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import traceback
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from laissez.client.errors import LaissezError
+from laissez.journal import Reader
+from laissez.journal.recovery import replay
+from laissez.service.opening import Replaying
+from laissez_check.crashes.checks import Inspector
+from laissez_check.crashes.journal import OPERATOR, Truth, compare
+from laissez_check.crashes.ledger import Json, Ledger
+from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.event_rules import instant
+from laissez_check.finding import Finding
+from laissez_check.scratch import scratch
+from laissez_check.simulated.acts import Acts
+from laissez_check.simulated.audits import check_audits
+from laissez_check.simulated.bugs import planted
+from laissez_check.simulated.clients import Holder
+from laissez_check.simulated.edges import Wall, patched
+from laissez_check.simulated.logbook import Logbook
+from laissez_check.simulated.loop import SimulatedLoop, Stuck
+from laissez_check.simulated.machine import Life, Machine
+from laissez_check.simulated.mix import Mix, draw_mix
+from laissez_check.simulated.network import Network
+from laissez_check.simulated.promises import numbered
+from laissez_check.simulated.receivers import Receiver
+
+SETTLES_WITHIN_S = 120.0
+STORY_LINES = 30
+LOOK_EVERY_S = 1.0  # whether the service can still store
+DELIVERED_WITHIN_S = 90.0
+QUIET_S = 3.0  # in which nobody asks for anything: longer than any hold
+LATE_US = 1_000_000
+GONE_WITHIN_S = 30.0  # a session whose end nobody said is noticed
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    seed: int
+    failure: str | None
+    story: tuple[str, ...]  # the last of what happened
+    counted: dict[str, int]
+    faults: dict[str, int]
+    digest: str  # of all that happened
+
+
+def play(seed: int, bug: str | None = None) -> Verdict:
+    collects = gc.isenabled()
+    gc.disable()  # a world is small and ends soon
+    try:
+        with scratch() as root, planted(bug):
+            return World(seed, root).play()
+    finally:
+        if collects:
+            gc.enable()
+
+
+class World:
+    def __init__(self, seed: int, root: Path) -> None:
+        self.seed = seed
+        self._draw = Random(f"{seed} world")
+        self.mix: Mix = draw_mix(self._draw, str(root / "data"))
+        self._loop = SimulatedLoop()
+        self._wall = Wall(self._loop)
+        self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
+        self._disk = FaultyDisk(root, Random(f"{seed} disk"))
+        self._machine = Machine(self._loop, self._network, self._disk, self._wall, self.mix, Random(f"{seed} machine"), self.tell)
+        tenants = self.mix.forest.tenants
+        self.ledger = Ledger((OPERATOR, *tenants))
+        self.abandoned: set[tuple[str, str]] = set()
+        self.forbidden: set[tuple[str, str]] = set()
+        self._truth = Truth(self._machine.folder)
+        self._receiver: Receiver | None = None
+        self._holders: dict[str, Holder] = {}
+        self._acts = Acts(self, self._holders, self._draw)
+        self._inspector: Inspector | None = None
+        self._story: deque[str] = deque(maxlen=STORY_LINES)
+        self._transcript = hashlib.sha256()
+        self._quiet_since = 0  # by the service's clock
+
+    def tell(self, what: str) -> None:
+        line = f"{self._loop.time() - 1000:9.4f}  {what}"
+        self._story.append(line)
+        self._transcript.update(line.encode())
+
+    @property
+    def run(self) -> int:
+        return len(self._machine.began) - 1
+
+    def stored_events(self, holder: str, after: int) -> list[Json]:
+        self._truth.read_on()
+        return self._truth.streams.get(holder, [])[after:]
+
+    def play(self) -> Verdict:
+        failure: str | None = None
+        logbook = Logbook(self.ledger.breaks, lambda: self._machine.may_fail)
+        with self._disk, patched(self._loop, self._wall, self.seed), logbook.kept():
+            asyncio.set_event_loop(self._loop)
+            try:
+                with self._loop.watched():
+                    self._loop.run_until_complete(self._live())
+            except Finding as finding:
+                failure = numbered(str(finding))
+            except Stuck as stuck:
+                failure = f"L1: {stuck}"
+            except Exception as error:
+                failure = f"B1: {''.join(traceback.format_exception(error)[-6:])}"
+            finally:
+                self._machine.close()
+                self._cancel_all()
+                asyncio.set_event_loop(None)
+                self._loop.close()
+        if failure is None and self._loop.unhandled:
+            failure = f"B1: an error that nobody waited for: {self._loop.unhandled[0]}"
+        self._transcript.update(msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())]))
+        return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._met(), self._transcript.hexdigest())
+
+    def _met(self) -> dict[str, int]:
+        """What really went wrong, not what might have."""
+        return dict(self._network.met + self._machine.met + self._disk.met + self._acts.met)
+
+    def _cancel_all(self) -> None:
+        left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
+        for task in left:
+            task.cancel()
+        with suppress(Stuck):
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+
+    def _counted(self) -> dict[str, int]:
+        return {
+            "requests": len(self.ledger.asked),
+            "answers": self.ledger.answers,
+            "repeats": self.ledger.repeats,
+            "entries": self._truth.last,
+            "events": sum(len(seen) for seen in self.ledger.seen.values()),
+            "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
+            "bills": 0 if self._inspector is None else self._inspector.bills,
+            "quotes": 0 if self._inspector is None else self._inspector.quotes,
+        }
+
+    # -- the two phases
+
+    async def _live(self) -> None:
+        await self._machine.start()
+        supervising = asyncio.create_task(self._supervise())
+        self._holders |= {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
+        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began)
+        await self._unless_found(self._unsafe_phase(), supervising)
+        self.tell("calm")
+        self._network.calm_down()
+        self._machine.calm_down()
+        try:
+            async with asyncio.timeout(SETTLES_WITHIN_S):
+                await self._unless_found(self._settle(), supervising)
+        except TimeoutError:
+            raise Finding(f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without faults") from None
+        except LaissezError as error:
+            raise Finding(f"L1: without faults, the service answered: {error!r}") from error
+        supervising.cancel()
+        await self._last_checks()
+
+    async def _unless_found(self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]) -> None:
+        """The work, unless the service fails to come up meanwhile."""
+        working = asyncio.create_task(work)
+        try:
+            await asyncio.wait((working, supervising), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.tell(f"at rest in {_place(working)}")
+            raise
+        if supervising.done():
+            working.cancel()
+            supervising.result()
+        await working
+        self.ledger.check()
+
+    async def _supervise(self) -> None:
+        """Start the service again whenever it has ended, and end it when it can store nothing more."""
+        machine = self._machine
+        while True:
+            life = machine.life
+            assert life is not None
+            stops = self._happens(self.mix.stops)
+            await asyncio.wait((life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S)
+            if self._happens(self.mix.standstill):
+                machine.stand_still()
+            await self._end_if_due(life, stops and not machine.calm)
+            if life.ended.done():
+                await machine.ended()
+                await machine.start()
+
+    def _happens(self, rate: float) -> bool:
+        return self._draw.random() < rate and not self._machine.calm
+
+    async def _end_if_due(self, life: Life, stops: bool) -> None:
+        machine = self._machine
+        failure = None if life.service is None else life.service.desk.failure
+        if failure is not None and not machine.may_fail:
+            raise Finding(f"B1: the service gave up, and its disk is well: {failure}")
+        if life.is_dead or not (stops or failure is not None):
+            return
+        if failure is not None and self._draw.random() < 0.5:
+            machine.crash()
+        else:
+            await machine.stop()
+
+    # -- everything may go wrong
+
+    async def _unsafe_phase(self) -> None:
+        first, last = (self._holders[self.mix.forest.tenants[index]] for index in (0, -1))
+        if self.mix.webhooks:
+            self._receiver = Receiver(self._network, self.ledger, self._draw)
+            await self._receiver.subscribe(last)
+        lives = [asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()]
+        streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
+        await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
+        for task in streams:
+            task.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+        for task in lives:
+            if task.done():
+                task.result()
+
+    # -- nothing goes wrong any more
+
+    async def _settle(self) -> None:
+        assert self._inspector is not None
+        while not self._machine.is_well:
+            await asyncio.sleep(0.5)
+        await self._watch_time_pass()
+        for holder in self._holders.values():
+            if holder.has_new_key:
+                await holder.restart(forgets=False)
+            await self._settle_session(holder)
+        for holder in self._holders.values():
+            await self._settle_requests(holder)
+        self.ledger.check()
+        await self._settle_deliveries()
+        self.tell("settled")
+        await self._inspector.inspect()
+        await self._settle_sessions(self._inspector)
+        self.ledger.check()
+        self._truth.read_on()
+        compare(self._truth, self.ledger)
+        self._compare_streams()
+        self._check_what_ended()
+        await self._end_sessions()
+
+    async def _watch_time_pass(self) -> None:
+        """Nobody asks for anything, and what is over meanwhile ends all the same."""
+        self._quiet_since = self._machine.now
+        await asyncio.sleep(QUIET_S)
+
+    def _check_what_ended(self) -> None:
+        """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
+        for one, entered_at in zip(self._truth.streams[OPERATOR], self._truth.entered_at, strict=True):
+            at = instant(one["event"]["at"])
+            if self._quiet_since <= at < entered_at - LATE_US:
+                raise Finding(f"T1: {one} was seen to {(entered_at - at) / 1e6:.3f} seconds late, and nothing stood in the way")
+
+    async def _end_sessions(self) -> None:
+        for holder in self._holders.values():
+            await holder.close_session(forgets=False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GONE_WITHIN_S):
+                while self._truth.going or self._machine.places:
+                    await asyncio.sleep(0.25)
+                    self._truth.read_on()
+        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + ["a place"] * self._machine.places
+        if left:
+            raise Finding(f"G1: {left[0]} is still there {GONE_WITHIN_S:g} seconds after all sessions have ended")
+
+    async def _settle_sessions(self, inspector: Inspector) -> None:
+        """Every session has heard of everything that the pages of events have; one that was told of a hole begins after it."""
+        for name, holder in self._holders.items():
+            while 0 <= holder.told.last < inspector.read[name]:
+                await self._settle_session(holder)  # what was lost before may have used up its patience only now
+                await asyncio.sleep(0.1)
+
+    async def _settle_session(self, holder: Holder) -> None:
+        while not holder.has_session:
+            await holder.close_session(forgets=False)
+            await holder.open_session(patience_s=SETTLES_WITHIN_S)
+            await asyncio.sleep(0.5)
+
+    def _compare_streams(self) -> None:
+        """A tenant's events are the operator's about that tenant: the same, and in the same order."""
+        all_told = [one for _, one in sorted(self.ledger.seen[OPERATOR].items())]
+        for tenant in self.mix.forest.tenants:
+            its_own = [one["event"] for _, one in sorted(self.ledger.seen[tenant].items())]
+            about_it = [one["event"] for one in all_told if one.get("tenant") == tenant]
+            both = min(len(its_own), len(about_it))  # one of them may have heard of a little more
+            if its_own[:both] != about_it[:both]:
+                raise Finding(f"V1: the events that {tenant} was told are not those that the operator was told about it")
+
+    async def _settle_requests(self, holder: Holder) -> None:
+        while True:
+            left = [asked for asked in self.ledger.unanswered(holder.name) if (asked.holder, asked.id) not in self.abandoned]
+            if not left:
+                return
+            await self._settle_session(holder)  # an order that goes with its session needs one, and its patience may be used up by now
+            for asked in left:
+                await self._acts.send(holder, asked)
+            await asyncio.sleep(0.1)
+
+    async def _settle_deliveries(self) -> None:
+        receiver = self._receiver
+        if receiver is None:
+            return
+        receiver.is_calm = True
+        holder = self._holders[receiver.holder]
+        while not receiver.is_subscribed:
+            await receiver.subscribe(holder)
+            await asyncio.sleep(0.5)
+        events = await holder.pages("/v1/events", after=0)
+        await receiver.catch_up(events[-1]["n"], DELIVERED_WITHIN_S)
+
+    async def _last_checks(self) -> None:
+        machine = self._machine
+        await machine.stop()
+        await machine.ended()
+        self._truth.read_on()
+        compare(self._truth, self.ledger)
+        for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
+            raise Finding(f"K1: {id} of {holder} was carried out; it was asked in a session whose key was revoked")
+        self.ledger.check()
+        self._check_replay()
+        check_audits(machine.folder)
+
+    def _check_replay(self) -> None:
+        with Reader(self._machine.folder) as reader:
+            again = Replaying.begin(reader.genesis)
+            for group in reader.groups(1):
+                replay(again, group)
+        if again.snapshot() != self._machine.last_state:
+            raise Finding("D2: the journal, replayed, gives another state than the service had")
+
+
+def _place(task: asyncio.Task[Any]) -> str:
+    """Where a task waits."""
+    found: list[str] = []
+    waits: Any = task.get_coro()
+    while waits is not None:
+        frame = getattr(waits, "cr_frame", None) or getattr(waits, "ag_frame", None)
+        if frame is not None:
+            found.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
+        waits = getattr(waits, "cr_await", None) or getattr(waits, "ag_await", None)
+    return " > ".join(found)

@@ -1,0 +1,177 @@
+"""The paper's example as a run: tasks A and B and machines HW1, HW2 and HW3, on a real cloud of the simulator.
+
+From the paper come the hours and costs of each task on each machine and when they are dispatched. `PRICES` are the hourly prices that give back
+every cost of its table to the cent; the market's floors are the same, so that the clouds differ in their contracts alone. The paper does not say how
+often A is saved, how long a restart takes or what the work is worth. Here A is saved every 0.15 hours of work and a restart takes 0.005 hours; A's
+work is worth $0.30, so that HW1, the cheapest, is its first choice, as in the paper; B's is worth $0.80, and due 0.28 hours after it comes: HW1 is in
+time, HW2 is not. Who gets which machine when comes out of bids and limits. Both tenants are the same on every cloud, but for one thing: where B may
+preempt A, it asks for HW1 alone, or it would be content with HW2, which is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from laissez.market import Topology
+from laissez.sim.chance import stream
+from laissez.sim.clouds.cloud import Cloud
+from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
+from laissez.sim.clouds.market_cloud import MarketCloud
+from laissez.sim.cluster import Cluster
+from laissez.sim.kernel import Action, Kernel
+from laissez.sim.results import dollars
+from laissez.sim.tenant import Tenant
+from laissez.tenants import Deadline, EconAdapter, Terms
+from laissez.tenants.paths import tree_of
+from laissez.tenants.pricing import keep_price
+from laissez.tenants.units import HOUR_S, HOUR_US, MICRO, SECOND_US
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.motivation.task import Piece, Task, TaskWorld
+
+HOURS: Final[Mapping[str, Mapping[str, float]]] = {
+    "A": {"hw1": 0.35, "hw2": 0.51, "hw3": 0.30},
+    "B": {"hw1": 0.23, "hw2": 0.32},
+}
+PRICES: Final[Mapping[str, float]] = {"hw1": 0.608, "hw2": 0.481, "hw3": 0.80}
+KINDS: Final[Mapping[str, str]] = {"A": "training", "B": "batch"}
+DISPATCHED_H: Final[Mapping[str, float]] = {"A": 0.0, "B": 0.1}
+WORTH_A: Final = 0.30
+WORTH_B: Final = 0.80
+DUE_H: Final = 0.38  # of B
+CHECKPOINT_H: Final = 0.15  # of A
+RESTART_H: Final = 0.005
+HORIZON_H: Final = 2.0
+TERMS: Final = Terms(tolerance=0.01)
+PACE_US: Final = 10 * SECOND_US
+CONTESTED: Final = "hw1"
+
+
+class BatchPreempts(FcfsPreemptive):
+    """In this example it is a batch that may preempt training."""
+
+    PREEMPTS = "batch"
+
+
+CLOUDS: Final[Mapping[str, type[Cloud]]] = {"fcfs": Fcfs, "fcfs-p": BatchPreempts, "market": MarketCloud}
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a task; times in microseconds, `lost_us` of work that was for nothing."""
+
+    at: int
+    cost: float
+    lost_us: int
+    pieces: tuple[Piece, ...]
+    checkpoints: tuple[tuple[str, int], ...]
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """HW1 on the market, from one instant on, in dollars per hour: what it costs, up to what A would keep it, and what B bids; None if not at all."""
+
+    at: int
+    rate: float
+    limit: float | None
+    bid: float | None
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    tasks: dict[str, Finished]
+    leases: tuple[tuple[str, str, int, int, str], ...]  # task, machine, from when to when, and why it ended
+    quotes: tuple[Quote, ...] = ()
+
+
+class Deciding(Tenant):
+    """It also decides when a checkpoint is taken and when its work is done: then what a machine is worth to it changes at once."""
+
+    world: TaskWorld
+    on_decision: Action | None = None  # done before and after each
+
+    def _decide(self) -> None:
+        self.world.advance(self.kernel.now)
+        self._look()
+        super()._decide()
+        self._look()
+        change = self.world.next_change()
+        if change is not None:
+            self._later(max(1, change - self.kernel.now))
+
+    def _look(self) -> None:
+        if self.on_decision is not None:
+            self.on_decision()
+
+
+class MotivationRun(Cell, frozen=True, kw_only=True):
+    """`worth` is that of B's work, in dollars; A is saved every `checkpoint_h` hours of work."""
+
+    result: ClassVar[Any] = Story
+    seconds: ClassVar[float] = 0.3
+    packages: ClassVar[tuple[str, ...]] = ("laissez_experiments.motivation",)
+
+    cloud: str
+    worth: float = WORTH_B
+    checkpoint_h: float = CHECKPOINT_H
+
+    def run(self) -> Story:
+        kernel, cluster = Kernel(), _cluster()
+        cloud = CLOUDS[self.cloud](cluster, kernel, stream(0, "cloud"))
+        tenants = {name: self._tenant(name, cloud) for name in HOURS}
+        cloud.begin()
+        quotes: list[Quote] = []
+        if isinstance(cloud, MarketCloud):
+            for one in tenants.values():
+                one.on_decision = _looks(cloud, tenants["A"], quotes)
+        kernel.run(round(HORIZON_H * HOUR_US))
+        leases = cloud.leases()
+        return Story(
+            tasks={
+                name: Finished(
+                    at=one.ended,
+                    cost=dollars(sum(lease.charge for lease in leases if lease.tenant == name)),
+                    lost_us=one.world.usage.lost,
+                    pieces=tuple(one.world.pieces),
+                    checkpoints=tuple(one.world.checkpoints),
+                )
+                for name, one in tenants.items()
+            },
+            leases=tuple((lease.tenant, tree_of(lease.leaf), lease.start, lease.end, lease.reason) for lease in leases),
+            quotes=tuple(quotes),
+        )
+
+    def _tenant(self, name: str, cloud: Cloud) -> Deciding:
+        start, until = round(DISPATCHED_H[name] * HOUR_US), round(HORIZON_H * HOUR_US)
+        asks = (CONTESTED,) if name == "B" and self.cloud == "fcfs-p" else tuple(HOURS[name])
+        restart_s = RESTART_H * HOUR_S
+        if name == "A":
+            task = Task(HOURS[name], asks, WORTH_A, checkpoint_s=self.checkpoint_h * HOUR_S, restart_s=restart_s)
+        else:
+            task = Task(HOURS[name], asks, self.worth, deadline=Deadline(start, round(DUE_H * HOUR_US), self.worth), restart_s=restart_s)
+        tenant = Deciding(cloud.kernel, cloud, KINDS[name], TaskWorld(task, start), EconAdapter(name, task, TERMS), until - 1, PACE_US)
+        cloud.kernel.at(start, tenant.arrive)
+        return tenant
+
+    def __str__(self) -> str:
+        return f"motivation, cloud {self.cloud}, B worth ${self.worth:.2f}, checkpoints every {self.checkpoint_h:g} h"
+
+
+def _cluster() -> Cluster:
+    prices = {machine: round(price * MICRO) for machine, price in PRICES.items()}
+    topology = Topology.of([f"{machine}/1" for machine in PRICES])
+    return Cluster(topology, prices, prices, gpus_per_host=1, leaf_words=2)
+
+
+def _looks(cloud: MarketCloud, owner: Deciding, quotes: list[Quote]) -> Action:
+    """Write down what HW1 costs and who would pay what for it, whenever that has changed."""
+    leaf, market, kernel, world = f"{CONTESTED}/1", cloud.market, cloud.kernel, owner.world
+
+    def look() -> None:
+        nodes = tuple(sorted(world.nodes))
+        limit = keep_price(world.app, leaf, nodes, kernel.now) if leaf in nodes else None
+        bids = [one.bid for order in market.orders() if order.tenant == "B" for one in order.alternatives if one.scope == CONTESTED]
+        now = Quote(kernel.now, market.rate(leaf) / MICRO, limit, max(bids) / MICRO if bids else None)
+        if not quotes or msgspec.structs.replace(quotes[-1], at=now.at) != now:
+            quotes.append(now)
+
+    return look

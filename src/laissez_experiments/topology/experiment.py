@@ -1,0 +1,161 @@
+"""What it is worth to training jobs that they can bid for a GPU beside one they have (the paper's figure of topology-sensitive placements)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Final
+
+from laissez.sim.scenario import Scenario, TenantsTable
+from laissez.sim.statistics import Estimate
+from laissez_experiments.lab.cell import Cell
+from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import sized
+from laissez_experiments.topology.figure import draw, tips
+from laissez_experiments.topology.ratio import Ratio, ratio_of
+from laissez_experiments.topology.run import Bound, Job, Spreading, TopologyRun
+
+SCENARIO: Final = Scenario(name="training only", demand=1.5, tenants=TenantsTable(count=20, mix={"training": 1.0}))
+MODELS: Final = SCENARIO.training.models
+GPUS: Final = tuple(SCENARIO.cluster.shares)
+GPUS_PER_HOST: Final = SCENARIO.cluster.gpus_per_host
+SMALL_BATCH: Final = 64  # where hosts matter most: the fewer samples an iteration has, the more of its time goes into the all-reduce
+BATCHES: Final[tuple[int | None, ...]] = (None, SMALL_BATCH)
+NEARLY_DOUBLE: Final = 1.9
+
+
+class Topology(Experiment):
+    name = "topology"
+    title = "Topology-aware bidding"
+    takes_half = True
+
+    def cells(self, plan: Plan) -> Sequence[Cell]:
+        return [_bound(), *(_run(plan, seed, batch) for seed in plan.all_seeds for batch in BATCHES)]
+
+    def findings(self, plan: Plan, results: Results) -> Findings:
+        speeds: list[Spreading] = results[_bound()]
+        ratios = [ratio_of(batch, [results[_run(plan, seed, batch)] for seed in plan.all_seeds], speeds) for batch in BATCHES]
+        return Findings(
+            claims=[*map(_all_double, ratios), *map(_one_doubles, ratios), *map(_gathers, ratios)],
+            text=_text(plan, ratios),
+            rows=_rows(plan, ratios),
+            draw=lambda: draw(ratios, speeds),
+            tips=tips(ratios),
+        )
+
+
+def _bound() -> Bound:
+    return Bound(models=MODELS, gpus=GPUS, gpus_per_host=GPUS_PER_HOST, global_batches=BATCHES)
+
+
+def _run(plan: Plan, seed: int, global_batch: int | None) -> TopologyRun:
+    return TopologyRun(scenario=sized(SCENARIO, plan), seed=seed, global_batch=global_batch)
+
+
+def _all_double(ratio: Ratio) -> Claim:
+    return _doubles(ratio, ratio.performance, f"topology-aware bidding nearly doubles the performance of training jobs ({ratio.name})")
+
+
+def _one_doubles(ratio: Ratio) -> Claim:
+    claim = f"one training job that alone turns to topology-aware bidding nearly doubles its performance ({ratio.name})"
+    return _doubles(ratio, ratio.lone, claim)
+
+
+def _doubles(ratio: Ratio, found: Estimate | None, claim: str) -> Claim:
+    holds = None if found is None or found.low is None or found.high is None else found.low > 1 and found.high >= NEARLY_DOUBLE
+    return Claim(
+        figure=Topology.name,
+        claim=claim,
+        paper="nearly 2",
+        measured=None if found is None else found.value,
+        interval=interval(found),
+        holds=holds,
+        unit="x",
+        note={None: TOO_FEW, False: _room(ratio), True: ""}[holds],
+    )
+
+
+def _room(ratio: Ratio) -> str:
+    """What placement can be worth, computed."""
+    no_room = ", which leaves no room for a doubling by faster iterations alone" if ratio.bound < NEARLY_DOUBLE else ""
+    whole = f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} hosts"
+    return f"in Sailor's model {whole}{no_room}; {_usual(ratio)}"
+
+
+def _usual(ratio: Ratio) -> str:
+    """What it can be worth where GPUs are spread as they are."""
+    spread = f"as jobs that bid for any have about ({ratio.mean('gpus_per_host', False):.2f} per host)"
+    return f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.usual_bound:.2f} times as fast as in {ratio.hosts} hosts, {spread}"
+
+
+def _gathers(ratio: Ratio) -> Claim:
+    found = ratio.gpus_per_host
+    holds = None if found.low is None else found.low > 1
+    return Claim(
+        figure=Topology.name,
+        claim=f"jobs that bid by place have more GPUs in each host that they use ({ratio.name})",
+        paper="a GPU in the same scale-up domain can be targeted",
+        measured=found.value,
+        interval=interval(found),
+        holds=holds,
+        unit="x",
+        note={None: TOO_FEW, False: f"there is little in it: in Sailor's model {_usual(ratio)}", True: ""}[holds],
+    )
+
+
+def _text(plan: Plan, ratios: Sequence[Ratio]) -> str:
+    first = ratios[0].seeds[0].aware.run
+    found = " ".join(
+        f"With {ratio.name} they achieve {ratio.mean('performance', True):.3f} of their work when they bid by place and "
+        f"{ratio.mean('performance', False):.3f} when they do not: {ratio.performance.value:.2f} times as much, with "
+        f"{ratio.mean('gpus_per_host', True):.2f} GPUs in each host that they use instead of {ratio.mean('gpus_per_host', False):.2f}, and leave "
+        f"{ratio.mean('idle', True):.0f} % of all GPU-hours idle instead of {ratio.mean('idle', False):.0f} %. {_lone(ratio)}"
+        for ratio in ratios
+    )
+    worth = " and ".join(
+        f"{ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} with {ratio.name} ({ratio.usual_bound:.2f} times as in {ratio.hosts} "
+        "hosts, as jobs that bid for any have about)"
+        for ratio in ratios
+    )
+    no_room = " So faster iterations alone leave no room for a doubling." if max(ratio.bound for ratio in ratios) < NEARLY_DOUBLE else ""
+    return (
+        f"{len(first.tenants)} training jobs come to a market of {first.gpus} GPUs under seed 0, H100 and A100 in hosts of {GPUS_PER_HOST} (demand "
+        f"{SCENARIO.demand:g}), {plan.seeds} seeds; once they bid more for a GPU in a host where they have one, once the same for any GPU of a "
+        f"type, and once the first job alone bids by place. {found} In Sailor's model {GPUS_PER_HOST} GPUs in one host are at "
+        f"most {worth}.{no_room}"
+    )
+
+
+def _lone(ratio: Ratio) -> str:
+    if ratio.lone is None:
+        return "The first job gets nothing done."
+    aware, oblivious = (_together(jobs) for jobs in ([one.lone.aware for one in ratio.seeds], [one.lone.oblivious for one in ratio.seeds]))
+    return (
+        f"The first job, bidding by place alone, achieves {ratio.lone.value:.2f} times as much ({aware:.2f} GPUs in each host, not {oblivious:.2f})."
+    )
+
+
+def _together(jobs: Sequence[Job]) -> float:
+    return fmean(job.gpus_per_host for job in jobs)
+
+
+def _rows(plan: Plan, ratios: Sequence[Ratio]) -> list[dict[str, float | str | None]]:
+    return [
+        {
+            "batch": ratio.name,
+            "seed": seed,
+            "topology_aware": str(is_aware).lower(),
+            "tenant": tenant.tenant,
+            "performance": tenant.performance,
+            "alone": tenant.alone,
+            "cost": tenant.cost,
+            "gpu_hours": tenant.held_hours,
+            "gpus_per_host_of_all": side.gpus_per_host,
+        }
+        for ratio in ratios
+        for is_aware in (True, False)
+        for seed, side in zip(plan.all_seeds, ratio.sides(is_aware), strict=True)
+        for tenant in side.run.tenants
+    ]
