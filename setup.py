@@ -1,8 +1,11 @@
-"""Compile `laissez.market` with mypyc where that is possible; everything else about the package is in pyproject.toml.
+"""Compile `laissez.market` with mypyc where that is possible; everything else about the package is
+in pyproject.toml.
 
-The compiled form is an extra: it is all there or not there at all, and an install never fails for want of it. `LAISSEZ_BUILD` says otherwise:
+The compiled form is an extra: it is all there or not there at all, and an install never fails for
+want of it. `LAISSEZ_BUILD` says otherwise:
 
-    auto          the default: compile if mypy and a C compiler are there and the compile succeeds, else say so and use the Python sources
+    auto          the default: compile if mypy and a C compiler are there and the compile succeeds,
+                  else say so and use the Python sources
     compiled      a market that cannot be compiled is an error
     interpreted   do not compile
 """
@@ -31,10 +34,12 @@ INTERPRETED = (
     "spec",
 )  # msgspec structs and enums: mypyc cannot compile these; and what is never hot
 COMPILED = tuple(sorted(str(path) for path in MARKET.glob("*.py") if path.stem not in INTERPRETED))
-LIBRARY = "laissez.market.compiled"  # mypyc adds `__mypyc`; one library holds all modules. `laissez._form` looks for it.
+# mypyc adds `__mypyc`; one library holds all modules. `laissez._form` looks for it.
+LIBRARY = "laissez.market.compiled"
 
 BUILDS = ("auto", "compiled", "interpreted")
-COMMANDS_THAT_BUILD = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}  # metadata must not cost a compile
+# metadata must not cost a compile
+COMMANDS_THAT_BUILD = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}
 
 
 def asked_build() -> str:
@@ -45,7 +50,8 @@ def asked_build() -> str:
 
 
 def compiler_works() -> bool:
-    """Whether a file that needs Python's headers compiles: a compiler alone, without the headers, is not enough."""
+    """Whether a file that needs Python's headers compiles: a compiler alone, without the headers,
+    is not enough."""
     from setuptools._distutils.ccompiler import new_compiler
     from setuptools._distutils.sysconfig import customize_compiler
 
@@ -56,7 +62,11 @@ def compiler_works() -> bool:
             compiler = new_compiler()
             customize_compiler(compiler)
             with silenced():
-                compiler.compile([str(source)], output_dir=folder, include_dirs=[sysconfig.get_path("include"), sysconfig.get_path("platinclude")])
+                compiler.compile(
+                    [str(source)],
+                    output_dir=folder,
+                    include_dirs=[sysconfig.get_path("include"), sysconfig.get_path("platinclude")],
+                )
         except Exception:  # whatever is wrong with it, it does not work
             return False
     return True
@@ -84,11 +94,19 @@ def give_up(why: str) -> None:
     """The market stays interpreted: say why, or stop if a compiled one was asked for."""
     if asked_build() == "compiled":
         raise SystemExit(f"laissez: the market was not compiled: {why}")
-    print(f"laissez: the market was not compiled, its Python sources will run, several times slower: {why}", file=sys.stderr)
+    print(
+        "laissez: the market was not compiled, its Python sources will run, several times slower:"
+        f" {why}",
+        file=sys.stderr,
+    )
 
 
 def extensions() -> list[Extension]:
-    if asked_build() == "interpreted" or not COMPILED or not COMMANDS_THAT_BUILD.intersection(sys.argv):
+    if (
+        asked_build() == "interpreted"
+        or not COMPILED
+        or not COMMANDS_THAT_BUILD.intersection(sys.argv)
+    ):
         return []
     if not compiler_works():
         give_up("there is no working C compiler with Python's headers")
@@ -97,16 +115,21 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
 
         # No configuration file: how strictly we check our code must not decide whether it compiles.
-        return cast("list[Extension]", mypycify(["--config-file=", *COMPILED], opt_level="3", group_name=LIBRARY))
+        return cast(
+            "list[Extension]",
+            mypycify(["--config-file=", *COMPILED], opt_level="3", group_name=LIBRARY),
+        )
     except ImportError as error:
         give_up(f"mypyc (package mypy) is missing: {error}")
-    except (Exception, SystemExit) as error:  # mypycify prints what is wrong with a module, then exits
+    # mypycify prints what is wrong with a module, then exits
+    except (Exception, SystemExit) as error:
         give_up(f"mypyc stopped with {error!r}")
     return []
 
 
 class BuildMarket(build_ext):
-    """Builds every extension or leaves none: half a compiled market does not import, and an old one beside new sources lies."""
+    """Builds every extension or leaves none: half a compiled market does not import, and an old one
+    beside new sources lies."""
 
     def run(self) -> None:
         if self.inplace:
@@ -115,7 +138,9 @@ class BuildMarket(build_ext):
         super().run()
         if self.inplace:
             for new in MARKET.glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-                new.touch()  # unchanged C code is not compiled again, yet it is up to date: `laissez._form` compares times
+                # unchanged C code is not compiled again, yet it is up to date: `laissez._form`
+                # compares times
+                new.touch()
 
     def build_extensions(self) -> None:
         try:

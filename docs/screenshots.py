@@ -1,7 +1,8 @@
-"""Take the pictures of the console that the documentation shows: starts the sample market, looks at it, and stops it again.
+"""Take the pictures of the console that the documentation shows: starts the sample market, looks at
+it, and stops it again.
 
-    .venv/bin/python docs/screenshots.py               docs/console-operator.png and docs/console-tenant.png
-    .venv/bin/python docs/screenshots.py --all DIR     every page, at two sizes and in both themes, into a folder
+    .venv/bin/python docs/screenshots.py             docs/console-operator.png and -tenant.png
+    .venv/bin/python docs/screenshots.py --all DIR   every page, in two sizes and both themes
 
 Needs Chromium and the extra `test` (Playwright).
 """
@@ -27,7 +28,8 @@ DOCS = Path(__file__).parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 TENANT = "sailor"
-SAMPLES = 6  # of the market's history, one every ten seconds: a chart wants to have something to show
+# of the market's history, one every ten seconds: a chart wants to have something to show
+SAMPLES = 6
 DRAWN_MS = 2500
 
 
@@ -38,7 +40,11 @@ def sample_market(folder: Path) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            address = next(found[0] for line in process.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
+            address = next(
+                found[0]
+                for line in process.stdout
+                if (found := re.search(r"http://[\d.]+:\d+", line))
+            )
             live_on(address, (folder / "keys" / "operator.key").read_text().strip())
             yield address
         finally:
@@ -47,13 +53,25 @@ def sample_market(folder: Path) -> Iterator[str]:
 
 def live_on(address: str, key: str) -> None:
     print(f"the sample market lives at {address}; pictures follow in a minute")
-    while len(httpx.get(f"{address}/v1/market/history", headers={"Authorization": f"Bearer {key}"}).json()["samples"]) < SAMPLES:
+    while (
+        len(
+            httpx.get(
+                f"{address}/v1/market/history", headers={"Authorization": f"Bearer {key}"}
+            ).json()["samples"]
+        )
+        < SAMPLES
+    ):
         time.sleep(1)
 
 
-def signed_in(browser: Browser, address: str, folder: Path, holder: str, size: str, theme: str) -> Page:
+def signed_in(
+    browser: Browser, address: str, folder: Path, holder: str, size: str, theme: str
+) -> Page:
     width, height = SIZES[size]
-    page = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light").new_page()
+    page = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if theme == "dark" else "light",
+    ).new_page()
     page.goto(address)
     page.get_by_label("Your key").fill((folder / "keys" / f"{holder}.key").read_text().strip())
     page.keyboard.press("Enter")
@@ -74,7 +92,11 @@ def take_all(browser: Browser, url: str, folder: Path, out: Path) -> None:
         for size in SIZES:
             for theme in ("light", "dark"):
                 page = signed_in(browser, url, folder, holder, size, theme)
-                links = page.get_by_role("navigation", name="Pages").get_by_role("link").evaluate_all("links => links.map((link) => link.hash)")
+                links = (
+                    page.get_by_role("navigation", name="Pages")
+                    .get_by_role("link")
+                    .evaluate_all("links => links.map((link) => link.hash)")
+                )
                 for link in [*links, *about_one(page, holder)]:
                     name = re.sub(r"[^a-z0-9]+", "-", link.split("/", 1)[1])
                     take(page, link, out / f"{holder}-{name}-{size}-{theme}.png")
@@ -91,20 +113,40 @@ def about_one(page: Page, holder: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--all", type=Path, metavar="DIR", help="every page, at two sizes and in both themes, into this folder")
+    parser.add_argument(
+        "--all",
+        type=Path,
+        metavar="DIR",
+        help="every page, at two sizes and in both themes, into this folder",
+    )
     asked = parser.parse_args()
     found = next((path for path in map(shutil.which, BROWSERS) if path), None)
     if found is None:
-        sys.exit("no browser: expected one of " + ", ".join(BROWSERS) + " on PATH (apt-get install chromium)")
+        sys.exit(
+            "no browser: expected one of "
+            + ", ".join(BROWSERS)
+            + " on PATH (apt-get install chromium)"
+        )
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox does not run as root
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as play:
         folder = Path(temporary) / "sample"
-        with sample_market(folder) as url, contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as browser:
+        with (
+            sample_market(folder) as url,
+            contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as browser,
+        ):
             if asked.all:
                 take_all(browser, url, folder, asked.all)
             else:
-                take(signed_in(browser, url, folder, "operator", "desk", "light"), "#/map/h100", DOCS / "console-operator.png")
-                take(signed_in(browser, url, folder, TENANT, "desk", "light"), "#/bill", DOCS / "console-tenant.png")
+                take(
+                    signed_in(browser, url, folder, "operator", "desk", "light"),
+                    "#/map/h100",
+                    DOCS / "console-operator.png",
+                )
+                take(
+                    signed_in(browser, url, folder, TENANT, "desk", "light"),
+                    "#/bill",
+                    DOCS / "console-tenant.png",
+                )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Look every locked package up in a database of known vulnerabilities: `make audit`.
 
-Exit status 0: all were looked up, and nothing is known. 1: something is. 3: there is no verdict, of all or of some. pip-audit says "no known
-vulnerabilities" also of what it could not look up, so that is told here by name; where a database cannot be asked, the next one is.
+Exit status 0: all were looked up, and nothing is known. 1: something is. 3: there is no verdict, of
+all or of some. pip-audit says "no known vulnerabilities" also of what it could not look up, so that
+is told here by name; where a database cannot be asked, the next one is.
 """
 
 from __future__ import annotations
@@ -25,10 +26,22 @@ class CannotAsk(Exception):
 
 def audit(lock: Path, database: str) -> list[dict[str, Any]]:
     """What pip-audit found of each package that it looked up."""
-    asked = ["--require-hashes", "--disable-pip", "--requirement", str(lock), "--vulnerability-service", database]
+    asked = [
+        "--require-hashes",
+        "--disable-pip",
+        "--requirement",
+        str(lock),
+        "--vulnerability-service",
+        database,
+    ]
     shown = ["--progress-spinner", "off", "--format", "json", "--timeout", str(WITHIN_S)]
     try:
-        ran = subprocess.run([sys.executable, "-m", "pip_audit", *asked, *shown], capture_output=True, text=True, timeout=ALL_WITHIN_S)
+        ran = subprocess.run(
+            [sys.executable, "-m", "pip_audit", *asked, *shown],
+            capture_output=True,
+            text=True,
+            timeout=ALL_WITHIN_S,
+        )
     except subprocess.TimeoutExpired:
         raise CannotAsk(f"no answer within {ALL_WITHIN_S} s") from None
     try:
@@ -44,7 +57,8 @@ def audit(lock: Path, database: str) -> list[dict[str, Any]]:
 def vulnerable(found: list[dict[str, Any]]) -> list[str]:
     """One line for each that is known."""
     return [
-        f"{one['name']} {one['version']}: {known['id']}, mended in {', '.join(known['fix_versions']) or 'no version yet'}"
+        f"{one['name']} {one['version']}: {known['id']}, mended in"
+        f" {', '.join(known['fix_versions']) or 'no version yet'}"
         for one in found
         for known in one["vulns"]
     ]
@@ -52,7 +66,12 @@ def vulnerable(found: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     folder = Path(__file__).parent
-    locked = {line.partition("==")[0] for name in LOCKS for line in (folder / name).read_text().splitlines() if "==" in line}
+    locked = {
+        line.partition("==")[0]
+        for name in LOCKS
+        for line in (folder / name).read_text().splitlines()
+        if "==" in line
+    }
     for database in DATABASES:
         try:
             found = [one for name in LOCKS for one in audit(folder / name, database)]
@@ -60,7 +79,14 @@ def main() -> int:
             print(f"{database} could not be asked: {why}")
             continue
         lines, left_out = vulnerable(found), sorted(locked - {one["name"] for one in found})
-        print("\n".join([*lines, f"{len(lines)} known vulnerabilities in {len(found)} packages, by {database}"]))
+        print(
+            "\n".join(
+                [
+                    *lines,
+                    f"{len(lines)} known vulnerabilities in {len(found)} packages, by {database}",
+                ]
+            )
+        )
         if left_out:
             print(f"not looked up: {', '.join(left_out)}")
         return KNOWN if lines else NO_VERDICT if left_out else 0

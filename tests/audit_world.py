@@ -1,4 +1,5 @@
-"""A data folder to tamper with: three days that are over and have digests, and a fourth that is not over."""
+"""A data folder to tamper with: three days that are over and have digests, and a fourth that is not
+over."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def noted(at: int) -> Noted:
 
 
 def entries(first_floor: int = 1, by: str = SERVICE) -> list[Entry]:
-    """Two of each day, carried out one after the other: floors that rise. `by` is who asked for the last two."""
+    """Two of each day, carried out one after the other: floors that rise. `by` is who asked for the
+    last two."""
     exchange, made = Exchange.begin(GENESIS), []
     for number in range(8):
         at = BEGAN + number // 2 * DAY_US + number % 2 * 5
@@ -46,9 +48,13 @@ def made(folder: Path) -> Path:
         for day in range(4):
             at = BEGAN + day * DAY_US
             journal.append(written[day * 2 : day * 2 + 2])
-            RefusalFiles(folder / FOLDER, beginning, at).append([noted(at + number) for number in range(3)])
+            RefusalFiles(folder / FOLDER, beginning, at).append(
+                [noted(at + number) for number in range(3)]
+            )
         with journal.reader() as reader:
-            assert DAYS[:3] == [one.date for one in DigestFile(folder / FOLDER, beginning).bring_up(reader, DAYS[3])]
+            assert DAYS[:3] == [
+                one.date for one in DigestFile(folder / FOLDER, beginning).bring_up(reader, DAYS[3])
+            ]
     return folder
 
 

@@ -34,7 +34,9 @@ class Thrifty:
         return outcome
 
     def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
-        return self.say(who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),)))
+        return self.say(
+            who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),))
+        )
 
     def budget(self, who: str, amount: int, action: str, keep: bool | None = None) -> Outcome:
         done = self.say(who, SetBudget(amount, action, keep), 0)
@@ -49,7 +51,9 @@ class Thrifty:
         """Ann leases a leaf at this rate, with which bob presses; says the lease's id."""
         placed = self.place("ann", "a/1", rate, limit)
         self.place("bob", "a/1", rate, rate)
-        return next(told.event.lease for told in placed.told if isinstance(told.event, wire.LeaseStarted))
+        return next(
+            told.event.lease for told in placed.told if isinstance(told.event, wire.LeaseStarted)
+        )
 
     def spent(self, who: str) -> int:
         """Exactly, in the market's units, with every fee whole."""
@@ -83,7 +87,8 @@ def code(outcome: Outcome) -> str | None:
 
 
 def flashing() -> Thrifty:
-    """Bids in `b` that are withdrawn within a minute pay for the rest of it. Bob holds the only leaf there, whatever it costs."""
+    """Bids in `b` that are withdrawn within a minute pay for the rest of it. Bob holds the only
+    leaf there, whatever it costs."""
     world = Thrifty("a/1", "b/1")
     world.say(OPERATOR, SetControls("b", flash_us=60 * SECOND_US))
     world.place("bob", "b", DOLLAR, 9_000 * DOLLAR)

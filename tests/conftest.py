@@ -1,4 +1,5 @@
-"""For every test: no secret may get into a log, a problem, a figure or what a process says on standard error, and no price into a service's log.
+"""For every test: no secret may get into a log, a problem, a figure or what a process says on
+standard error, and no price into a service's log.
 
 And none fails because a machine is busy: Hypothesis has no deadlines.
 """
@@ -26,7 +27,9 @@ def pytest_collection() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What processes said that share the standard error of the test."""
     report = yield
     if call.when == "call":

@@ -1,10 +1,13 @@
-"""The examples of a page, taken out of it and run as a reader would: in one shell, one after the other, in an empty folder.
+"""The examples of a page, taken out of it and run as a reader would: in one shell, one after the
+other, in an empty folder.
 
     console          lines after `$ ` are typed (`> ` goes on), the others are what is printed
-    console server   is started and left running until the next such block; it listens on a free port instead of the usual one
+    console server   is started and left running until the next such block; it listens on a free
+                     port instead of the usual one
     python           is run as a program; a `text` block right after it is what it prints
 
-In what is printed, `...` stands for anything within a line, or alone on a line for any lines. The usual address stands for that of the server.
+In what is printed, `...` stands for anything within a line, or alone on a line for any lines. The
+usual address stands for that of the server.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class Example:
     line: int
     kind: str
     steps: list[tuple[str, str]] = field(default_factory=list)
-    found: list[tuple[int, str]] = field(default_factory=list)  # exit status and output of each step
+    # exit status and output of each step
+    found: list[tuple[int, str]] = field(default_factory=list)
 
 
 def examples(page: str) -> list[Example]:
@@ -64,8 +68,11 @@ def _typed(body: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Is this what the page shows? Spaces at the ends of lines and how many there are in a row do not count: tables grow with what they hold."""
-    pattern = "".join(r"(?:.*\n)*?" if line == "..." else _line(line) for line in _plain(shown).splitlines())
+    """Is this what the page shows? Spaces at the ends of lines and how many there are in a row do
+    not count: tables grow with what they hold."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "..." else _line(line) for line in _plain(shown).splitlines()
+    )
     return re.fullmatch(pattern, _plain(printed)) is not None
 
 
@@ -78,13 +85,19 @@ def _plain(text: str) -> str:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """The environment without any setting of ours, and with the form of the market that runs here: which one to take is not left to a warning."""
+    """The environment without any setting of ours, and with the form of the market that runs here:
+    which one to take is not left to a warning."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_")}
-    return kept | {"LAISSEZ_MARKET": laissez.market_form(), "XDG_CONFIG_HOME": str(home / "config"), "PYTHONUNBUFFERED": "1"}
+    return kept | {
+        "LAISSEZ_MARKET": laissez.market_form(),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 class Shell:
-    """A bash that stays, so that what one example exports the next one knows; and the server that runs beside it."""
+    """A bash that stays, so that what one example exports the next one knows; and the server that
+    runs beside it."""
 
     def __init__(self, folder: Path, url: str = USUAL) -> None:
         commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -131,11 +144,20 @@ class Shell:
         self.stop_server()
         words = [*command.split(), "--port", "0"]
         with tempfile.TemporaryFile() as log:  # which is watched for secrets, like every other
-            self._server = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._server = subprocess.Popen(
+                words,
+                cwd=self.folder,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert self._server.stdout is not None
         said = until_it_serves(self._server.stdout)
         before, self.url = self.url, re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
-        self._type(f'LAISSEZ_URL="${{LAISSEZ_URL/{before.removeprefix("http://")}/{self.url.removeprefix("http://")}}}"')
+        self._type(
+            f'LAISSEZ_URL="${{LAISSEZ_URL/{before.removeprefix("http://")}/{self.url.removeprefix("http://")}}}"'
+        )
         return said.replace(self.url, USUAL)
 
     def stop_server(self) -> None:

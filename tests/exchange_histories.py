@@ -1,6 +1,8 @@
-"""Random histories of an exchange: those of `laissez_check.histories`, said by tenants in their own ids.
+"""Random histories of an exchange: those of `laissez_check.histories`, said by tenants in their own
+ids.
 
-python exchange_histories.py 3 7      prints a digest of all outcomes, documents and snapshots of the histories with seeds 3 to 6
+`python exchange_histories.py 3 7` prints a digest of all outcomes, documents and snapshots of the
+histories with seeds 3 to 6.
 """
 
 from __future__ import annotations
@@ -69,7 +71,10 @@ class _Play:
 
     def all(self, steps: tuple[Step, ...]) -> Drawn:
         for tenant in self._world.tenants:
-            self._enter(OPERATOR, commands.CreateTenant(tenant, Caps(open_orders=self._rng.choice((None, None, 5)))))
+            self._enter(
+                OPERATOR,
+                commands.CreateTenant(tenant, Caps(open_orders=self._rng.choice((None, None, 5)))),
+            )
         for step in steps:
             at = step.at
             if type(at) is int and self._now <= at < market.TIME_MAX_US:
@@ -96,7 +101,9 @@ class _Play:
         if isinstance(command, market.PlaceOrder):
             return commands.PlaceOrder(command.alternatives, self._rng.random() < 0.2)
         if isinstance(command, market.AmendOrder):
-            return commands.AmendOrder(self._order(command.tenant, command.order), command.alternatives)
+            return commands.AmendOrder(
+                self._order(command.tenant, command.order), command.alternatives
+            )
         if isinstance(command, market.CancelOrder):
             return commands.CancelOrder(self._order(command.tenant, command.order))
         if isinstance(command, market.SetLimit):
@@ -109,7 +116,11 @@ class _Play:
         return self._exchange.accounts[tenant].order_names.get(number, "ord_unknown")
 
     def _lease(self, tenant: str, leaf: str) -> str:
-        held = [name for name, record in self._exchange.accounts[tenant].leases.items() if record.leaf == leaf]
+        held = [
+            name
+            for name, record in self._exchange.accounts[tenant].leases.items()
+            if record.leaf == leaf
+        ]
         return held[-1] if held else "lse_unknown"
 
     def _say_something_else(self) -> None:
@@ -118,20 +129,41 @@ class _Play:
         scopes = ("read", "operate") if tenant == OPERATOR else ("read",)
         said: commands.Command = self._rng.choice(
             (
-                commands.IssueKey(tenant, f"key_{len(self._steps)}", bytes(32), scopes, self._rng.choice("abc")),
+                commands.IssueKey(
+                    tenant, f"key_{len(self._steps)}", bytes(32), scopes, self._rng.choice("abc")
+                ),
                 commands.RevokeKey(key),
                 commands.SetCaps(tenant, Caps(open_orders=self._rng.choice((None, 0, 3, 2_000)))),
                 commands.SetBudget(self._rng.choice((None, 0, 1, 10**8, 10**15, 2 * 10**15))),
-                market.CloseBooks(self._rng.choice((self._now, self._exchange.closed_before, (self._now + self._exchange.closed_before) // 2))),
+                market.CloseBooks(
+                    self._rng.choice(
+                        (
+                            self._now,
+                            self._exchange.closed_before,
+                            (self._now + self._exchange.closed_before) // 2,
+                        )
+                    )
+                ),
             )
         )
-        self._enter(self._rng.choice(self._world.tenants) if isinstance(said, commands.SetBudget) else OPERATOR, said)
+        self._enter(
+            self._rng.choice(self._world.tenants)
+            if isinstance(said, commands.SetBudget)
+            else OPERATOR,
+            said,
+        )
 
     def _say_what_may_be_spent(self) -> None:
         said: commands.Command = self._rng.choice(
             (
-                commands.SetBudget(self._rng.choice((1, 2, 5, 5, 1_000)), self._rng.choice(ACTIONS), self._rng.choice((None, False, True, True))),
-                commands.SetOwnCaps(self._rng.choice((None, None, 60)), self._rng.choice((None, None, 120))),
+                commands.SetBudget(
+                    self._rng.choice((1, 2, 5, 5, 1_000)),
+                    self._rng.choice(ACTIONS),
+                    self._rng.choice((None, False, True, True)),
+                ),
+                commands.SetOwnCaps(
+                    self._rng.choice((None, None, 60)), self._rng.choice((None, None, 120))
+                ),
             )
         )
         self._enter(self._rng.choice(self._world.tenants), said)
@@ -149,7 +181,9 @@ def digest(seeds: range) -> str:
         exchange = Exchange.begin(drawn.genesis)
         for step in drawn.steps:
             outcome, documents = exchange.replay(step.at, step.request)
-            found.update(outcome + b"".join(document.name.encode() + document.body for document in documents))
+            found.update(
+                outcome + b"".join(document.name.encode() + document.body for document in documents)
+            )
         found.update(exchange.snapshot())
     return found.hexdigest()
 

@@ -13,13 +13,20 @@ KINDS = ("inference", "training", "batch")
 
 
 def made_up(
-    cells: Sequence[Cell], achieved: Callable[[CloudRun, int], float], cost: Callable[[CloudRun, int], float] = lambda run, at: 10.0
+    cells: Sequence[Cell],
+    achieved: Callable[[CloudRun, int], float],
+    cost: Callable[[CloudRun, int], float] = lambda run, at: 10.0,
 ) -> Results:
-    """For every run of a cloud three tenants, the performance and the cost of each (from 0) as given; alone they achieve 1."""
+    """For every run of a cloud three tenants, the performance and the cost of each (from 0) as
+    given; alone they achieve 1."""
     return {cell: _run(cell, achieved, cost) for cell in cells if isinstance(cell, CloudRun)}
 
 
-def _run(cell: CloudRun, achieved: Callable[[CloudRun, int], float], cost: Callable[[CloudRun, int], float]) -> RunResult:
+def _run(
+    cell: CloudRun,
+    achieved: Callable[[CloudRun, int], float],
+    cost: Callable[[CloudRun, int], float],
+) -> RunResult:
     return RunResult(
         scenario=cell.scenario.name,
         cloud=cell.cloud,
@@ -37,7 +44,9 @@ def _run(cell: CloudRun, achieved: Callable[[CloudRun, int], float], cost: Calla
 
 
 def _tenant(at: int, performance: float, cost: float) -> TenantResult:
-    fields: dict[str, float] = dict.fromkeys((name for name in TenantResult.__struct_fields__ if name not in ("tenant", "kind")), 0)
+    fields: dict[str, float] = dict.fromkeys(
+        (name for name in TenantResult.__struct_fields__ if name not in ("tenant", "kind")), 0
+    )
     given = {
         "performance": performance,
         "alone": 1.0,

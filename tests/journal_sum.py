@@ -1,7 +1,9 @@
-"""A tiny machine for the tests of the journal: a running sum that files a document whenever it reaches a multiple of ten.
+"""A tiny machine for the tests of the journal: a running sum that files a document whenever it
+reaches a multiple of ten.
 
-Run as a program (`journal_sum.py <folder> [bytes]`) it recovers and then adds ones for ever, prints each sequence number once it is durable, and
-takes a snapshot now and then; `bytes` limits the size of the files it may write, which is as good as a full disk.
+Run as a program (`journal_sum.py <folder> [bytes]`) it recovers and then adds ones for ever, prints
+each sequence number once it is durable, and takes a snapshot now and then; `bytes` limits the size
+of the files it may write, which is as good as a full disk.
 """
 
 from __future__ import annotations
@@ -12,7 +14,18 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from laissez.journal import Document, Entry, Filed, GroupCommit, Journal, JournalFailed, Reader, Recovered, recover, snapshots
+from laissez.journal import (
+    Document,
+    Entry,
+    Filed,
+    GroupCommit,
+    Journal,
+    JournalFailed,
+    Reader,
+    Recovered,
+    recover,
+    snapshots,
+)
 
 GENESIS = b"1000"
 
@@ -24,7 +37,10 @@ class Sum:
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
         self.total += int(request)
         outcome = b"%d at %d" % (self.total, at)
-        return outcome, (Document("tens", outcome), Document("also", b"")) if self.total % 10 == 0 else ()
+        return outcome, (
+            Document("tens", outcome),
+            Document("also", b""),
+        ) if self.total % 10 == 0 else ()
 
     def snapshot(self) -> bytes:
         return str(self.total).encode()
@@ -46,8 +62,13 @@ def recovered(journal: Journal) -> Recovered[Sum]:
 
 def append(journal: Journal, machine: Sum, numbers: Iterable[int]) -> None:
     """One group."""
-    made = [machine.enter(journal.last_at + 1 + index, number) for index, number in enumerate(numbers)]
-    journal.append([entry for entry, _ in made], [(index, document) for index, (_, documents) in enumerate(made) for document in documents])
+    made = [
+        machine.enter(journal.last_at + 1 + index, number) for index, number in enumerate(numbers)
+    ]
+    journal.append(
+        [entry for entry, _ in made],
+        [(index, document) for index, (_, documents) in enumerate(made) for document in documents],
+    )
 
 
 def filled(folder: Path, groups: int = 12, size: int = 5) -> Sum:
@@ -91,10 +112,15 @@ def _add_for_ever(folder: Path) -> None:
         _say(f"recovered {journal.last} {found.machine.total}")
         machine, at = found.machine, journal.last_at
         try:
-            with GroupCommit(journal, on_durable=lambda seq: _say(f"durable {seq}"), on_failure=lambda error: _say("failed")) as commit:
+            with GroupCommit(
+                journal,
+                on_durable=lambda seq: _say(f"durable {seq}"),
+                on_failure=lambda error: _say("failed"),
+            ) as commit:
                 while True:
                     at += 1
-                    if commit.pending < 100 or commit.failed:  # what was put before a failure stays pending for ever
+                    # what was put before a failure stays pending for ever
+                    if commit.pending < 100 or commit.failed:
                         seq = commit.put(*machine.enter(at, 1))
                         if seq % 50 == 0 and commit.durable > 20:
                             take_snapshot(journal, commit.durable - 10)

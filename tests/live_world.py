@@ -1,6 +1,8 @@
-"""A service that can be connected to: the world of `service_world` behind a real port of this machine, in the loop of the test.
+"""A service that can be connected to: the world of `service_world` behind a real port of this
+machine, in the loop of the test.
 
-with_live(tmp_path, story)      runs the story, an async function that gets a Live, whose `peer` opens a session
+`with_live(tmp_path, story)` runs the story, an async function that gets a `Live`, whose `peer`
+opens a session.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from laissez.wire.session import JSON, MSGPACK
 from service_world import GENEROUS, TOPOLOGY, World, with_service
 
 SOON_S = 10  # far more than anything here takes
-SMALL_BUFFER = 4096  # bytes that the system keeps for a connection, so that a peer that does not read is noticed soon
+# bytes that the system keeps for a connection, so that a peer that does not read is noticed soon
+SMALL_BUFFER = 4096
 Message = dict[str, Any]
 
 
@@ -52,7 +55,11 @@ class Peer:
 
     async def say(self, *messages: object) -> None:
         """One message as it is, several as a list."""
-        await self.say_raw(msgspec.msgpack.encode(_framed(messages)) if self._packed else json.dumps(_framed(messages)))
+        await self.say_raw(
+            msgspec.msgpack.encode(_framed(messages))
+            if self._packed
+            else json.dumps(_framed(messages))
+        )
 
     async def say_raw(self, frame: str | bytes) -> None:
         await self.socket.send(frame)
@@ -64,7 +71,9 @@ class Peer:
                 try:
                     frame = await self.socket.recv(decode=False)
                 except ConnectionClosed as closed:
-                    raise Closed(*((closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (None, ""))) from None
+                    raise Closed(
+                        *((closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (None, ""))
+                    ) from None
                 self.frames += 1
                 read = msgspec.msgpack.decode(frame) if self._packed else json.loads(frame)
                 self._heard = read if isinstance(read, list) else [read]
@@ -103,16 +112,28 @@ class Live:
         self.connections = connections  # as the server sees them
 
     @asynccontextmanager
-    async def connected(self, who: str | None = None, form: str | None = JSON, **more: Any) -> AsyncIterator[Peer]:
+    async def connected(
+        self, who: str | None = None, form: str | None = JSON, **more: Any
+    ) -> AsyncIterator[Peer]:
         """A connection on which nothing has been said; `who` is sent in the header."""
-        headers = {} if who is None else {"Authorization": f"Bearer {self.world.secrets.get(who, who)}"}
+        headers = (
+            {} if who is None else {"Authorization": f"Bearer {self.world.secrets.get(who, who)}"}
+        )
         protocols = None if form is None else [Subprotocol(form)]
         address = f"ws://127.0.0.1:{self.port}/v1/session"
-        async with connect(address, additional_headers=headers, subprotocols=protocols, compression=None, **more) as opened:
+        async with connect(
+            address, additional_headers=headers, subprotocols=protocols, compression=None, **more
+        ) as opened:
             yield Peer(opened)
 
     @asynccontextmanager
-    async def peer(self, who: str, form: str = JSON, socket_options: dict[str, Any] | None = None, **hello: object) -> AsyncIterator[Peer]:
+    async def peer(
+        self,
+        who: str,
+        form: str = JSON,
+        socket_options: dict[str, Any] | None = None,
+        **hello: object,
+    ) -> AsyncIterator[Peer]:
         """A session that has been welcomed."""
         async with self.connected(who, form, **(socket_options or {})) as peer:
             await peer.say({"type": "hello", **hello})
@@ -146,7 +167,11 @@ def deaf_socket(port: int) -> socket.socket:
 
 
 def place(id: str, scope: str, limit: str, bid: str | None = None) -> Message:
-    return {"type": "place_order", "id": id, "alternatives": [{"scope": scope, "limit": limit, **({} if bid is None else {"bid": bid})}]}
+    return {
+        "type": "place_order",
+        "id": id,
+        "alternatives": [{"scope": scope, "limit": limit, **({} if bid is None else {"bid": bid})}],
+    }
 
 
 def events_of(reply: Message) -> list[tuple[int, str]]:
@@ -160,7 +185,13 @@ def _framed(messages: tuple[object, ...]) -> object:
 Tale = Callable[[Live], Awaitable[None]]
 
 
-def with_live(folder: Path, tale: Tale, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None, topology: Topology = TOPOLOGY) -> None:
+def with_live(
+    folder: Path,
+    tale: Tale,
+    limits: Limits = GENEROUS,
+    secrets: dict[str, str] | None = None,
+    topology: Topology = TOPOLOGY,
+) -> None:
     async def story(world: World) -> None:
         async with served(world) as live:
             await tale(live)
@@ -179,7 +210,9 @@ async def served(world: World) -> AsyncIterator[Live]:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER)
     loop = asyncio.get_running_loop()
     protocol: Any = config.http_protocol_class
-    server = await loop.create_server(lambda: protocol(config=config, server_state=state, app_state={}), sock=listening)
+    server = await loop.create_server(
+        lambda: protocol(config=config, server_state=state, app_state={}), sock=listening
+    )
     beating = asyncio.create_task(sessions.keep_alive())
     try:
         yield Live(world, sessions, listening.getsockname()[1], state.connections)

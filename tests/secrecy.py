@@ -1,8 +1,10 @@
-"""Watches the whole run for what gets out: secrets into the log of this process, its problems and its figures, or into what the processes that
-tests start say on standard error; and prices into any service's log, which holds none, of whomever.
+"""Watches the whole run for what gets out: secrets into the log of this process, its problems and
+its figures, or into what the processes that tests start say on standard error; and prices into any
+service's log, which holds none, of whomever.
 
-A secret of this process is known because its random part is remembered when it is drawn; those of other processes are known by their form. A price is
-known by the name beside it. That problems and figures hold no price of others is seen to where such prices are known: `test_secrecy.py`, and
+A secret of this process is known because its random part is remembered when it is drawn; those of
+other processes are known by their form. A price is known by the name beside it. That problems and
+figures hold no price of others is seen to where such prices are known: `test_secrecy.py`, and
 `laissez check access`, on a real server and by whole transcripts.
 """
 
@@ -16,12 +18,16 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-RANDOM_CHARACTERS = 43  # of 32 bytes in base64: the random part of a key, and the whole token of a sign-in
+# of 32 bytes in base64: the random part of a key, and the whole token of a sign-in
+RANDOM_CHARACTERS = 43
 RUN = re.compile(r"[\w-]{43,}")
 FORMS = re.compile(r"lz_[0-9a-f]{16}_[\w-]{43}|laissez_signin\w*=[\w-]{43}|whsec_[\w+/=-]{20,}")
 LOGGERS = ("laissez", "uvicorn", "asyncio")
-PRICE = re.compile(r"(?<!\w)(?:bid|limit|price|max_price|rate|worst_rate|floor|amount|charged?|cost|spent)[\"']?\s*[=:]\s*b?[\"']?\$?\d")
-SERVICE = r"laissez\.(?!client|sample)|uvicorn|asyncio"  # whose log it is; those who trade may say what they pay
+PRICE = re.compile(
+    r"(?<!\w)(?:bid|limit|price|max_price|rate|worst_rate|floor|amount|charged?|cost|spent)[\"']?\s*[=:]\s*b?[\"']?\$?\d"
+)
+# whose log it is; those who trade may say what they pay
+SERVICE = r"laissez\.(?!client|sample)|uvicorn|asyncio"
 LINE = re.compile(rf"\d{{4}}-\d\d-\d\dT[\d:.]+Z \w+ +(?:{SERVICE})|\"logger\":\"(?:{SERVICE})")
 SERVERS = ("serve", "up")
 
@@ -33,7 +39,8 @@ class Watch(logging.Handler):
         super().__init__(logging.DEBUG)
         self.drawn: set[str] = set()
         self.found: list[str] = []
-        self._logs: dict[tuple[int, int], int] = {}  # files that processes write their errors to, open for reading though they may be removed
+        # files that processes write their errors to, open for reading though they may be removed
+        self._logs: dict[tuple[int, int], int] = {}
 
     # -- what is watched
 
@@ -47,7 +54,8 @@ class Watch(logging.Handler):
         logging.getLogger("laissez").setLevel(logging.DEBUG)
 
     def begin_with_the_service(self) -> None:
-        """Later: whoever imports the market before its branches are counted has used some of them up."""
+        """Later: whoever imports the market before its branches are counted has used some of them
+        up."""
         from laissez.service.metrics import Metrics
         from laissez.wire.problems import ProblemError
 
@@ -64,7 +72,9 @@ class Watch(logging.Handler):
 
     def _noting(self, begin: Callable[..., None]) -> Callable[..., None]:
         def begun(process: subprocess.Popen[Any], *arguments: Any, **named: Any) -> None:
-            if named.get("stderr") is subprocess.DEVNULL and not set(SERVERS).isdisjoint(map(str, arguments[0] if arguments else ())):
+            if named.get("stderr") is subprocess.DEVNULL and not set(SERVERS).isdisjoint(
+                map(str, arguments[0] if arguments else ())
+            ):
                 self.found.append(f"nobody watches the log of {arguments[0]!r}")
             self.note_file(named.get("stderr"))
             begin(process, *arguments, **named)
@@ -75,14 +85,18 @@ class Watch(logging.Handler):
         def heard(process: subprocess.Popen[Any], *arguments: Any, **named: Any) -> Any:
             said = communicate(process, *arguments, **named)
             errors = said[1] or ""
-            self.look(errors if isinstance(errors, str) else errors.decode(errors="replace"), f"standard error of {process.args!r}")
+            self.look(
+                errors if isinstance(errors, str) else errors.decode(errors="replace"),
+                f"standard error of {process.args!r}",
+            )
             return said
 
         return heard
 
     def _reading(self, make: Callable[..., None]) -> Callable[..., None]:
         def made(problem: Any, code: str, detail: str, *more: Any, **named: Any) -> None:
-            self.look(detail, f"a problem, {code}", known_by_form=False)  # it may repeat to a caller what it sent, and was no key
+            # it may repeat to a caller what it sent, and was no key
+            self.look(detail, f"a problem, {code}", known_by_form=False)
             make(problem, code, detail, *more, **named)
 
         return made
@@ -99,14 +113,21 @@ class Watch(logging.Handler):
         if hasattr(file, "fileno"):
             kept = os.fstat(file.fileno())
             if (kept.st_dev, kept.st_ino) not in self._logs:
-                self._logs[kept.st_dev, kept.st_ino] = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
+                self._logs[kept.st_dev, kept.st_ino] = os.open(
+                    f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC
+                )
 
     # -- what is found
 
     def emit(self, record: logging.LogRecord) -> None:
         said = f"{record.getMessage()} {record.__dict__}"
         where = f"the log of {record.name}"
-        self.look(said if record.exc_info is None else said + logging.Formatter().formatException(record.exc_info), where)
+        self.look(
+            said
+            if record.exc_info is None
+            else said + logging.Formatter().formatException(record.exc_info),
+            where,
+        )
         if re.match(SERVICE, record.name) and PRICE.search(said):
             self.found.append(f"{where}, a price: {said[:400]}")
 
@@ -116,7 +137,11 @@ class Watch(logging.Handler):
                 self.found.append(f"{where}: {line[:400]}")
 
     def _was_drawn(self, line: str) -> bool:
-        windows = (run[at : at + RANDOM_CHARACTERS] for run in RUN.findall(line) for at in range(len(run) - RANDOM_CHARACTERS + 1))
+        windows = (
+            run[at : at + RANDOM_CHARACTERS]
+            for run in RUN.findall(line)
+            for at in range(len(run) - RANDOM_CHARACTERS + 1)
+        )
         return any(window in self.drawn for window in windows)
 
     def look_into_files(self) -> None:
@@ -131,7 +156,9 @@ class Watch(logging.Handler):
 
 
 def _looks_so(line: str) -> bool:
-    return FORMS.search(line) is not None or (PRICE.search(line) is not None and LINE.search(line) is not None)
+    return FORMS.search(line) is not None or (
+        PRICE.search(line) is not None and LINE.search(line) is not None
+    )
 
 
 WATCH = Watch()

@@ -1,6 +1,8 @@
-"""A small service to test against: a desk on a folder of its own, the operator and two tenants with keys, and the REST API in front of it.
+"""A small service to test against: a desk on a folder of its own, the operator and two tenants with
+keys, and the REST API in front of it.
 
-with_service(tmp_path, story)      runs the story, an async function that gets a World, in an event loop of its own
+`with_service(tmp_path, story)` runs the story, an async function that gets a `World`, in an event
+loop of its own.
 """
 
 from __future__ import annotations
@@ -30,14 +32,25 @@ from laissez.service.signins import FILE, SignIns
 from laissez.wire.requests import Caps
 
 HOUR_US = 3_600_000_000
-LEAVES = [f"h100/{zone}/rack{rack}/gpu{gpu}" for zone in ("east", "west") for rack in (1, 2) for gpu in (1, 2)] + ["a100/east/rack1/gpu1"]
+LEAVES = [
+    f"h100/{zone}/rack{rack}/gpu{gpu}"
+    for zone in ("east", "west")
+    for rack in (1, 2)
+    for gpu in (1, 2)
+] + ["a100/east/rack1/gpu1"]
 LEVELS = {"h100": ("type", "zone", "rack", "gpu")}
 TOPOLOGY = Topology.of(LEAVES, LEVELS)
-GENEROUS = Limits(commands_per_second=100_000, commands_burst=100_000, refusals_per_second=100_000, refusals_burst=100_000)
+GENEROUS = Limits(
+    commands_per_second=100_000,
+    commands_burst=100_000,
+    refusals_per_second=100_000,
+    refusals_burst=100_000,
+)
 
 
 class Passing:
-    """A clock's second hand that the test moves; it also moves by itself, a microsecond each time it is read, as real ones do."""
+    """A clock's second hand that the test moves; it also moves by itself, a microsecond each time
+    it is read, as real ones do."""
 
     def __init__(self) -> None:
         self._ns = 0
@@ -51,16 +64,30 @@ class Passing:
 
 
 class World:
-    def __init__(self, desk: Desk, app: App, places: Places, passing: Passing, secrets: dict[str, str]) -> None:
+    def __init__(
+        self, desk: Desk, app: App, places: Places, passing: Passing, secrets: dict[str, str]
+    ) -> None:
         self.desk = desk
         self.app = app
         self.places = places
         self.passing = passing
         self.secrets = secrets
-        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app, raise_app_exceptions=True), base_url="http://test")
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=True),
+            base_url="http://test",
+        )
         self._keys = itertools.count(1)
 
-    async def ask(self, who: str | None, method: str, path: str, body: object = None, *, key: str | None = None, **more: Any) -> httpx.Response:
+    async def ask(
+        self,
+        who: str | None,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        key: str | None = None,
+        **more: Any,
+    ) -> httpx.Response:
         """A request by `ann`, `bob`, `operator`, a secret, or nobody."""
         headers = dict(more.pop("headers", {}))
         if who is not None:
@@ -71,7 +98,9 @@ class World:
             more["json"] = body
         return await self.http.request(method, path, headers=headers, **more)
 
-    async def place(self, who: str, scope: str, limit: str, bid: str | None = None) -> dict[str, Any]:
+    async def place(
+        self, who: str, scope: str, limit: str, bid: str | None = None
+    ) -> dict[str, Any]:
         wanted = {"scope": scope, "limit": limit, **({} if bid is None else {"bid": bid})}
         answer = await self.ask(who, "POST", "/v1/orders", {"alternatives": [wanted]})
         assert answer.status_code == 201, answer.text
@@ -80,7 +109,12 @@ class World:
 
     def new_secret(self, holder: str, *scopes: str, name: str | None = None) -> str:
         made = new_key()
-        issued = self.desk.enter(OPERATOR, "", "", IssueKey(holder, made.id, made.digest, scopes, name or f"k{next(self._keys)}"))
+        issued = self.desk.enter(
+            OPERATOR,
+            "",
+            "",
+            IssueKey(holder, made.id, made.digest, scopes, name or f"k{next(self._keys)}"),
+        )
         assert issued.applied.outcome.refused is None, issued.applied.outcome.refused
         return made.secret
 
@@ -109,20 +143,39 @@ def with_service(
     secrets: dict[str, str] | None = None,
     topology: Topology = TOPOLOGY,
 ) -> None:
-    """Run a story on the service in the folder, which is made if it is not there. `secrets` are kept over a restart."""
-    asyncio.run(_run(folder, story, Settings(limits=limits, server=Server(metrics_open=metrics_open)), {} if secrets is None else secrets, topology))
+    """Run a story on the service in the folder, which is made if it is not there. `secrets` are
+    kept over a restart."""
+    asyncio.run(
+        _run(
+            folder,
+            story,
+            Settings(limits=limits, server=Server(metrics_open=metrics_open)),
+            {} if secrets is None else secrets,
+            topology,
+        )
+    )
 
 
-async def _run(folder: Path, story: Story, settings: Settings, secrets: dict[str, str], topology: Topology) -> None:
+async def _run(
+    folder: Path, story: Story, settings: Settings, secrets: dict[str, str], topology: Topology
+) -> None:
     is_new = not (folder / "journal.db").exists()
     if is_new:
         create(folder, topology, settings.limits.open_orders_max)
     opened = open_folder(folder, settings.limits)
     passing = Passing()
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
-    desk = Desk(opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered)
+    desk = Desk(
+        opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered
+    )
     places = Places()
-    world = World(desk, make_app(desk, settings, places, signins=SignIns(desk, folder / FILE)), places, passing, secrets)
+    world = World(
+        desk,
+        make_app(desk, settings, places, signins=SignIns(desk, folder / FILE)),
+        places,
+        passing,
+        secrets,
+    )
     try:
         if is_new:
             for tenant in ("ann", "bob"):

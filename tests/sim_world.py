@@ -1,4 +1,5 @@
-"""What the tests of the simulator share: a customer that writes down what it is told, small clusters, jobs and scenarios."""
+"""What the tests of the simulator share: a customer that writes down what it is told, small
+clusters, jobs and scenarios."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster, build
 from laissez.sim.kernel import Kernel
-from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    BatchTable,
+    ClusterTable,
+    InferenceTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.batch import BatchWorld
@@ -54,7 +62,9 @@ class Guest:
     def asks(self, *scopes: str, limit: int = DEAR, bid: int | None = None) -> None:
         """One GPU below any of `scopes`."""
         price = limit if bid is None else bid
-        self.cloud.send([PlaceOrder(self.name, tuple(Alternative(scope, price, limit) for scope in scopes))])
+        self.cloud.send(
+            [PlaceOrder(self.name, tuple(Alternative(scope, price, limit) for scope in scopes))]
+        )
 
     @property
     def view(self) -> TenantView:
@@ -96,20 +106,32 @@ def leaf(number: int, tree: str = "h100") -> str:
     return f"{tree}/zone1/row1/rack1/host1/gpu{number}"
 
 
-def tiny(count: int = 6, demand: float | None = 2.0, gpus: dict[str, int] | None = None, **tenants: object) -> Scenario:
-    """Less than half an hour, few tenants, small needs; `demand` over what there is, or so many `gpus`."""
+def tiny(
+    count: int = 6,
+    demand: float | None = 2.0,
+    gpus: dict[str, int] | None = None,
+    **tenants: object,
+) -> Scenario:
+    """Less than half an hour, few tenants, small needs; `demand` over what there is, or so many
+    `gpus`."""
     return Scenario(
         name="tiny",
         demand=demand,
         cluster=ClusterTable(gpus=gpus),
         tenants=TenantsTable(count=count, arrivals_hours=0.1, decide_seconds=60.0, **tenants),  # type: ignore[arg-type]
-        inference=InferenceTable(engines=(1.0, 3.0), hours=(0.15, 0.2), plan_seconds=20.0, cold_seconds=20.0),
+        inference=InferenceTable(
+            engines=(1.0, 3.0), hours=(0.15, 0.2), plan_seconds=20.0, cold_seconds=20.0
+        ),
         training=TrainingTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), models=("OPT-350",)),
-        batch=BatchTable(gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0), sample_size=(0.02, 0.05)),
+        batch=BatchTable(
+            gpus=(1.0, 3.0), hours=(0.3, 0.4), cold_seconds=(60.0, 120.0), sample_size=(0.02, 0.05)
+        ),
     )
 
 
-def batch(*sizes: float, cold_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0) -> BatchWorld:
+def batch(
+    *sizes: float, cold_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0
+) -> BatchWorld:
     samples = Batch(sizes, ("a100", "h100"), nodes_max=8, checkpoint_s=checkpoint_s)
     return BatchWorld(Parabricks(samples, Deadline(0, round(due_s * SECOND_US), 100.0), cold_s))
 
@@ -119,8 +141,15 @@ def speed(*counts: int) -> float:
     return PLANNER.speed((("a100", counts),))
 
 
-def training(samples: float, restart_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0) -> TrainingWorld:
-    job = Job(Deadline(0, round(due_s * SECOND_US), 100.0), epochs=1, samples_per_epoch=samples, checkpoint_s=checkpoint_s)
+def training(
+    samples: float, restart_s: float = 60.0, checkpoint_s: float = 300.0, due_s: float = 36_000.0
+) -> TrainingWorld:
+    job = Job(
+        Deadline(0, round(due_s * SECOND_US), 100.0),
+        epochs=1,
+        samples_per_epoch=samples,
+        checkpoint_s=checkpoint_s,
+    )
     return TrainingWorld(Sailor(job, Shadow(PLANNER, ("a100",), Site(6, 8)), restart_s))
 
 
@@ -134,12 +163,20 @@ def passes(world: World, until_s: float, step_s: float = 10.0) -> None:
 def accounts(world: World) -> tuple[float, float, float, float]:
     """Useful, reconfiguring, lost, surplus: node-seconds."""
     usage = world.usage
-    return usage.useful / SECOND_US, usage.reconfiguring / SECOND_US, usage.lost / SECOND_US, usage.surplus / SECOND_US
+    return (
+        usage.useful / SECOND_US,
+        usage.reconfiguring / SECOND_US,
+        usage.lost / SECOND_US,
+        usage.surplus / SECOND_US,
+    )
 
 
 def fingerprint(simulation: Simulation) -> tuple[object, ...]:
     """All that came of a simulation."""
-    tenants = [(one.name, one.ended, one.decisions, one.revocations, _state(one.world)) for one in simulation.tenants]
+    tenants = [
+        (one.name, one.ended, one.decisions, one.revocations, _state(one.world))
+        for one in simulation.tenants
+    ]
     return tenants, simulation.cloud.leases(), simulation.cloud.requests
 
 

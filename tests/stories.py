@@ -6,8 +6,9 @@
         (7, SetFloor("h", 3), "ann -", "3 3"),
     )
 
-Owners and rates stand in path order; `-` is an idle leaf, `x` one that is offline. An alternative is written `scope price`, `scope bid..limit`, or
-`scope ..limit` at market. Whatever is told, every rate must be that of M5 and every step must leave a stable market (M7).
+Owners and rates stand in path order; `-` is an idle leaf, `x` one that is offline. An alternative
+is written `scope price`, `scope bid..limit`, or `scope ..limit` at market. Whatever is told, every
+rate must be that of M5 and every step must leave a stable market (M7).
 """
 
 from __future__ import annotations
@@ -61,13 +62,19 @@ class Story:
         return events
 
     def goes(self, *rows: Row) -> None:
-        """Apply one accepted command per row and compare owners, and rates where they are given, after each."""
+        """Apply one accepted command per row and compare owners, and rates where they are given,
+        after each."""
         for time, command, *expected in rows:
             events = self.at(time, command)
-            assert not isinstance(events[-1] if events else None, Refused), f"{command} was refused: {events}"
+            assert not isinstance(events[-1] if events else None, Refused), (
+                f"{command} was refused: {events}"
+            )
             assert (expected[0].split(), command) == (self.owners(), command)
             if len(expected) > 1:
-                assert ([int(rate) for rate in expected[1].split()], command) == (self.rates(), command)
+                assert ([int(rate) for rate in expected[1].split()], command) == (
+                    self.rates(),
+                    command,
+                )
 
     def why(self, time: Any, command: Command) -> Why:
         """Apply a command that must be refused, and say why it was."""
@@ -77,7 +84,10 @@ class Story:
 
     def owners(self) -> list[str]:
         market = self.market
-        return [market.owner(leaf) or ("-" if market.is_online(leaf) else "x") for leaf in market.topology.leaves]
+        return [
+            market.owner(leaf) or ("-" if market.is_online(leaf) else "x")
+            for leaf in market.topology.leaves
+        ]
 
     def rates(self) -> list[int]:
         return [self.market.rate(leaf) for leaf in self.market.topology.leaves]
@@ -87,8 +97,17 @@ class Story:
 
     def _check_leaf(self, leaf: str, orders: tuple[OrderView, ...]) -> None:
         """M5 and M7, word by word."""
-        owner, floor, lease = self.market.owner(leaf), self.market.floor(leaf), self.market.lease(leaf)
-        covering = [(order.tenant, each) for order in orders for each in order.alternatives if f"{leaf}/".startswith(f"{each.scope}/")]
+        owner, floor, lease = (
+            self.market.owner(leaf),
+            self.market.floor(leaf),
+            self.market.lease(leaf),
+        )
+        covering = [
+            (order.tenant, each)
+            for order in orders
+            for each in order.alternatives
+            if f"{leaf}/".startswith(f"{each.scope}/")
+        ]
         rate = max([floor, *[each.bid for tenant, each in covering if tenant != owner]])
         assert rate == self.market.rate(leaf)
         if lease is not None:

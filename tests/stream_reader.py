@@ -1,4 +1,5 @@
-"""A reader of a stream, spoken to in ASGI's own words, because what is streamed must be seen while it comes."""
+"""A reader of a stream, spoken to in ASGI's own words, because what is streamed must be seen while
+it comes."""
 
 from __future__ import annotations
 
@@ -12,10 +13,22 @@ SOON_S = 10  # far more than anything here takes
 
 
 class StreamReader:
-    """Opens the stream at once. It reads while `reads` is set; `hear` gets every piece of the body, `text` is all of it."""
+    """Opens the stream at once. It reads while `reads` is set; `hear` gets every piece of the body,
+    `text` is all of it."""
 
-    def __init__(self, world: World, who: str, path: str, query: str = "", headers: dict[str, str] | None = None) -> None:
-        sent = {"authorization": f"Bearer {world.secrets.get(who, who)}", "accept": "text/event-stream", **(headers or {})}
+    def __init__(
+        self,
+        world: World,
+        who: str,
+        path: str,
+        query: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        sent = {
+            "authorization": f"Bearer {world.secrets.get(who, who)}",
+            "accept": "text/event-stream",
+            **(headers or {}),
+        }
         scope = {
             "type": "http",
             "method": "GET",

@@ -1,8 +1,7 @@
-"""A real market with adapters that trade in it, one step at a time; and an application whose every number can be set.
+"""A real market with adapters that trade in it, one step at a time; and an application whose every
+number can be set.
 
-world = World("h/a", "h/b")
-world.join(EconAdapter("ann", Plain(want=1, value=3.0)))
-world.step(0)
+world = World("h/a", "h/b") world.join(EconAdapter("ann", Plain(want=1, value=3.0))) world.step(0)
 assert "ann" == world.market.owner("h/a")
 """
 
@@ -25,7 +24,8 @@ class World:
         self.market = Market(Topology.of(leaves))
         self.adapters: list[EconAdapter] = []
         self.now = 0
-        self._since: dict[tuple[int, int], int] = {}  # an order, by its id and its place in the queue: when it got there
+        # an order, by its id and its place in the queue: when it got there
+        self._since: dict[tuple[int, int], int] = {}
 
     def join(self, *adapters: EconAdapter) -> None:
         self.adapters.extend(adapters)
@@ -36,13 +36,24 @@ class World:
         return events
 
     def view(self, adapter: EconAdapter) -> TenantView:
-        leases = tuple(Held(one.leaf, one.start, one.charged, one.limit) for one in self.market.leases(adapter.tenant))
+        leases = tuple(
+            Held(one.leaf, one.start, one.charged, one.limit)
+            for one in self.market.leases(adapter.tenant)
+        )
         orders = tuple(
-            Resting(one.order, self._since.setdefault((one.order, one.number), self.now), one.alternatives)
+            Resting(
+                one.order,
+                self._since.setdefault((one.order, one.number), self.now),
+                one.alternatives,
+            )
             for one in self.market.orders(adapter.tenant)
         )
-        bare = TenantView(self.now, leases, orders, spent=split_charge(self.market.bill(adapter.tenant).total)[0])
-        quotes = {scope: self.market.quote(adapter.tenant, scope) for scope in adapter.watches(bare)}
+        bare = TenantView(
+            self.now, leases, orders, spent=split_charge(self.market.bill(adapter.tenant).total)[0]
+        )
+        quotes = {
+            scope: self.market.quote(adapter.tenant, scope) for scope in adapter.watches(bare)
+        }
         return TenantView(self.now, leases, orders, quotes, bare.spent)
 
     def step(self, now: int) -> list[Command]:
@@ -71,9 +82,12 @@ class World:
 
 
 class Plain(Application):
-    """Wants `want` nodes among `scopes`; each is worth `value` dollars per hour, times what `speeds` says about its tree."""
+    """Wants `want` nodes among `scopes`; each is worth `value` dollars per hour, times what
+    `speeds` says about its tree."""
 
-    def __init__(self, want: int = 1, value: float = 3.0, scopes: Wish = ("h",), **more: Any) -> None:
+    def __init__(
+        self, want: int = 1, value: float = 3.0, scopes: Wish = ("h",), **more: Any
+    ) -> None:
         self.want = want
         self.value = value
         self.scopes = scopes

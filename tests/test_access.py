@@ -1,4 +1,5 @@
-"""Who may do what on a real server, and what a tenant may not see; with faults put in on purpose, and that they are found."""
+"""Who may do what on a real server, and what a tenant may not see; with faults put in on purpose,
+and that they are found."""
 
 from __future__ import annotations
 
@@ -50,13 +51,23 @@ def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
     outcome = access.run()
     assert [] == outcome.findings
-    assert {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES} <= set(outcome.answers)
+    assert {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES} <= set(
+        outcome.answers
+    )
     assert {"createWebhook, of before", "hello in a session, of before"} <= set(outcome.answers)
-    assert all(outcome.answers[in_session(kind)]["no key"] == CLOSE_UNAUTHENTICATED for kind in MESSAGES)
-    assert all(answers["no key"] == 401 for name, answers in outcome.answers.items() if name in OPERATIONS and OPERATIONS[name].may is not None)
+    assert all(
+        outcome.answers[in_session(kind)]["no key"] == CLOSE_UNAUTHENTICATED for kind in MESSAGES
+    )
+    assert all(
+        answers["no key"] == 401
+        for name, answers in outcome.answers.items()
+        if name in OPERATIONS and OPERATIONS[name].may is not None
+    )
 
 
-def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_allows_or_tells_too_much_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(OPERATIONS, "getDocs")
     monkeypatch.setitem(OPERATIONS, "readMinds", Row(None))
     found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder", "createWebhook"})).findings
@@ -71,10 +82,14 @@ def test_a_server_that_allows_or_tells_too_much_is_found_out(monkeypatch: pytest
         "a figure holds a price",
         "a foreign price is told: DELETE /v1/orders/",
     )
-    assert [] == [words for words in expected if not any(finding.startswith(words) for finding in found)]
+    assert [] == [
+        words for words in expected if not any(finding.startswith(words) for finding in found)
+    ]
     WATCH.look_into_files()  # the watch over the whole run sees that log, too
     assert {"laissez.http: a request", "laissez.desk: applied"} == {
-        words for finding in WATCH.new_findings() for words in re.findall(r"laissez\.http: a request|laissez\.desk: applied", finding)
+        words
+        for finding in WATCH.new_findings()
+        for words in re.findall(r"laissez\.http: a request|laissez\.desk: applied", finding)
     }
 
 
@@ -84,8 +99,12 @@ def test_a_server_that_does_not_start_is_a_finding() -> None:
 
 
 def test_a_row_is_missed_both_ways() -> None:
-    assert ["operation a: nobody has said who may; access/table.py has no row for it"] == unlisted({"a", "b"}, {"b"}, "operation")
-    assert ["message c: access/table.py has a row for it, and the server has no such message"] == unlisted({"b"}, {"b", "c"}, "message")
+    assert ["operation a: nobody has said who may; access/table.py has no row for it"] == unlisted(
+        {"a", "b"}, {"b"}, "operation"
+    )
+    assert [
+        "message c: access/table.py has a row for it, and the server has no such message"
+    ] == unlisted({"b"}, {"b", "c"}, "message")
 
 
 @pytest.mark.parametrize("name", ["ord_h5gv4yoo12", "key_0011223344556677", "gpu/b", "owner-of-it"])
@@ -93,16 +112,29 @@ def test_a_name_that_never_was_is_as_long_as_the_one_that_is(name: str) -> None:
     assert unknown(name) != name and len(unknown(name)) == len(name)
 
 
-def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = access.Outcome({"requests": 3}, {"getMe": {"no key": 200, "mine": 200}}, ["getMe by no key: expected 401, found 200"])
+def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = access.Outcome(
+        {"requests": 3},
+        {"getMe": {"no key": 200, "mine": 200}},
+        ["getMe by no key: expected 401, found 200"],
+    )
     monkeypatch.setattr(access, "run", lambda tell: tried)
-    monkeypatch.setattr(interference, "run", lambda pairs, seed, tell: interference.Outcome({"pairs": pairs}, None))
+    monkeypatch.setattr(
+        interference, "run", lambda pairs, seed, tell: interference.Outcome({"pairs": pairs}, None)
+    )
     shown = CliRunner().invoke(cli.app, ["access", "--pairs", "7"])
     assert 1 == shown.exit_code
     assert ["getMe", "200", "200"] == shown.stdout.splitlines()[1].split()
     assert "getMe by no key: expected 401, found 200" == shown.stdout.splitlines()[-1]
     told = json.loads(CliRunner().invoke(cli.app, ["access", "--pairs", "7", "-o", "json"]).stdout)
-    assert (3, 7, tried.answers, tried.failure) == (told["requests"], told["pairs"], told["tried"], told["failure"])
+    assert (3, 7, tried.answers, tried.failure) == (
+        told["requests"],
+        told["pairs"],
+        told["tried"],
+        told["failure"],
+    )
 
 
 # -- what a tenant may not see
@@ -111,9 +143,21 @@ def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(monkeypatch: pytest
 def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
     outcome = interference.run(3, seed=69)
     assert outcome.failure is None
-    assert outcome.counted["hidden commands"] > 20 and outcome.counted["answers"] > 400 and outcome.counted["budgets spent"] > 2
+    assert (
+        outcome.counted["hidden commands"] > 20
+        and outcome.counted["answers"] > 400
+        and outcome.counted["budgets spent"] > 2
+    )
     said = b"".join(interference.transcripts(draw_pair(69))[0])
-    assert all(words in said for words in (b"cap_exceeded", b"budget_spent", b"\r\nwebhook-id: whk_", b'"state":"retrying"'))
+    assert all(
+        words in said
+        for words in (
+            b"cap_exceeded",
+            b"budget_spent",
+            b"\r\nwebhook-id: whk_",
+            b'"state":"retrying"',
+        )
+    )
 
 
 def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,12 +182,14 @@ def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(History, "forget", lambda self, now: None)
     monkeypatch.setattr(History, "add", add_and_forget)
-    assert "GET /v1/webhooks" in str(interference.compare(*interference.transcripts(draw_pair(77))))  # what is gone is a dead letter
+    # what is gone is a dead letter
+    assert "GET /v1/webhooks" in str(interference.compare(*interference.transcripts(draw_pair(77))))
 
 
 def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = interference.transcripts(draw_pair(69))
-    assert first == second and any(b'"welcome"' in line and b'"again"' in line for line in first)  # the one that resumes is heard, too
+    # the one that resumes is heard, too
+    assert first == second and any(b'"welcome"' in line and b'"again"' in line for line in first)
 
     def beat(self: Session) -> None:
         self._desk.when_durable(self.deliver, self._form.encode(Heartbeat(n=self._desk.durable)))
@@ -154,7 +200,11 @@ def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.Monkey
 
 def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(self: Exchange, request: Any, name: str) -> int:
-        raise Turned(Reason.NOT_YOUR_ORDER, f"none of {sum(account.open_orders for account in self.accounts.values())} orders is {name!r}")
+        raise Turned(
+            Reason.NOT_YOUR_ORDER,
+            f"none of {sum(account.open_orders for account in self.accounts.values())} orders is"
+            f" {name!r}",
+        )
 
     monkeypatch.setattr(Exchange, "_order", told)
     assert "none of" in str(interference.run(3, seed=69).failure)
@@ -168,7 +218,10 @@ def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(caps, "_now", of_all)
     assert "(PUT /v1/caps)" in str(interference.run(3, seed=69).failure)
-    monkeypatch.setattr(caps, "caps_view", lambda *_: SpendingCaps(OwnCaps(), OwnCaps(), OwnCaps(), "0", "0"))  # in words that refuse, then
+    # in words that refuse, then
+    monkeypatch.setattr(
+        caps, "caps_view", lambda *_: SpendingCaps(OwnCaps(), OwnCaps(), OwnCaps(), "0", "0")
+    )
     monkeypatch.setattr(figures, "caps_view", caps.caps_view)
     assert "your cap is 0" in str(interference.run(3, seed=69).failure)
 
@@ -177,7 +230,9 @@ def test_a_delivery_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPa
     send = Deliverer._send
 
     async def by_all_events(self: Deliverer, course: Course, batch: Batch) -> None:
-        events = tuple(msgspec.structs.replace(one, n=self._desk.exchange.events) for one in batch.events)
+        events = tuple(
+            msgspec.structs.replace(one, n=self._desk.exchange.events) for one in batch.events
+        )
         await send(self, course, Batch(events, batch.through))
 
     monkeypatch.setattr(Deliverer, "_send", by_all_events)
@@ -192,7 +247,9 @@ def test_every_budget_that_was_to_act_does_so_at_its_time_in_both_worlds() -> No
         first, second = interference.transcripts(pair)
         assert interference.compare(first, second) is None
         told = [
-            msgspec.json.decode(line.partition(b"data: ")[2])["event"] for line in first if line.startswith(b"id: ") and b'"budget.spent"' in line
+            msgspec.json.decode(line.partition(b"data: ")[2])["event"]
+            for line in first
+            if line.startswith(b"id: ") and b'"budget.spent"' in line
         ]
         found = [(event["action"], event["at"]) for event in told if event["action"] != "warn"]
         assert [(one.action, format_time(FOUNDED_US + one.until)) for one in spends] == found

@@ -1,4 +1,5 @@
-"""Tenants and keys: shown once, stored as hashes, alike when they are worthless, replaceable without a gap, revoked at once."""
+"""Tenants and keys: shown once, stored as hashes, alike when they are worthless, replaceable
+without a gap, revoked at once."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ import pytest
 from laissez.journal import Journal
 from laissez.market import Market, Topology
 from laissez.service.accounts import KeyRecord
-from laissez.service.commands import OPERATOR, Command, CreateTenant, IssueKey, Request, RevokeKey, SetCaps
+from laissez.service.commands import (
+    OPERATOR,
+    Command,
+    CreateTenant,
+    IssueKey,
+    Request,
+    RevokeKey,
+    SetCaps,
+)
 from laissez.service.exchange import Exchange
 from laissez.service.keyring import authenticate, new_key
 from laissez.wire.ids import tag_of
@@ -35,16 +44,24 @@ class Office:
         """None, or the code of the refusal."""
         self.at += 1
         before = self.exchange.snapshot()
-        refused = self.exchange.apply(self.at, Request(OPERATOR, "", "", b"", command)).outcome.refused
+        refused = self.exchange.apply(
+            self.at, Request(OPERATOR, "", "", b"", command)
+        ).outcome.refused
         assert refused is None or before == self.exchange.snapshot()
         return None if refused is None else refused.code
 
-    def issue(self, name: str = "default", holder: str = "ann", scopes: tuple[str, ...] = ("read",)) -> str | None:
+    def issue(
+        self, name: str = "default", holder: str = "ann", scopes: tuple[str, ...] = ("read",)
+    ) -> str | None:
         made = new_key()
         return self.say(IssueKey(holder, made.id, made.digest, scopes, name))
 
     def live(self, name: str) -> list[str]:
-        return [key.id for key in self.exchange.keys.values() if key.name == name and key.revoked_at is None]
+        return [
+            key.id
+            for key in self.exchange.keys.values()
+            if key.name == name and key.revoked_at is None
+        ]
 
 
 # -- what a key is
@@ -63,11 +80,18 @@ def test_malformed_unknown_wrong_and_revoked_keys_are_alike() -> None:
     good, revoked = new_key(), new_key()
     keys = {
         good.id: KeyRecord(good.id, "ann", "default", ("read",), good.digest, 1),
-        revoked.id: KeyRecord(revoked.id, "ann", "default", ("read",), revoked.digest, 1, revoked_at=2),
+        revoked.id: KeyRecord(
+            revoked.id, "ann", "default", ("read",), revoked.digest, 1, revoked_at=2
+        ),
     }
     principal = authenticate(keys, good.secret)
     assert principal is not None
-    assert ("ann", good.id, frozenset({"read"}), False) == (principal.holder, principal.key, principal.scopes, principal.is_operator)
+    assert ("ann", good.id, frozenset({"read"}), False) == (
+        principal.holder,
+        principal.key,
+        principal.scopes,
+        principal.is_operator,
+    )
     other = new_key().secret
     swapped = "_".join([*good.secret.split("_")[:2], other.split("_", 2)[2]])
     for wrong in (
@@ -93,10 +117,20 @@ def test_worthless_keys_get_the_same_answer_over_http(tmp_path: Path) -> None:
         me = (await world.ask(revoked, "GET", "/v1/me")).json()
         await world.ask("operator", "DELETE", f"/v1/keys/{me['key']}")
         answers = [
-            await world.ask(who, "GET", "/v1/me") for who in (None, "x", "lz_1_x", revoked, world.secrets["ann"][:-1], world.secrets["ann"] + "x")
+            await world.ask(who, "GET", "/v1/me")
+            for who in (
+                None,
+                "x",
+                "lz_1_x",
+                revoked,
+                world.secrets["ann"][:-1],
+                world.secrets["ann"] + "x",
+            )
         ]
         answers.append(await world.http.get("/v1/me", headers={"Authorization": "Basic YTpi"}))
-        assert {(401, answers[0].content, "Bearer")} == {(one.status_code, one.content, one.headers["www-authenticate"]) for one in answers}
+        assert {(401, answers[0].content, "Bearer")} == {
+            (one.status_code, one.content, one.headers["www-authenticate"]) for one in answers
+        }
 
     with_service(tmp_path / "data", story)
 
@@ -109,13 +143,17 @@ def test_a_secret_is_shown_once_and_lies_nowhere_on_the_disk(tmp_path: Path) -> 
         made = (await world.ask("operator", "POST", "/v1/tenants/ann/keys", {"name": "ci"})).json()
         shown.append(made["secret"])
         listed = (await world.ask("operator", "GET", "/v1/tenants/ann/keys")).json()["data"]
-        assert [None] * len(listed) == [key["secret"] for key in listed] and made["id"] in [key["id"] for key in listed]
+        assert [None] * len(listed) == [key["secret"] for key in listed] and made["id"] in [
+            key["id"] for key in listed
+        ]
         events = await world.ask("operator", "GET", "/v1/events")
         assert made["id"] in events.text and made["secret"] not in events.text
         assert made["secret"].encode() not in world.desk.exchange.snapshot()
 
     with_service(tmp_path / "data", story, secrets=secrets)
-    stored = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    stored = b"".join(
+        path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()
+    )
     assert b"key_" in stored
     for secret in [*secrets.values(), *shown]:
         assert secret.encode() not in stored and secret.split("_", 2)[2].encode() not in stored
@@ -160,7 +198,9 @@ def test_a_holder_may_have_keys_of_so_many_names_and_not_one_more() -> None:
         ("ann", ("read",), "a\nb", "bad_request"),
     ],
 )
-def test_a_key_is_issued_for_what_its_holder_may_do(holder: str, scopes: tuple[str, ...], name: str, code: str | None) -> None:
+def test_a_key_is_issued_for_what_its_holder_may_do(
+    holder: str, scopes: tuple[str, ...], name: str, code: str | None
+) -> None:
     assert code == Office().issue(name, holder, scopes)
 
 
@@ -168,7 +208,11 @@ def test_a_key_is_revoked_once() -> None:
     office = Office()
     office.issue()
     (key,) = office.live("default")
-    assert [None, "not_found", "not_found"] == [office.say(RevokeKey(key)), office.say(RevokeKey(key)), office.say(RevokeKey("key_x"))]
+    assert [None, "not_found", "not_found"] == [
+        office.say(RevokeKey(key)),
+        office.say(RevokeKey(key)),
+        office.say(RevokeKey("key_x")),
+    ]
 
 
 # -- scopes over http
@@ -177,11 +221,29 @@ def test_a_key_is_revoked_once() -> None:
 @pytest.mark.parametrize(
     ("scopes", "statuses"),
     [
-        (("read",), {"GET /v1/orders": 200, "POST /v1/orders": 403, "GET /v1/market": 403, "GET /v1/me": 200}),
-        (("trade",), {"GET /v1/orders": 403, "POST /v1/orders": 201, "GET /v1/market": 403, "GET /v1/me": 200}),
+        (
+            ("read",),
+            {
+                "GET /v1/orders": 200,
+                "POST /v1/orders": 403,
+                "GET /v1/market": 403,
+                "GET /v1/me": 200,
+            },
+        ),
+        (
+            ("trade",),
+            {
+                "GET /v1/orders": 403,
+                "POST /v1/orders": 201,
+                "GET /v1/market": 403,
+                "GET /v1/me": 200,
+            },
+        ),
     ],
 )
-def test_a_key_does_what_its_scopes_say(tmp_path: Path, scopes: tuple[str, ...], statuses: dict[str, int]) -> None:
+def test_a_key_does_what_its_scopes_say(
+    tmp_path: Path, scopes: tuple[str, ...], statuses: dict[str, int]
+) -> None:
     order = {"alternatives": [{"scope": "h100", "limit": "1"}]}
 
     async def story(world: World) -> None:
@@ -207,7 +269,9 @@ def test_the_operator_cannot_trade_for_a_tenant(tmp_path: Path) -> None:
 # -- tenants
 
 
-@pytest.mark.parametrize("name", ["", "x" * 201, "operator", "a/b", " ann", "ann ", "a\nb", "\u200b"])
+@pytest.mark.parametrize(
+    "name", ["", "x" * 201, "operator", "a/b", " ann", "ann ", "a\nb", "\u200b"]
+)
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert "tenant_invalid" == Office().say(CreateTenant(name, Caps()))
 
@@ -217,20 +281,34 @@ def test_a_name_whose_ids_would_be_those_of_another_is_refused_also_after_a_rest
     one, other = "team-24617", "team-463665"
     assert tag_of(one) == tag_of(other)
     office = Office()
-    assert [None, "tenant_invalid"] == [office.say(CreateTenant(one, Caps())), office.say(CreateTenant(other, Caps()))]
+    assert [None, "tenant_invalid"] == [
+        office.say(CreateTenant(one, Caps())),
+        office.say(CreateTenant(other, Caps())),
+    ]
     office.exchange = Exchange.restore(office.exchange.snapshot())
     assert "tenant_invalid" == office.say(CreateTenant(other, Caps()))
 
 
 def test_names_are_used_once() -> None:
     office = Office()
-    assert [None, "conflict"] == [office.say(CreateTenant("x" * 200, Caps())), office.say(CreateTenant("ann", Caps()))]
+    assert [None, "conflict"] == [
+        office.say(CreateTenant("x" * 200, Caps())),
+        office.say(CreateTenant("ann", Caps())),
+    ]
 
 
 @pytest.mark.parametrize(
     ("caps", "code"),
     [
-        (Caps(open_orders=OPEN_ORDERS_MAX, commands_per_second=1_000_000, commands_burst=1_000_000, sessions=1_000_000), None),
+        (
+            Caps(
+                open_orders=OPEN_ORDERS_MAX,
+                commands_per_second=1_000_000,
+                commands_burst=1_000_000,
+                sessions=1_000_000,
+            ),
+            None,
+        ),
         (Caps(open_orders=0, commands_per_second=0, commands_burst=0, sessions=0), None),
         (Caps(open_orders=OPEN_ORDERS_MAX + 1), "bad_request"),
         (Caps(commands_per_second=1_000_001), "bad_request"),

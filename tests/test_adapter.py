@@ -1,4 +1,5 @@
-"""The adapter in a real market: it asks for what is wanted, keeps what is worth its price, and is still when nothing changes."""
+"""The adapter in a real market: it asks for what is wanted, keeps what is worth its price, and is
+still when nothing changes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.market import AmendOrder, Band, CancelOrder, PlaceOrder, Relinquish, SetControls, SetFloor, SetLimit, at_price, dollars
+from laissez.market import (
+    AmendOrder,
+    Band,
+    CancelOrder,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    at_price,
+    dollars,
+)
 from laissez.tenants import EconAdapter, HookError, Leaves, Terms, Wish
 from tenant_world import HOUR, MINUTE, Plain, World
 
@@ -37,7 +49,9 @@ def test_several_types_are_alternatives_of_one_order_each_at_its_own_price() -> 
     world.apply(SetFloor("a", 9_000_000))
     world.join(EconAdapter("ann", Plain(want=1, value=4.0, scopes=("a", "h"), speeds={"a": 0.5})))
     sent = world.step(0)
-    assert [(at_price("h", 4_000_000), at_price("a", 2_000_000))] == [command.alternatives for command in of(sent, PlaceOrder)]
+    assert [(at_price("h", 4_000_000), at_price("a", 2_000_000))] == [
+        command.alternatives for command in of(sent, PlaceOrder)
+    ]
 
 
 class Together(Plain):
@@ -57,11 +71,14 @@ def test_an_order_asks_no_more_than_its_node_is_worth_if_those_before_it_are_not
     world = World("h/a")
     world.apply(SetFloor("h", 9_000_000))
     world.join(EconAdapter("ann", Together(value=2.0)))
-    assert [2_000_000, 2_000_000] == [command.alternatives[0].limit for command in of(world.step(0), PlaceOrder)]
+    assert [2_000_000, 2_000_000] == [
+        command.alternatives[0].limit for command in of(world.step(0), PlaceOrder)
+    ]
 
 
 def test_an_order_that_is_filled_alone_is_not_given_up_again() -> None:
-    """Only one node is free. At 8 dollars the second order would win it, for what it is worth beside another one."""
+    """Only one node is free. At 8 dollars the second order would win it, for what it is worth
+    beside another one."""
     world = World("h/a", "h/b")
     world.apply(SetFloor("h", 3_000_000))
     world.apply(PlaceOrder("bob", (at_price("h/b", 50_000_000),)))
@@ -108,7 +125,8 @@ def test_what_is_surplus_is_given_up_by_lowest_worth_beyond_its_cost() -> None:
     world.settle(0)
     world.apply(SetFloor("a", 500_000))
     app.want = 2
-    assert ["a/y"] == [command.leaf for command in of(world.step(1), Relinquish)]  # it costs more than the other type and does the same
+    # it costs more than the other type and does the same
+    assert ["a/y"] == [command.leaf for command in of(world.step(1), Relinquish)]
     assert ("a/x", "h/r1/a") == world.held("ann")
 
 
@@ -144,7 +162,8 @@ def test_it_moves_to_a_cheaper_place_only_if_the_gain_exceeds_the_cost_of_moving
     world = World(*SIX)
     world.apply(SetFloor("a", 1_000_000))
     world.apply(SetFloor("h", 500_000))
-    app = Plain(value=5.0, scopes=("h", "a"), cold_s=720.0)  # moving costs a dollar per hour, over an hour
+    # moving costs a dollar per hour, over an hour
+    app = Plain(value=5.0, scopes=("h", "a"), cold_s=720.0)
     world.join(EconAdapter("ann", app))
     world.settle(0)
     assert ("h/r1/a",) == world.held("ann")
@@ -189,7 +208,11 @@ def test_no_bid_or_limit_exceeds_the_most_it_may_pay() -> None:
     app = Plain(want=4, value=50.0, since_s=500.0, until_s=1.0)
     world.join(EconAdapter("ann", app, Terms(price_max=3_000_000)))
     sent = world.step(0) + world.step(1)
-    assert {3_000_000} == {alternative.limit for command in of(sent, PlaceOrder) for alternative in command.alternatives}
+    assert {3_000_000} == {
+        alternative.limit
+        for command in of(sent, PlaceOrder)
+        for alternative in command.alternatives
+    }
     assert {3_000_000} == set(world.limits("ann").values())
 
 
@@ -217,7 +240,8 @@ def test_it_never_spends_more_than_its_budget() -> None:
     spent = float(dollars(world.market.bill("ann").total))
     assert 4.0 < spent <= 5.0
     assert () == world.held("ann")
-    assert all(order.alternatives[0].limit < 6_000_000 for order in world.market.orders("ann"))  # what is left buys nothing
+    # what is left buys nothing
+    assert all(order.alternatives[0].limit < 6_000_000 for order in world.market.orders("ann"))
 
 
 def test_a_budget_too_small_for_all_still_buys_one() -> None:
@@ -284,7 +308,10 @@ apps = st.builds(
 
 @settings(max_examples=150)
 @given(
-    st.lists(apps, min_size=1, max_size=3), st.sampled_from([0, 500_000, 2_000_000]), st.sampled_from([0, 900_000]), st.none() | st.integers(0, 10**7)
+    st.lists(apps, min_size=1, max_size=3),
+    st.sampled_from([0, 500_000, 2_000_000]),
+    st.sampled_from([0, 900_000]),
+    st.none() | st.integers(0, 10**7),
 )
 def test_at_constant_inputs_everybody_comes_to_rest_with_at_most_one_order_per_wanted_node(
     several: list[Plain], floor_h: int, floor_a: int, budget: int | None

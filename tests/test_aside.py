@@ -15,7 +15,8 @@ pytestmark = pytest.mark.once
 
 
 def worked(costs_us: list[int], rests: int = RESTS) -> tuple[list[tuple[int, int]], int]:
-    """When each item was begun and ended, in microseconds, where it takes as long as it says; and how often somebody else had a turn."""
+    """When each item was begun and ended, in microseconds, where it takes as long as it says; and
+    how often somebody else had a turn."""
     loop = SimulatedLoop()
     clock = Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9))
     turns = 0
@@ -54,18 +55,26 @@ def test_little_work_is_done_without_a_pause() -> None:
 def test_much_work_leaves_two_thirds_of_the_time_to_others() -> None:
     done, _ = worked([WORK_US // 4] * 400)
     assert 400 == len(done)
-    assert 100 * WORK_US == sum(end - begin for begin, end in done) <= (done[-1][1] - done[0][0]) / 2.9
+    assert (
+        100 * WORK_US == sum(end - begin for begin, end in done) <= (done[-1][1] - done[0][0]) / 2.9
+    )
     assert 99 == sum(begin > end for (_, end), (begin, _) in pairwise(done))
 
 
 def test_what_nobody_waits_for_leaves_nineteen_twentieths() -> None:
     done, _ = worked([WORK_US] * 100, RESTS_LONG)
-    assert 100 * WORK_US == sum(end - begin for begin, end in done) <= (done[-1][1] - done[0][0]) / 19.5
+    assert (
+        100 * WORK_US
+        == sum(end - begin for begin, end in done)
+        <= (done[-1][1] - done[0][0]) / 19.5
+    )
 
 
 def test_the_longer_an_item_takes_the_longer_is_the_pause_after_it() -> None:
     done, _ = worked([5 * WORK_US] * 3)
-    assert all(abs(begin - end - RESTS * 5 * WORK_US) <= 1 for (_, end), (begin, _) in pairwise(done))
+    assert all(
+        abs(begin - end - RESTS * 5 * WORK_US) <= 1 for (_, end), (begin, _) in pairwise(done)
+    )
 
 
 def test_work_that_somebody_waits_for_goes_on_as_soon_as_others_had_their_turn() -> None:

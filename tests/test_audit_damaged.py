@@ -1,4 +1,5 @@
-"""A start over a record that is damaged: what it goes on from, what it puts aside or leaves, and that it says so."""
+"""A start over a record that is damaged: what it goes on from, what it puts aside or leaves, and
+that it says so."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ def brought_up(folder: Path) -> list[str]:
 # -- digests
 
 
-@pytest.mark.parametrize("spoiled", [lambda line: line.replace(b'"lines":3', b'"lines":7'), lambda line: line[:-4] + b'g"}\n'])
+@pytest.mark.parametrize(
+    "spoiled",
+    [lambda line: line.replace(b'"lines":3', b'"lines":7'), lambda line: line[:-4] + b'g"}\n'],
+)
 @pytest.mark.parametrize("line", [0, 1, 2])
 def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
     folder: Path, line: int, spoiled: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
@@ -52,30 +56,51 @@ def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
     assert f"{FILE}, line {line + 1}: " in str([vars(record) for record in caplog.records])
 
 
-@pytest.mark.parametrize(("found", "meant"), [(b'"seq":6', b'"seq":5'), (b'"refusals":9', b'"refusals":8'), (b'"journal":"', b'"journal":"0')])
-def test_from_a_last_digest_that_is_not_true_nothing_follows(folder: Path, found: bytes, meant: bytes) -> None:
+@pytest.mark.parametrize(
+    ("found", "meant"),
+    [
+        (b'"seq":6', b'"seq":5'),
+        (b'"refusals":9', b'"refusals":8'),
+        (b'"journal":"', b'"journal":"0'),
+    ],
+)
+def test_from_a_last_digest_that_is_not_true_nothing_follows(
+    folder: Path, found: bytes, meant: bytes
+) -> None:
     path = folder / FOLDER / FILE
     change(path, lambda lines: [*lines[:2], lines[2].replace(found, meant)])
     damaged = path.read_bytes()
-    with pytest.raises(Broken, match=f"{FILE}, line 3: the journal or the log of refusals is not what it says"):
+    with pytest.raises(
+        Broken, match=f"{FILE}, line 3: the journal or the log of refusals is not what it says"
+    ):
         brought_up(folder)
     assert damaged == path.read_bytes()
 
 
 def test_the_log_goes_on_after_the_last_digest_that_is_credible(folder: Path) -> None:
     whole = digests(folder).logged()
-    change(folder / FOLDER / FILE, lambda lines: [*lines[:2], lines[2].replace(b'"refusals":9', b'"refusals":8')])
+    change(
+        folder / FOLDER / FILE,
+        lambda lines: [*lines[:2], lines[2].replace(b'"refusals":9', b'"refusals":8')],
+    )
     assert (9, DAYS[2]) == (whole[0], whole[2]) and (6, DAYS[1]) == digests(folder).logged()[::2]
     change(folder / FOLDER / FILE, lambda lines: [b"nonsense\n", lines[1]])
-    assert (6, DAYS[1]) == digests(folder).logged()[::2]  # what it follows is gone, and the log says the same
+    # what it follows is gone, and the log says the same
+    assert (6, DAYS[1]) == digests(folder).logged()[::2]
     path_of(folder / FOLDER, DAYS[1]).unlink()
     assert (0, "") == digests(folder).logged()[::2]
 
 
-def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(folder: Path, tmp_path: Path) -> None:
-    """Whoever changed the journal and all its checksums would else only have to wait for a restart."""
+def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Whoever changed the journal and all its checksums would else only have to wait for a
+    restart."""
     before = (folder / FOLDER / FILE).read_bytes()
-    with Reader.of(made(tmp_path / "other")) as reader, pytest.raises(Broken, match="none is added"):
+    with (
+        Reader.of(made(tmp_path / "other")) as reader,
+        pytest.raises(Broken, match="none is added"),
+    ):
         digests(folder).bring_up(reader, DAYS[3])
     assert before == (folder / FOLDER / FILE).read_bytes()
 
@@ -95,7 +120,9 @@ def go_on(folder: Path) -> RefusalFiles:
     return RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US + 9, n, over)
 
 
-def test_an_altered_line_at_the_beginning_of_the_last_file_is_cut_off_and_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_altered_line_at_the_beginning_of_the_last_file_is_cut_off_and_told(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing was compared with what comes before it, so it was gone on from."""
     path = path_of(folder / FOLDER, DAYS[3])
     change(path, lambda lines: [lines[0].replace(b"ann", b"bob")])
@@ -103,18 +130,24 @@ def test_an_altered_line_at_the_beginning_of_the_last_file_is_cut_off_and_told(f
     assert CUT == read(path.read_bytes().splitlines()[0], Refusal, None).code and verify(folder).ok
 
 
-def test_two_files_that_are_cut_off_at_one_start_are_both_told_of(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The line about the first was written into the second before that was cut, and lost with its number."""
+def test_two_files_that_are_cut_off_at_one_start_are_both_told_of(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The line about the first was written into the second before that was cut, and lost with its
+    number."""
     (folder / FOLDER / FILE).unlink()
     change(path_of(folder / FOLDER, DAYS[2]), lambda lines: [*lines[:2], b"nonsense\n"])
     change(path_of(folder / FOLDER, DAYS[3]), lambda lines: [b"nonsense\n"])
     assert 10 == go_on(folder).n and 2 == caplog.text.count("was cut off") and verify(folder).ok
     assert [(9, CUT), (10, CUT)] == [
-        ((line := read(one, Refusal, None)).n, line.code) for one in path_of(folder / FOLDER, DAYS[3]).read_bytes().splitlines()
+        ((line := read(one, Refusal, None)).n, line.code)
+        for one in path_of(folder / FOLDER, DAYS[3]).read_bytes().splitlines()
     ]
 
 
-def test_a_file_of_another_day_or_another_log_is_not_gone_on_from(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_of_another_day_or_another_log_is_not_gone_on_from(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first, last = (path_of(folder / FOLDER, DAYS[day]) for day in (0, 3))
     last.write_bytes(first.read_bytes())
     assert 10 == go_on(folder).n and 1 == caplog.text.count("was cut off")
@@ -126,7 +159,8 @@ def test_a_file_of_another_day_or_another_log_is_not_gone_on_from(folder: Path, 
 def test_a_line_of_which_nobody_knows_what_came_before_it_is_gone_on_from_and_that_is_told(
     folder: Path, is_damaged: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """To put it aside would lose lines that may be right, for the sake of those that are gone or damaged."""
+    """To put it aside would lose lines that may be right, for the sake of those that are gone or
+    damaged."""
     (folder / FOLDER / FILE).unlink()
     before = path_of(folder / FOLDER, DAYS[2])
     if is_damaged:
@@ -136,7 +170,9 @@ def test_a_line_of_which_nobody_knows_what_came_before_it_is_gone_on_from_and_th
     assert 12 == go_on(folder).n and "before this one are gone, or damaged" in caplog.text
 
 
-def test_an_empty_file_of_a_day_is_passed_over(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_file_of_a_day_is_passed_over(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """As it is left when all that it had was cut off."""
     (folder / FOLDER / FILE).unlink()
     path_of(folder / FOLDER, DAYS[3]).write_bytes(b"")
@@ -148,7 +184,9 @@ def test_an_empty_file_of_a_day_is_passed_over(folder: Path, caplog: pytest.LogC
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything_follows_from_them(tmp_path: Path, seed: int) -> None:
+def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything_follows_from_them(
+    tmp_path: Path, seed: int
+) -> None:
     """The next process found them in memory and made a digest of them; then the power failed."""
     whole = made(tmp_path / "whole")
     with FaultyDisk(tmp_path, Random(seed)) as disk:
@@ -158,7 +196,9 @@ def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything
             (folder / FOLDER / FILE).unlink()
             disk.fail_at = disk.operations + fails
             with suppress(OSError, JournalError):
-                go_on(folder).append([noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)])
+                go_on(folder).append(
+                    [noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)]
+                )
                 brought_up(folder)
             disk.kill()
             disk.fail_at = None
@@ -166,5 +206,9 @@ def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything
             brought_up(folder)
             known = digests(folder).credible()
             disk.power_off()
-            assert (log.n, log.chain, known) == ((again := go_on(folder)).n, again.chain, digests(folder).credible())
+            assert (log.n, log.chain, known) == (
+                (again := go_on(folder)).n,
+                again.chain,
+                digests(folder).credible(),
+            )
             assert [] == verify(folder).problems

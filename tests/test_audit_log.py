@@ -1,4 +1,5 @@
-"""What was refused before it reached the journal leaves one line, however it was asked; no secret is in it, and a flood does not fill the disk."""
+"""What was refused before it reached the journal leaves one line, however it was asked; no secret
+is in it, and a flood does not fill the disk."""
 
 from __future__ import annotations
 
@@ -13,7 +14,16 @@ import pytest
 from laissez.service.assembly import Service
 from laissez.service.audit.checking import verify
 from laissez.service.audit.collecting import Noted, Refusals
-from laissez.service.audit.files import CUT, FOLDER, LOST, RefusalFiles, day_of, days, path_of, put_aside
+from laissez.service.audit.files import (
+    CUT,
+    FOLDER,
+    LOST,
+    RefusalFiles,
+    day_of,
+    days,
+    path_of,
+    put_aside,
+)
 from laissez.service.audit.keeper import AuditKeeper
 from laissez.service.audit.lines import Refusal, read, start
 from laissez.service.audit.view import Acted, Wanted, acted
@@ -37,7 +47,11 @@ def keeper_of(world: World, folder: Path, settings: Audit = Audit()) -> AuditKee
 
 
 def lines(folder: Path) -> list[Refusal]:
-    return [read(line, Refusal, None) for date in days(folder / FOLDER) for line in path_of(folder / FOLDER, date).read_bytes().splitlines()]
+    return [
+        read(line, Refusal, None)
+        for date in days(folder / FOLDER)
+        for line in path_of(folder / FOLDER, date).read_bytes().splitlines()
+    ]
 
 
 def told(line: Refusal) -> tuple[str, int, str, str]:
@@ -47,14 +61,21 @@ def told(line: Refusal) -> tuple[str, int, str, str]:
 # -- every kind of refusal
 
 
-def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing_that_was_sent(tmp_path: Path) -> None:
+def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing_that_was_sent(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         ask = world.ask
         revoked = world.new_secret("ann", "read")
         reader = world.new_secret("bob", "read")
         id = (await ask(revoked, "GET", "/v1/me")).json()["key"]
         await ask("operator", "DELETE", f"/v1/keys/{id}")
-        await ask("operator", "PATCH", "/v1/tenants/bob", {"caps": {"commands_per_second": 1, "commands_burst": 1}})
+        await ask(
+            "operator",
+            "PATCH",
+            "/v1/tenants/bob",
+            {"caps": {"commands_per_second": 1, "commands_burst": 1}},
+        )
         wrong = world.secrets["ann"][:-4] + "aaaa"
         json = {"Content-Type": "application/json"}
         signin = {"X-Laissez-Console": "1"}
@@ -62,42 +83,71 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
             (ask(None, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
             (ask(wrong, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
             (ask(revoked, "GET", "/v1/orders"), ("unauthenticated", 401, "listOrders", "")),
-            (ask(None, "POST", "/v1/signin", {"key": wrong}, headers=signin), ("unauthenticated", 401, "signIn", "")),
+            (
+                ask(None, "POST", "/v1/signin", {"key": wrong}, headers=signin),
+                ("unauthenticated", 401, "signIn", ""),
+            ),
             (ask("ann", "GET", "/v1/tenants"), ("forbidden", 403, "listTenants", "ann")),
             (ask(reader, "POST", "/v1/orders", ORDER), ("forbidden", 403, "placeOrder", "bob")),
-            (ask("ann", "POST", "/v1/orders", content=b"{", headers=json), ("bad_request", 400, "placeOrder", "ann")),
+            (
+                ask("ann", "POST", "/v1/orders", content=b"{", headers=json),
+                ("bad_request", 400, "placeOrder", "ann"),
+            ),
             (ask("ann", "GET", "/v1/orders?x=1"), ("bad_request", 400, "listOrders", "ann")),
             (ask("ann", "GET", f"/v1/{wrong}"), ("not_found", 404, "other", "")),
             (ask("ann", "PATCH", "/v1/orders"), ("method_not_allowed", 405, "other", "")),
             (ask("ann", "POST", "/"), ("method_not_allowed", 405, "other", "")),
-            (ask("ann", "GET", "/v1/orders", headers={"Accept": "text/csv"}), ("not_acceptable", 406, "listOrders", "ann")),
-            (ask("ann", "POST", "/v1/orders", content=b" " * 20_000, headers=json), ("body_too_large", 413, "placeOrder", "ann")),
-            (ask("ann", "POST", "/v1/orders", content=b"x"), ("unsupported_media_type", 415, "placeOrder", "ann")),
-            (ask("ann", "POST", "/v1/orders", {"alternatives": []}, key="once"), ("idempotency_conflict", 409, "placeOrder", "ann")),
+            (
+                ask("ann", "GET", "/v1/orders", headers={"Accept": "text/csv"}),
+                ("not_acceptable", 406, "listOrders", "ann"),
+            ),
+            (
+                ask("ann", "POST", "/v1/orders", content=b" " * 20_000, headers=json),
+                ("body_too_large", 413, "placeOrder", "ann"),
+            ),
+            (
+                ask("ann", "POST", "/v1/orders", content=b"x"),
+                ("unsupported_media_type", 415, "placeOrder", "ann"),
+            ),
+            (
+                ask("ann", "POST", "/v1/orders", {"alternatives": []}, key="once"),
+                ("idempotency_conflict", 409, "placeOrder", "ann"),
+            ),
             (ask("bob", "POST", "/v1/orders", ORDER), ("rate_limited", 429, "placeOrder", "bob")),
         ]
         assert 201 == (await ask("ann", "POST", "/v1/orders", ORDER, key="once")).status_code
         assert 201 == (await ask("bob", "POST", "/v1/orders", ORDER)).status_code
-        assert 404 == (await ask("ann", "DELETE", "/v1/orders/ord_nobodys1")).status_code  # the exchange's: it is in the journal
+        # the exchange's: it is in the journal
+        assert 404 == (await ask("ann", "DELETE", "/v1/orders/ord_nobodys1")).status_code
         for request, (_, status, *_) in expected:
             assert status == (await request).status_code
         world.desk.stopping = True
         await ask("ann", "POST", "/v1/orders", ORDER)
         await keeper_of(world, folder).write()
         found = lines(folder)
-        assert [*(line for _, line in expected), ("stopping", 503, "placeOrder", "ann")] == [told(line) for line in found]
+        assert [*(line for _, line in expected), ("stopping", 503, "placeOrder", "ann")] == [
+            told(line) for line in found
+        ]
         key = world.secrets["ann"].split("_")[1]
         assert ["", f"key_{key}", id, f"key_{key}"] == [line.claimed for line in found[:4]]
-        assert {"once"} == {line.id for line in found if line.id} and {"127.0.0.1"} == {line.address for line in found}
+        assert {"once"} == {line.id for line in found if line.id} and {"127.0.0.1"} == {
+            line.address for line in found
+        }
         written = b"".join(path.read_bytes() for path in (folder / FOLDER).iterdir())
-        assert not [secret for secret in (*world.secrets.values(), wrong, revoked, reader) if secret.split("_", 2)[2].encode() in written]
+        assert not [
+            secret
+            for secret in (*world.secrets.values(), wrong, revoked, reader)
+            if secret.split("_", 2)[2].encode() in written
+        ]
 
     folder = tmp_path / "data"
     with_service(folder, story)
     assert verify(folder).ok
 
 
-def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_not(tmp_path: Path) -> None:
+def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_not(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("lz_0123456789abcdef_no") as peer:
             await peer.say({"type": "hello"})
@@ -111,7 +161,8 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
         for greeted in (True, False):
             async with live.peer("ann") if greeted else live.connected("ann") as peer:
-                peer.socket.transport.write(b"\x83\x80\x00\x00\x00\x00")  # a kind of frame that there is not
+                # a kind of frame that there is not
+                peer.socket.transport.write(b"\x83\x80\x00\x00\x00\x00")
                 assert 1002 == (await peer.end())[0]
         with pytest.raises(Exception, match="403"):
             async with live.connected("ann", "laissez.v9.json"):
@@ -127,21 +178,33 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             ("bad_request", 400, "session.hello", ""),
         ] == [told(line) for line in lines(folder)]
         assert ["key_0123456789abcdef", *[""] * 6] == [line.claimed for line in lines(folder)]
-        assert ["", "", "a", *[""] * 4] == [line.id for line in lines(folder)]  # not one that is a key
+        # not one that is a key
+        assert ["", "", "a", *[""] * 4] == [line.id for line in lines(folder)]
 
     folder = tmp_path / "data"
     with_live(folder, tale)
 
 
-def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_are_in_the_journal(tmp_path: Path) -> None:
+def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_are_in_the_journal(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
-        good, bad = {"type": "place_order", **ORDER}, {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "-1"}]}
+        good, bad = (
+            {"type": "place_order", **ORDER},
+            {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "-1"}]},
+        )
         for _ in range(2):  # sent again it is not a new one
-            answer = await world.ask("ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all")
+            answer = await world.ask(
+                "ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all"
+            )
             assert [200, 400, 400] == [one["status"] for one in answer.json()["results"]]
         await keeper_of(world, folder).write()
         (line,) = lines(folder)
-        assert (("bad_request", 400, "sendBatch", "ann"), 2, "all") == (told(line), line.times, line.id)
+        assert (("bad_request", 400, "sendBatch", "ann"), 2, "all") == (
+            told(line),
+            line.times,
+            line.id,
+        )
 
     folder = tmp_path / "data"
     with_service(folder, story)
@@ -150,13 +213,26 @@ def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_
 def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         headers = {"X-Laissez-Console": "1"}
-        assert 200 == (await world.ask(None, "POST", "/v1/signin", {"key": world.secrets["ann"]}, headers=headers)).status_code
+        assert (
+            200
+            == (
+                await world.ask(
+                    None, "POST", "/v1/signin", {"key": world.secrets["ann"]}, headers=headers
+                )
+            ).status_code
+        )
         for _ in range(2):  # the second time nobody is signed in
-            assert 200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
+            assert (
+                200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
+            )
         await keeper_of(world, folder).write()
-        assert [("done", 200, "signIn", "ann"), ("done", 200, "signOut", "ann")] == [told(line) for line in lines(folder)]
+        assert [("done", 200, "signIn", "ann"), ("done", 200, "signOut", "ann")] == [
+            told(line) for line in lines(folder)
+        ]
         key = f"key_{world.secrets['ann'].split('_')[1]}"
-        assert {(key, "127.0.0.1")} == {(line.key, line.address) for line in lines(folder)} and 0 == world.desk.refusals.noted
+        assert {(key, "127.0.0.1")} == {
+            (line.key, line.address) for line in lines(folder)
+        } and 0 == world.desk.refusals.noted
         assert [] == list(acted(folder, Wanted(refused_only=True)))
 
     folder = tmp_path / "data"
@@ -174,19 +250,27 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
         await keeper_of(world, folder).write()
         found = list(acted(folder, Wanted()))
         assert [one.at for one in found] == sorted(one.at for one in found)
-        assert [("place_order", "done", "ann"), ("listTenants", "forbidden", "bob"), ("cancel_order", "not_your_order", "bob")] == [
-            (one.operation, one.outcome, one.holder) for one in found[-3:]
-        ]
+        assert [
+            ("place_order", "done", "ann"),
+            ("listTenants", "forbidden", "bob"),
+            ("cancel_order", "not_your_order", "bob"),
+        ] == [(one.operation, one.outcome, one.holder) for one in found[-3:]]
         assert ("order.placed", "lease.started") == found[-3].events and "k" == found[-1].id
 
         def of(wanted: Wanted) -> list[Acted]:
             return list(acted(folder, wanted))
 
-        assert found[-2:] == of(Wanted(tenant="bob", refused_only=True)) == of(Wanted(key=found[-1].key))
+        assert (
+            found[-2:]
+            == of(Wanted(tenant="bob", refused_only=True))
+            == of(Wanted(key=found[-1].key))
+        )
         assert found[-1:] == of(Wanted(code="not_your_order"))
         now = world.desk.clock.now()
         assert [] == of(Wanted(since=now)) and found == of(Wanted(until=now))
-        assert {"create_tenant", "issue_key"} == {one.operation for one in of(Wanted(tenant="bob")) if one.about == "bob"}
+        assert {"create_tenant", "issue_key"} == {
+            one.operation for one in of(Wanted(tenant="bob")) if one.about == "bob"
+        }
 
     folder = tmp_path / "data"
     with_service(folder, story)
@@ -208,7 +292,9 @@ class Still:
 def flooded(refusals: Refusals, count: int, holder: str = "") -> None:
     problem = ProblemError(Code.UNAUTHENTICATED, "no")
     for _ in range(count):
-        refusals.note(problem, "listOrders", Principal(holder, "", frozenset()), {"client": ("10.0.0.1", 1)})
+        refusals.note(
+            problem, "listOrders", Principal(holder, "", frozenset()), {"client": ("10.0.0.1", 1)}
+        )
 
 
 def test_of_a_flood_some_have_a_line_and_all_are_counted() -> None:
@@ -256,7 +342,9 @@ def noted(at: int, code: str = "forbidden") -> Noted:
 
 
 @pytest.mark.parametrize("left", [b'{"n":3,"at":"19', b"\x00" * 40, b'{"n":3}\n', b"\x00\x00\n{"])
-def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(tmp_path: Path, left: bytes) -> None:
+def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(
+    tmp_path: Path, left: bytes
+) -> None:
     at = 10 * DAY_US
     RefusalFiles(tmp_path, "00", at).append([noted(at), noted(at + 1)])
     path = path_of(tmp_path, day_of(at))
@@ -274,7 +362,9 @@ def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(tmp_path: Pat
 
 
 @pytest.mark.parametrize("nonsense", [b"\x00" * 512, b"\xa5\n" * 256])
-def test_lines_after_one_that_a_crash_garbled_are_cut_off_too_and_put_aside(tmp_path: Path, nonsense: bytes) -> None:
+def test_lines_after_one_that_a_crash_garbled_are_cut_off_too_and_put_aside(
+    tmp_path: Path, nonsense: bytes
+) -> None:
     """Of many lines written at once, a power failure may spoil any sector."""
     at = 10 * DAY_US
     RefusalFiles(tmp_path, "00", at).append([noted(at)])
@@ -289,18 +379,29 @@ def test_lines_after_one_that_a_crash_garbled_are_cut_off_too_and_put_aside(tmp_
     before = "00"
     for line in lines:
         before = read(line, Refusal, before).chain
-    cut = next(found for found in (read(line, Refusal, None) for line in lines) if found.code == CUT)
+    cut = next(
+        found for found in (read(line, Refusal, None) for line in lines) if found.code == CUT
+    )
     (aside,) = put_aside(tmp_path, day_of(at))
     assert f"refusals-{day_of(at)}.cut-{cut.n}" == aside.name
-    assert spoiled.endswith(aside.read_bytes()) and hashlib.sha256(aside.read_bytes()).hexdigest() == cut.cut
+    assert (
+        spoiled.endswith(aside.read_bytes())
+        and hashlib.sha256(aside.read_bytes()).hexdigest() == cut.cut
+    )
 
 
-def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(tmp_path: Path) -> None:
-    """Time goes on from the end of the journal, and what was refused after that is in no journal."""
+def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(
+    tmp_path: Path,
+) -> None:
+    """Time goes on from the end of the journal, and what was refused after that is in no
+    journal."""
     at = 10 * DAY_US
     RefusalFiles(tmp_path, "00", at).append([noted(at)])
     RefusalFiles(tmp_path, "00", at - DAY_US).append([noted(at - DAY_US), noted(at + 1)])
-    found = [read(line, Refusal, None).at for line in path_of(tmp_path, day_of(at)).read_bytes().splitlines()]
+    found = [
+        read(line, Refusal, None).at
+        for line in path_of(tmp_path, day_of(at)).read_bytes().splitlines()
+    ]
     assert [format_time(at), format_time(at), format_time(at + 1)] == found
 
 
@@ -310,7 +411,9 @@ def test_times_do_not_fall_after_a_line_that_tells_of_a_cut(tmp_path: Path) -> N
     path = path_of(tmp_path, day_of(at))
     path.write_bytes(b"torn")
     RefusalFiles(tmp_path, "00", at + 2).append([noted(at + 1)])
-    assert [format_time(at + 2)] * 2 == [read(line, Refusal, None).at for line in path.read_bytes().splitlines()]
+    assert [format_time(at + 2)] * 2 == [
+        read(line, Refusal, None).at for line in path.read_bytes().splitlines()
+    ]
 
 
 def test_a_cut_is_told_on_the_day_of_its_file_though_the_clock_is_behind_it(tmp_path: Path) -> None:
@@ -319,10 +422,14 @@ def test_a_cut_is_told_on_the_day_of_its_file_though_the_clock_is_behind_it(tmp_
     path.write_bytes(b"torn")
     RefusalFiles(tmp_path, "00", tomorrow - 5).append([noted(tomorrow - 4)])
     assert [day_of(tomorrow)] == days(tmp_path)
-    assert [format_time(tomorrow)] * 2 == [read(line, Refusal, None).at for line in path.read_bytes().splitlines()]
+    assert [format_time(tomorrow)] * 2 == [
+        read(line, Refusal, None).at for line in path.read_bytes().splitlines()
+    ]
 
 
-def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(tmp_path: Path) -> None:
+def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(
+    tmp_path: Path,
+) -> None:
     at = 10 * DAY_US
     RefusalFiles(tmp_path, "00", at).append([noted(at)])
     path_of(tmp_path, day_of(at + DAY_US)).write_bytes(b"\x00" * 100)
@@ -342,7 +449,9 @@ def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_pat
         (folder / FOLDER).unlink()
         await world.ask(None, "GET", "/v1/leases")
         await keeper.write()
-        assert [("unauthenticated", 1), (LOST, 1)] == [(line.code, line.times) for line in lines(folder)]
+        assert [("unauthenticated", 1), (LOST, 1)] == [
+            (line.code, line.times) for line in lines(folder)
+        ]
         assert 0 == world.desk.refusals.lost
 
     folder = tmp_path / "data"
@@ -363,7 +472,9 @@ def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
     with_service(folder, story)
 
 
-def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(tmp_path: Path) -> None:
+def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "data"
     create(folder, TOPOLOGY, 10)
 
@@ -371,7 +482,9 @@ def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(tm
         service = Service(Settings(data=Data(folder=str(folder))), open_folder(folder, Limits()))
         service.begin()
         try:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app=service.app), base_url="http://test") as client:
+            async with httpx.AsyncClient(
+                transport=httpx.ASGITransport(app=service.app), base_url="http://test"
+            ) as client:
                 assert 401 == (await client.get("/v1/orders")).status_code
                 await eventually(lambda: bool(days(folder / FOLDER)))  # without being told to
                 assert 404 == (await client.get("/nothing")).status_code
@@ -382,7 +495,9 @@ def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(tm
             service.close()
 
     asyncio.run(story())
-    assert ["unauthenticated", "not_found"] == [line.code for line in lines(folder)] and verify(folder).ok
+    assert ["unauthenticated", "not_found"] == [line.code for line in lines(folder)] and verify(
+        folder
+    ).ok
 
 
 def test_the_chain_begins_with_the_journal_that_the_log_belongs_to() -> None:

@@ -1,4 +1,5 @@
-"""Old refusals that are gone: whether the service removed them, as a line of its log says, or somebody who wrote that line."""
+"""Old refusals that are gone: whether the service removed them, as a line of its log says, or
+somebody who wrote that line."""
 
 from __future__ import annotations
 
@@ -29,22 +30,35 @@ def folder(tmp_path: Path) -> Path:
 
 
 def remove(folder: Path, day: int, keep_days: int, days: list[str] = DAYS[:3]) -> None:
-    """As the service does, or as whoever forges a line: it is written on the given day, and chained as it must be."""
+    """As the service does, or as whoever forges a line: it is written on the given day, and chained
+    as it must be."""
     with Reader.of(folder) as reader:
         n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
     at = BEGAN + day * DAY_US
-    RefusalFiles(folder / FOLDER, chain, at, n, over).append([noted(at), Noted(at, REMOVED, 0, until=LAST, keep_days=keep_days)])
+    RefusalFiles(folder / FOLDER, chain, at, n, over).append(
+        [noted(at), Noted(at, REMOVED, 0, until=LAST, keep_days=keep_days)]
+    )
     for date in days:
         path_of(folder / FOLDER, date).unlink()
 
 
 def removed(verdict: Verdict) -> tuple[int, str, str, int]:
-    return verdict.removed_lines, verdict.removed_from, verdict.removed_until, verdict.removed_after_days
+    return (
+        verdict.removed_lines,
+        verdict.removed_from,
+        verdict.removed_until,
+        verdict.removed_after_days,
+    )
 
 
 def too_young(keep_days: int, *days: str) -> list[str]:
-    why = f"though line 14, which tells of its removal, was written before it was {keep_days} days old"
-    return [f"{FILE}, {date}: refusals-{date}.jsonl had 3 lines, and is gone, {why}" for date in days]
+    why = (
+        f"though line 14, which tells of its removal, was written before it was {keep_days}"
+        " days old"
+    )
+    return [
+        f"{FILE}, {date}: refusals-{date}.jsonl had 3 lines, and is gone, {why}" for date in days
+    ]
 
 
 def test_days_that_were_old_may_be_gone_and_the_verdict_says_which(folder: Path) -> None:
@@ -58,14 +72,19 @@ def test_what_was_not_removed_is_not_said_to_be(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("day", "young"), [(3, DAYS[:3]), (91, DAYS[1:3]), (92, DAYS[2:3])])
-def test_days_that_were_not_old_are_missed_though_a_line_tells_that_they_were_removed(folder: Path, day: int, young: list[str]) -> None:
-    """Whoever can write to the folder can add such a line. It had been believed, whatever it told of."""
+def test_days_that_were_not_old_are_missed_though_a_line_tells_that_they_were_removed(
+    folder: Path, day: int, young: list[str]
+) -> None:
+    """Whoever can write to the folder can add such a line. It had been believed, whatever it told
+    of."""
     remove(folder, day=day, keep_days=90)
     verdict = verify(folder)
     assert (too_young(90, *young), 9 - 3 * len(young)) == (verdict.problems, verdict.removed_lines)
 
 
-def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_knows(folder: Path) -> None:
+def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_knows(
+    folder: Path,
+) -> None:
     remove(folder, day=4, keep_days=1)
     assert ([], 1) == (verify(folder).problems, verify(folder).removed_after_days)
     assert too_young(90, *DAYS[:3]) == verify(folder, keep_days=90).problems
@@ -73,7 +92,9 @@ def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_kn
 
 
 @pytest.mark.parametrize("keep_days", [0, -1_000])
-def test_a_line_that_does_not_say_for_how_long_days_are_kept_is_believed_only_of_what_everybody_would_call_old(folder: Path, keep_days: int) -> None:
+def test_a_line_without_a_retention_period_is_believed_only_of_very_old_days(
+    folder: Path, keep_days: int
+) -> None:
     remove(folder, day=3, keep_days=keep_days)
     young = too_young(90, *DAYS[:3]) if keep_days == 0 else too_young(1, DAYS[2])
     assert young == verify(folder).problems
@@ -97,7 +118,10 @@ def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
     date = day_of(BEGAN + 93 * DAY_US)
     path = path_of(folder / FOLDER, date)
     before, _ = path.read_bytes().splitlines()
-    forged, _ = written(Refusal(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90), read(before, Refusal, None).chain)
+    forged, _ = written(
+        Refusal(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90),
+        read(before, Refusal, None).chain,
+    )
     path.write_bytes(before + b"\n" + forged)
     broken, *gone = verify(folder).problems
     assert broken.startswith(f"{path.name}, line 2: expected a time such as")
@@ -108,13 +132,22 @@ def test_the_command_shows_what_was_removed_and_takes_how_long_days_are_kept(fol
     remove(folder, day=4, keep_days=1)
 
     def run(*arguments: str, **environment: str) -> tuple[int, str]:
-        done = CliRunner().invoke(app, ["verify", "--data", str(folder), *arguments], env=environment)
+        done = CliRunner().invoke(
+            app, ["verify", "--data", str(folder), *arguments], env=environment
+        )
         return done.exit_code, done.stdout
 
     code, shown = run("-o", "json")
     told = json.loads(shown)
-    assert (0, 9, DAYS[0], DAYS[2], 1) == (code, *(told[f"removed_{name}"] for name in ("lines", "from", "until", "after_days")))
+    assert (0, 9, DAYS[0], DAYS[2], 1) == (
+        code,
+        *(told[f"removed_{name}"] for name in ("lines", "from", "until", "after_days")),
+    )
     code, shown = run()
-    assert 0 == code and f"removed_from        {DAYS[0]}\nremoved_until       {DAYS[2]}\nremoved_after_days  1\n" in shown
+    assert (
+        0 == code
+        and f"removed_from        {DAYS[0]}\nremoved_until       {DAYS[2]}\nremoved_after_days  1\n"
+        in shown
+    )
     assert (1, 1) == (run("--keep-days", "90")[0], run(LAISSEZ_AUDIT__KEEP_DAYS="90")[0])
     assert (2, 2) == (run("--keep-days", "0")[0], run(LAISSEZ_AUDIT__KEEP_DAYS="ever")[0])

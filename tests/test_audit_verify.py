@@ -1,4 +1,5 @@
-"""What becomes known when somebody changes the record: a line, a file, a digest, or the journal with all its checksums."""
+"""What becomes known when somebody changes the record: a line, a file, a digest, or the journal
+with all its checksums."""
 
 from __future__ import annotations
 
@@ -73,21 +74,44 @@ def edited(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("day", "by", "found"),
     [
-        (3, edited, "line 2: its checksum differs: it, or a line before it, is not what was written"),
+        (
+            3,
+            edited,
+            "line 2: its checksum differs: it, or a line before it, is not what was written",
+        ),
         (3, lambda lines: [lines[0], lines[2]], "line 2: lines 11 to 11 are missing before it"),
-        (3, lambda lines: [lines[1], lines[0], lines[2]], "line 1: lines 10 to 10 are missing before it"),
-        (3, lambda lines: [lines[0], b"nothing\n", lines[2]], "line 2: it does not end with its chain"),
-        (3, lambda lines: [lines[0], lines[0], *lines[1:]], "line 2: line 11 was expected here, 10 found"),
+        (
+            3,
+            lambda lines: [lines[1], lines[0], lines[2]],
+            "line 1: lines 10 to 10 are missing before it",
+        ),
+        (
+            3,
+            lambda lines: [lines[0], b"nothing\n", lines[2]],
+            "line 2: it does not end with its chain",
+        ),
+        (
+            3,
+            lambda lines: [lines[0], lines[0], *lines[1:]],
+            "line 2: line 11 was expected here, 10 found",
+        ),
         (1, lambda lines: lines[:2], None),  # the end of a day that has a digest
     ],
 )
-def test_a_change_to_a_line_is_found_at_its_place(folder: Path, day: int, by: Callable[[list[bytes]], list[bytes]], found: str | None) -> None:
+def test_a_change_to_a_line_is_found_at_its_place(
+    folder: Path, day: int, by: Callable[[list[bytes]], list[bytes]], found: str | None
+) -> None:
     path = path_of(folder / FOLDER, DAYS[day])
     change(path, by)
     if found is None:
         following = path_of(folder / FOLDER, DAYS[day + 1])
-        assert f"{following.name}, line 1: lines 6 to 6 are missing before it" == problems(folder)[0]
-        assert f"{FILE}, {DAYS[day]}: the log of refusals ended that day with line 6, and ends with another line 5" == problems(folder)[1]
+        assert (
+            f"{following.name}, line 1: lines 6 to 6 are missing before it" == problems(folder)[0]
+        )
+        assert (
+            f"{FILE}, {DAYS[day]}: the log of refusals ended that day with line 6, and ends with"
+            " another line 5" == problems(folder)[1]
+        )
     else:
         assert f"{path.name}, {found}" == problems(folder)[0]
 
@@ -99,24 +123,40 @@ def test_one_break_is_told_once(folder: Path) -> None:
     assert 1 == len(problems(folder))
 
 
-def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_of_its_day(folder: Path) -> None:
+def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_of_its_day(
+    folder: Path,
+) -> None:
     path = path_of(folder / FOLDER, DAYS[1])
-    before, forged = read(path_of(folder / FOLDER, DAYS[0]).read_bytes().splitlines()[-1], Refusal, None).chain, []
+    before, forged = (
+        read(path_of(folder / FOLDER, DAYS[0]).read_bytes().splitlines()[-1], Refusal, None).chain,
+        [],
+    )
     for stored in path.read_bytes().splitlines():
         line, before = written(read(stored.replace(b"ann", b"bob"), Refusal, None), before)
         forged.append(line)
     path.write_bytes(b"".join(forged))
-    assert f"{FILE}, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with another line 6" in problems(folder)
+    assert (
+        f"{FILE}, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with another"
+        " line 6" in problems(folder)
+    )
 
 
 def test_a_day_that_was_removed_is_found(folder: Path) -> None:
     path_of(folder / FOLDER, DAYS[1]).unlink()
-    assert f"{path_of(folder / FOLDER, DAYS[2]).name}, line 1: lines 4 to 6 are missing before it" == problems(folder)[0]
-    assert any(f"refusals-{DAYS[1]}.jsonl had 3 lines, and is gone" in problem for problem in problems(folder))
+    assert (
+        f"{path_of(folder / FOLDER, DAYS[2]).name}, line 1: lines 4 to 6 are missing before it"
+        == problems(folder)[0]
+    )
+    assert any(
+        f"refusals-{DAYS[1]}.jsonl had 3 lines, and is gone" in problem
+        for problem in problems(folder)
+    )
 
 
 @pytest.mark.parametrize("days_removed", [1, 2, 3, 4])
-def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(folder: Path, days_removed: int) -> None:
+def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(
+    folder: Path, days_removed: int
+) -> None:
     """To whoever only compares numbers, they could have been removed because they were old."""
     for date in DAYS[:days_removed]:
         path_of(folder / FOLDER, date).unlink()
@@ -124,11 +164,15 @@ def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(f
     assert min(days_removed, 3) == len(found)
     with Reader.of(folder) as reader:
         n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
-    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n, over).append([noted(BEGAN + 4 * DAY_US)])
+    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n, over).append(
+        [noted(BEGAN + 4 * DAY_US)]
+    )
     assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
 
 
-def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_with_it(folder: Path) -> None:
+def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_with_it(
+    folder: Path,
+) -> None:
     """What was written while it was that day is vouched for: no crash can have torn it since."""
     path_of(folder / FOLDER, DAYS[3]).unlink()
     last = path_of(folder / FOLDER, DAYS[2])
@@ -136,12 +180,16 @@ def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_wit
     found, content = problems(folder), last.read_bytes()
     with Reader.of(folder) as reader:
         n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
-    RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US, n, over).append([noted(BEGAN + 3 * DAY_US)])
+    RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US, n, over).append(
+        [noted(BEGAN + 3 * DAY_US)]
+    )
     assert [f"{last.name}, line 2"] == [problem.split(": ")[0] for problem in found]
     assert (content, found) == (last.read_bytes(), problems(folder))
 
 
-def test_what_is_no_digest_at_the_end_of_them_is_put_aside_and_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_digest_at_the_end_of_them_is_put_aside_and_told(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = folder / FOLDER / FILE
     *kept, last = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(kept) + b"nonsense\nand more of it")
@@ -149,14 +197,21 @@ def test_what_is_no_digest_at_the_end_of_them_is_put_aside_and_told(folder: Path
         DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
     assert b"".join(kept) + last == path.read_bytes()  # it was made again, as it was
     assert b"nonsense\nand more of it" == path.with_name("digests.cut-3").read_bytes()
-    assert ["the end of the digests was cut off: it is not what was written"] == [record.message for record in caplog.records]
+    assert ["the end of the digests was cut off: it is not what was written"] == [
+        record.message for record in caplog.records
+    ]
 
 
 def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None:
     with Reader.of(folder) as reader:
         beginning = start(reader.identity)
         begin = f"printf 'laissez audit\\n%s' {reader.identity.hex()} | sha256sum | cut -d' ' -f1"
-    assert beginning == subprocess.run(["bash", "-c", begin], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+    assert (
+        beginning
+        == subprocess.run(
+            ["bash", "-c", begin], stdout=subprocess.PIPE, check=True, text=True
+        ).stdout.strip()
+    )
     script = """
         before=$1; shift
         cat "$@" | while IFS= read -r line; do
@@ -165,23 +220,38 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
         done"""
     paths = [str(path_of(folder / FOLDER, date)) for date in DAYS]
     command = ["bash", "-c", script, "check", beginning, *paths]
-    assert "" == subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ).stdout
+    assert (
+        ""
+        == subprocess.run(
+            command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ
+        ).stdout
+    )
     change(path_of(folder / FOLDER, DAYS[3]), edited)
-    assert "broken" in subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ).stdout
+    assert (
+        "broken"
+        in subprocess.run(
+            command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ
+        ).stdout
+    )
 
 
 # -- the journal and the digests
 
 
 def store(folder: Path, forged: list[Entry]) -> None:
-    """Other entries in place of those that are there, and all checksums of the journal made to fit."""
+    """Other entries in place of those that are there, and all checksums of the journal made to
+    fit."""
     with Reader.of(folder) as reader:
         before = reader.start
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
-        for first, count in file.execute("SELECT first, count FROM groups ORDER BY first").fetchall():
+        for first, count in file.execute(
+            "SELECT first, count FROM groups ORDER BY first"
+        ).fetchall():
             packed = pack(forged[first - 1 : first - 1 + count])
             before = chain.link(before, first, count, packed, ())
-            file.execute("UPDATE groups SET entries = ?, chain = ? WHERE first = ?", (packed, before, first))
+            file.execute(
+                "UPDATE groups SET entries = ?, chain = ? WHERE first = ?", (packed, before, first)
+            )
     (folder / "journal.mark").unlink()
 
 
@@ -193,10 +263,15 @@ def digest_anew(folder: Path) -> None:
 
 def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folder: Path) -> None:
     store(folder, entries(first_floor=2))
-    assert f"{FILE}, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day" == problems(folder)[0]
+    assert (
+        f"{FILE}, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day"
+        == problems(folder)[0]
+    )
 
 
-def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kept_elsewhere(folder: Path, tmp_path: Path) -> None:
+def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kept_elsewhere(
+    folder: Path, tmp_path: Path
+) -> None:
     kept = tmp_path / "kept.jsonl"
     kept.write_bytes((folder / FOLDER / FILE).read_bytes())
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
@@ -205,25 +280,39 @@ def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kep
     assert verify(folder).ok
     found = problems(folder, kept)
     assert f"{kept}, line 1: {FILE} has another digest of {DAYS[0]}" == found[0]
-    assert f"{kept}, line 1: the journal up to entry 2 is not what it was at the end of that day" == found[1]
+    assert (
+        f"{kept}, line 1: the journal up to entry 2 is not what it was at the end of that day"
+        == found[1]
+    )
 
 
 @pytest.mark.parametrize(
     ("forged", "found"),
     [
-        ({"outcome": b"another"}, "journal: entry 1 (at 1728000000000000): the outcome stored is b'another'"),
-        ({"request": b"another"}, "journal: entries 1 to 2: they cannot be carried out: ValidationError"),
+        (
+            {"outcome": b"another"},
+            "journal: entry 1 (at 1728000000000000): the outcome stored is b'another'",
+        ),
+        (
+            {"request": b"another"},
+            "journal: entries 1 to 2: they cannot be carried out: ValidationError",
+        ),
     ],
 )
-def test_what_would_not_have_come_of_a_request_is_found_whatever_checksums_say(folder: Path, forged: dict[str, bytes], found: str) -> None:
+def test_what_would_not_have_come_of_a_request_is_found_whatever_checksums_say(
+    folder: Path, forged: dict[str, bytes], found: str
+) -> None:
     first, *others = entries()
     store(folder, [msgspec.structs.replace(first, **forged), *others])
     digest_anew(folder)
     assert [found] == [one[: len(found)] for one in problems(folder)]
 
 
-def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_checksum_says(folder: Path) -> None:
-    """A start believes it: with a key of the operator in it that was never issued, whoever made it could do anything."""
+def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_checksum_says(
+    folder: Path,
+) -> None:
+    """A start believes it: with a key of the operator in it that was never issued, whoever made it
+    could do anything."""
     state = Exchange.begin(GENESIS)
     for entry in entries()[:3]:
         state.replay(entry.at, entry.request)
@@ -231,15 +320,25 @@ def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_che
         head = reader.chain_at(3)
     assert head is not None
     snapshots.write(folder, 3, head, state.snapshot())
-    assert ([], 8, [3]) == (verify(folder).problems, verify(folder).replayed, verify(folder).snapshots)
+    assert ([], 8, [3]) == (
+        verify(folder).problems,
+        verify(folder).replayed,
+        verify(folder).snapshots,
+    )
     state.keys["key_1"] = KeyRecord("key_1", OPERATOR, "mine", OPERATOR_SCOPES, b"digest", 1)
     path = snapshots.write(folder, 3, head, state.snapshot())
-    assert [f"journal: {path} is not the state after entry 3 that replaying gives"] == problems(folder)
+    assert [f"journal: {path} is not the state after entry 3 that replaying gives"] == problems(
+        folder
+    )
 
 
-def test_what_was_done_with_a_key_that_was_never_issued_is_found_when_the_snapshot_that_had_it_is_gone(folder: Path) -> None:
+def test_use_of_a_key_never_issued_is_found_when_the_snapshot_that_had_it_is_gone(
+    folder: Path,
+) -> None:
     store(folder, entries(by="key_1"))
-    assert ["journal, entry 7: it was asked for with key_1, which operator was never given"] == problems(folder)
+    assert [
+        "journal, entry 7: it was asked for with key_1, which operator was never given"
+    ] == problems(folder)
 
 
 def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path: Path) -> None:
@@ -248,7 +347,10 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
     change(folder / FOLDER / FILE, lambda lines: lines[:2])
     assert [f"{kept}, line 3: {FILE} has no digest of {DAYS[2]}"] == problems(folder, kept)
     change(folder / FOLDER / FILE, lambda lines: lines[1:])
-    assert f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written" == problems(folder)[0]
+    assert (
+        f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written"
+        == problems(folder)[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,13 +361,18 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
         ({"seq": 10**30}, f"the journal had {10**30} entries, and 8 can be read"),
     ],
 )
-def test_a_digest_that_says_what_cannot_be_is_told(folder: Path, forged: dict[str, str | int], found: str) -> None:
+def test_a_digest_that_says_what_cannot_be_is_told(
+    folder: Path, forged: dict[str, str | int], found: str
+) -> None:
     with Reader.of(folder) as reader:
         beginning = start(reader.identity)
     first = read((folder / FOLDER / FILE).read_bytes().splitlines()[0], Digest, None)
     made_up = msgspec.structs.replace(first, **forged)
     (folder / FOLDER / FILE).write_bytes(written(made_up, beginning)[0])
-    assert f"{FILE}, {made_up.date}: {found}" == problems(folder)[0][: len(f"{FILE}, {made_up.date}: {found}")]
+    assert (
+        f"{FILE}, {made_up.date}: {found}"
+        == problems(folder)[0][: len(f"{FILE}, {made_up.date}: {found}")]
+    )
 
 
 def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Path) -> None:
@@ -291,7 +398,9 @@ def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
     """No digest tells of them yet; the mark does."""
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 6")
-    assert [True] == ["entries 7 to 8 of" in problem and "journal.mark" in problem for problem in problems(folder)]
+    assert [True] == [
+        "entries 7 to 8 of" in problem and "journal.mark" in problem for problem in problems(folder)
+    ]
 
 
 def test_a_digest_that_a_crash_cut_short_is_made_again(folder: Path) -> None:
@@ -299,13 +408,20 @@ def test_a_digest_that_a_crash_cut_short_is_made_again(folder: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     with Reader.of(folder) as reader:
-        assert [DAYS[2]] == [one.date for one in DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])]
+        assert [DAYS[2]] == [
+            one.date
+            for one in DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+        ]
     assert whole == path.read_bytes()
 
 
 def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path) -> None:
-    found = [read(line, Digest, None) for line in (folder / FOLDER / FILE).read_bytes().splitlines()]
-    assert [(2, 2, 3, 3), (4, 2, 6, 3), (6, 2, 9, 3)] == [(one.seq, one.entries, one.refusals, one.lines) for one in found]
+    found = [
+        read(line, Digest, None) for line in (folder / FOLDER / FILE).read_bytes().splitlines()
+    ]
+    assert [(2, 2, 3, 3), (4, 2, 6, 3), (6, 2, 9, 3)] == [
+        (one.seq, one.entries, one.refusals, one.lines) for one in found
+    ]
 
 
 # -- the service
@@ -328,7 +444,9 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
     with_service(folder, story)
 
 
-def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_was_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_was_down(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = tmp_path / "data"
 
     def keeper_of(world: World, keep_days: int = 90) -> AuditKeeper:
@@ -338,7 +456,8 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         keeper = keeper_of(world)
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
-        assert verify(folder).ok and [] == dates()  # the day is not over; a running server is no hindrance
+        # the day is not over; a running server is no hindrance
+        assert verify(folder).ok and [] == dates()
         world.passing.pass_us(DAY_US)
         await world.place("ann", "h100", "2")
         await keeper.write()
@@ -350,31 +469,52 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         world.passing.pass_us(3 * DAY_US)
         await keeper_of(world).write()
         assert 2 == len(dates()) and verify(folder).ok  # of the two days on which anything happened
-        assert world.desk.refusals.digested_us <= world.desk.clock.now() < world.desk.refusals.digested_us + DAY_US
+        assert (
+            world.desk.refusals.digested_us
+            <= world.desk.clock.now()
+            < world.desk.refusals.digested_us + DAY_US
+        )
         world.passing.pass_us(3 * DAY_US)
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
-        assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)  # older ones were removed, their digests were not
+        # older ones were removed, their digests were not
+        assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)
         verdict = verify(folder)
-        assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)  # the day of the second digest has one too: time went on in it
-        assert (2, *dates()[:2], 2) == (verdict.removed_lines, verdict.removed_from, verdict.removed_until, verdict.removed_after_days)
+        # the day of the second digest has one too: time went on in it
+        assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
+        assert (2, *dates()[:2], 2) == (
+            verdict.removed_lines,
+            verdict.removed_from,
+            verdict.removed_until,
+            verdict.removed_after_days,
+        )
         assert REMOVED in path_of(folder / FOLDER, day_of(world.desk.clock.now())).read_text()
 
     async def much_later(world: World) -> None:
-        """Days without a refusal: no file is left of what there was, and the numbers go on all the same."""
+        """Days without a refusal: no file is left of what there was, and the numbers go on all the
+        same."""
         world.passing.pass_us(9 * DAY_US)
         await keeper_of(world, keep_days=2).write()
         (left,) = days(folder / FOLDER)
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
         assert left == day_of(world.desk.clock.now())
-        found = [read(line, Refusal, None) for line in path_of(folder / FOLDER, left).read_bytes().splitlines()]
-        assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [(line.n, line.code, line.until) for line in found]
+        found = [
+            read(line, Refusal, None)
+            for line in path_of(folder / FOLDER, left).read_bytes().splitlines()
+        ]
+        assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [
+            (line.n, line.code, line.until) for line in found
+        ]
         assert verify(folder).ok
 
     def dates() -> list[str]:
         path = folder / FOLDER / FILE
-        return [read(line, Digest, None).date for line in path.read_bytes().splitlines()] if path.exists() else []
+        return (
+            [read(line, Digest, None).date for line in path.read_bytes().splitlines()]
+            if path.exists()
+            else []
+        )
 
     secrets: dict[str, str] = {}
     caplog.set_level("INFO", logger="laissez.audit")
@@ -382,10 +522,13 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
     with_service(folder, later, secrets=secrets)
     with_service(folder, much_later, secrets=secrets)
     logged = [record for record in caplog.records if record.message == "digest of a day"]
-    assert dates() == [record.date for record in logged] and all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
+    assert dates() == [record.date for record in logged]  # type: ignore[attr-defined]
+    assert all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
 
 
-def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(tmp_path: Path) -> None:
+def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
@@ -404,7 +547,9 @@ def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(tmp
     with_service(folder, story)
 
 
-def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_service_goes_on_from_it(tmp_path: Path) -> None:
+def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored(
+    tmp_path: Path,
+) -> None:
     folder, restored, kept = tmp_path / "data", tmp_path / "restored", tmp_path / "kept"
     secrets: dict[str, str] = {}
 
@@ -422,12 +567,16 @@ def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_s
         await world.ask(None, "GET", "/v1/leases")
         with path_of(folder / FOLDER, day_of(world.desk.clock.now())).open("ab") as file:
             file.write(b'{"n":2,"at":"20')  # a line that is just being written
-        (folder / FOLDER / f"refusals-{day_of(world.desk.clock.now())}.cut-1").write_bytes(b"what a crash left")
+        (folder / FOLDER / f"refusals-{day_of(world.desk.clock.now())}.cut-1").write_bytes(
+            b"what a crash left"
+        )
         backup(folder, restored, copy)
         await day(world, folder)
 
     with_service(folder, first, secrets=secrets)
-    assert [b"what a crash left"] == [path.read_bytes() for path in (restored / FOLDER).glob("*.cut-1")]
+    assert [b"what a crash left"] == [
+        path.read_bytes() for path in (restored / FOLDER).glob("*.cut-1")
+    ]
     verdict = verify(restored, kept)
     assert ([], 1, 1) == (verdict.problems, verdict.refusals, verdict.compared)
     with_service(restored, lambda world: day(world, restored), secrets=secrets)
@@ -438,14 +587,18 @@ def test_a_backup_of_a_running_service_fits_the_digests_that_were_kept_and_the_s
 # -- the commands
 
 
-def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_it(folder: Path, tmp_path: Path) -> None:
+def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_it(
+    folder: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "copy"
     assert 0 == CliRunner().invoke(journal_app, ["backup", str(folder), str(target)]).exit_code
     verdict = verify(target, folder / FOLDER / FILE)
     assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 
-def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(folder: Path, tmp_path: Path) -> None:
+def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(
+    folder: Path, tmp_path: Path
+) -> None:
     def run(*arguments: str) -> tuple[int, str]:
         done = CliRunner().invoke(app, [*arguments, "--data", str(folder)])
         return done.exit_code, done.stdout
@@ -478,7 +631,13 @@ def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
     with_service(folder, story)
     shown = CliRunner().invoke(app, ["log", "--data", str(folder), "-o", "json"])
     operations = [one["operation"] for one in json.loads(shown.stdout)]
-    assert 0 == shown.exit_code and ["create_tenant", "issue_key", "create_tenant", "issue_key", "issue_key", "listOrders"] == operations
+    assert (
+        0 == shown.exit_code
+        and ["create_tenant", "issue_key", "create_tenant", "issue_key", "issue_key", "listOrders"]
+        == operations
+    )
     for since in ("2020-01-01", "0001-01-01"):
-        limited = CliRunner().invoke(app, ["log", "--data", str(folder), "--limit", "1", "--refused-only", "--since", since])
+        limited = CliRunner().invoke(
+            app, ["log", "--data", str(folder), "--limit", "1", "--refused-only", "--since", since]
+        )
         assert "unauthenticated" in limited.stdout and "issue_key" not in limited.stdout

@@ -1,4 +1,5 @@
-"""A batch lets others have their turn between its commands: each is still carried out once, in order, and only while the key is in force."""
+"""A batch lets others have their turn between its commands: each is still carried out once, in
+order, and only while the key is in force."""
 
 from __future__ import annotations
 
@@ -23,7 +24,12 @@ pytestmark = pytest.mark.once
 Story: TypeAlias = Callable[[World], Awaitable[None]]
 
 COUNT = 20
-BATCH = {"commands": [{"type": "place_order", "alternatives": [{"scope": "h100", "limit": f"0.{100 + n}"}]} for n in range(COUNT)]}
+BATCH = {
+    "commands": [
+        {"type": "place_order", "alternatives": [{"scope": "h100", "limit": f"0.{100 + n}"}]}
+        for n in range(COUNT)
+    ]
+}
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +67,18 @@ IN_ORDER = [100_000 + 1_000 * n for n in range(COUNT)]
 def test_two_tenants_batches_go_side_by_side(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         anns, bobs = await asyncio.gather(send(world, "ann", "a"), send(world, "bob", "b"))
-        assert [200] * COUNT == [item["status"] for item in anns.json()["results"]] == [item["status"] for item in bobs.json()["results"]]
+        assert (
+            [200] * COUNT
+            == [item["status"] for item in anns.json()["results"]]
+            == [item["status"] for item in bobs.json()["results"]]
+        )
         assert IN_ORDER == limits_of(world, "ann") == limits_of(world, "bob")
-        owners = [order.tenant for order in sorted(world.desk.exchange.market.orders(), key=lambda order: order.order)]
-        assert 2 * COUNT == len(owners) and sorted(owners) != owners  # neither waited for all of the other's
+        owners = [
+            order.tenant
+            for order in sorted(world.desk.exchange.market.orders(), key=lambda order: order.order)
+        ]
+        # neither waited for all of the other's
+        assert 2 * COUNT == len(owners) and sorted(owners) != owners
 
     with_dear_leaves(tmp_path, story)
 
@@ -78,7 +92,9 @@ def test_the_same_batch_twice_at_once_is_carried_out_once(tmp_path: Path) -> Non
     with_dear_leaves(tmp_path, story)
 
 
-def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_rest(tmp_path: Path) -> None:
+def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_rest(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         secret = world.new_secret("ann", "read", "trade")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
@@ -95,7 +111,9 @@ def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_re
 
 def test_a_journal_that_fails_in_the_middle_ends_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        ended, _ = await asyncio.gather(send(world, "ann", "k"), once_begun(world, partial(world.desk.fail, "the disk is gone")))
+        ended, _ = await asyncio.gather(
+            send(world, "ann", "k"), once_begun(world, partial(world.desk.fail, "the disk is gone"))
+        )
         assert (503, "journal_failed") == (ended.status_code, ended.json()["code"])
         assert 0 < len(limits_of(world, "ann")) < COUNT
 
@@ -110,4 +128,8 @@ def test_what_a_batch_has_yet_to_do_counts_among_what_waits_for_the_disk(tmp_pat
         assert 0 == world.desk.admission.promised
         assert 200 == (await send(world, "bob", "b")).status_code
 
-    with_dear_leaves(tmp_path, story, replace(GENEROUS, pending_commands_max=COUNT + COUNT // 2, batch_commands_max=COUNT))
+    with_dear_leaves(
+        tmp_path,
+        story,
+        replace(GENEROUS, pending_commands_max=COUNT + COUNT // 2, batch_commands_max=COUNT),
+    )

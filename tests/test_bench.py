@@ -13,13 +13,27 @@ from laissez_bench.crowd import Crowd, tree
 from laissez_bench.market import LOADS, OPERATIONS, Timer
 from laissez_bench.verdicts import NoisyVerdict, OverloadVerdict
 
-KEYS = {"operation", "leaves", "resting", "per_second", "p50_us", "p99_us", "compiled", "places", "bytes_per_leaf", "crowding", "times_oracle"}
+KEYS = {
+    "operation",
+    "leaves",
+    "resting",
+    "per_second",
+    "p50_us",
+    "p99_us",
+    "compiled",
+    "places",
+    "bytes_per_leaf",
+    "crowding",
+    "times_oracle",
+}
 
 
 def test_a_tree_has_exactly_as_many_leaves_as_asked() -> None:
     for leaves in (100, 1_000, 1_001):
         assert leaves == len(tree(leaves).leaves)
-    assert "h100/zone000/row000/rack0000/host00000" == tree(100).ancestor(tree(100).leaves[0], "host")
+    assert "h100/zone000/row000/rack0000/host00000" == tree(100).ancestor(
+        tree(100).leaves[0], "host"
+    )
 
 
 def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
@@ -34,18 +48,23 @@ def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer orders and a smaller tree for the oracle than what is measured in earnest: it is the same code that runs."""
+    """Fewer orders and a smaller tree for the oracle than what is measured in earnest: it is the
+    same code that runs."""
     monkeypatch.setattr(cli, "RESTING", 600)
     monkeypatch.setattr(market, "ORACLE_LEAVES", 100)
 
 
 @pytest.mark.usefixtures("small")
 def test_json_is_one_array_of_rows() -> None:
-    ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100", "-o", "json"])
+    ran = CliRunner().invoke(
+        cli.app, ["market", "--leaves", "100,200", "--calls", "100", "-o", "json"]
+    )
     assert 0 == ran.exit_code, ran.output
     rows = json.loads(ran.stdout)
     assert all(row.keys() == KEYS for row in rows)
-    assert {(operation, leaves) for operation in OPERATIONS for leaves in (100, 200)} == {(row["operation"], row["leaves"]) for row in rows}
+    assert {(operation, leaves) for operation in OPERATIONS for leaves in (100, 200)} == {
+        (row["operation"], row["leaves"]) for row in rows
+    }
     assert {laissez.market_form() == "compiled"} == {row["compiled"] for row in rows}
     assert all(row["per_second"] > 0 and 0 < row["p50_us"] <= row["p99_us"] for row in rows)
 
@@ -75,8 +94,14 @@ def test_every_load_of_the_service_is_answered_and_durable() -> None:
     assert list(service.LOADS) == [row.load for row in rows]
     for row in rows:
         assert row.per_second > 0 and row.p50_ms <= row.p99_ms and row.durable, row
-        assert row.problems.keys() <= {"already_filled", "not_your_lease", "not_your_order", "too_many_orders"}, row
-    assert any(row.p50_ms > 0 for row in rows)  # not each of them: on a busy machine no batch may begin and end within so short a time
+        assert row.problems.keys() <= {
+            "already_filled",
+            "not_your_lease",
+            "not_your_order",
+            "too_many_orders",
+        }, row
+    # not each of them: on a busy machine no batch may begin and end within so short a time
+    assert any(row.p50_ms > 0 for row in rows)
 
 
 @pytest.mark.slow
@@ -84,7 +109,9 @@ def test_every_load_of_the_service_is_answered_and_durable() -> None:
 def test_a_server_that_is_looked_at_tells_every_follower_and_previews_what_would_end() -> None:
     found = console.measure(0.4, lambda _: None, leaves=200, tenants=20)
     assert list(console.FOLLOWERS) == [row.followers for row in found.rows]
-    assert [False, True, True] == [row.messages_per_second > 0 and row.megabytes_per_second > 0 for row in found.rows]
+    assert [False, True, True] == [
+        row.messages_per_second > 0 and row.megabytes_per_second > 0 for row in found.rows
+    ]
     assert all(row.cpu_share >= 0 and row.longest_ms > 0 for row in found.rows)
     assert 0 < found.preview_ends <= 200 and found.preview_ms > 0
 
@@ -102,9 +129,22 @@ def test_below_at_and_above_its_capacity_every_request_of_an_open_loop_is_accoun
     rows = overload.measure(["rest"], 0.2, lambda _: None, leaves=200, tenants=20, connections=8)
     assert [("rest", level) for level in overload.LEVELS] == [(row.load, row.level) for row in rows]
     for row in rows:
-        assert row.capacity > 0 and row.offered > 0 and row.p50_ms <= row.p99_ms <= row.p999_ms and row.refused_p50_ms <= row.refused_p99_ms, row
-        assert row.offered == pytest.approx(row.admitted + row.shed + row.unanswered / 0.2, abs=0.5), row
-        assert row.problems.keys() <= {"already_filled", "not_your_lease", "not_your_order", "too_many_orders", "overloaded"}, row
+        assert (
+            row.capacity > 0
+            and row.offered > 0
+            and row.p50_ms <= row.p99_ms <= row.p999_ms
+            and row.refused_p50_ms <= row.refused_p99_ms
+        ), row
+        assert row.offered == pytest.approx(
+            row.admitted + row.shed + row.unanswered / 0.2, abs=0.5
+        ), row
+        assert row.problems.keys() <= {
+            "already_filled",
+            "not_your_lease",
+            "not_your_order",
+            "too_many_orders",
+            "overloaded",
+        }, row
 
 
 @pytest.mark.slow
@@ -114,7 +154,11 @@ def test_the_others_are_measured_with_and_without_each_noise() -> None:
     rows = noisy.measure(kinds, 0.2, lambda _: None, leaves=200, tenants=20)
     assert [noisy.NOBODY, *kinds] == [row.kind for row in rows]
     for row in rows:
-        assert row.offered > 0 and 0 < row.p50_ms <= row.p99_ms and 0 < row.p50_ms_without <= row.p99_ms_without, row
+        assert (
+            row.offered > 0
+            and 0 < row.p50_ms <= row.p99_ms
+            and 0 < row.p50_ms_without <= row.p99_ms_without
+        ), row
         assert 0 < row.done <= 1 and 0 < row.done_without <= 1, row
 
 
@@ -124,18 +168,42 @@ def test_a_slowdown_is_told_with_how_sure_it_is() -> None:
     five = [(1.0, float(loud), 1.0) for loud in range(1, 6)]
     assert noisy.Ratio(3.0, 1.0, 5.0) == noisy.ratio_of(five)
     twenty = [(1.0, float(loud), 1.0) for loud in range(20, 0, -1)]
-    assert noisy.Ratio(10.5, 6.0, 15.0) == noisy.ratio_of(twenty)  # the sixth and the fifteenth, as in any table of the sign test
+    # the sixth and the fifteenth, as in any table of the sign test
+    assert noisy.Ratio(10.5, 6.0, 15.0) == noisy.ratio_of(twenty)
 
 
 @pytest.mark.once
-def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
-    times = {name: 1.5 for name in overload.Level.__struct_fields__ if name.endswith(("_ms", "_cpu"))}
+def test_the_tables_of_the_benchmarks_under_load_can_be_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    times = {
+        name: 1.5 for name in overload.Level.__struct_fields__ if name.endswith(("_ms", "_cpu"))
+    }
     level = overload.Level(
-        load="rest", level=1.5, phase_s=2.5, capacity=1000, offered=1500, admitted=900, shed=600, unanswered=0, problems={}, **times
+        load="rest",
+        level=1.5,
+        phase_s=2.5,
+        capacity=1000,
+        offered=1500,
+        admitted=900,
+        shed=600,
+        unanswered=0,
+        problems={},
+        **times,
     )
     load_tables.show_overload(OverloadVerdict([level], [], []))
     ratio = noisy.Ratio(1.04, 0.9, 1.15)
-    load_tables.show_noisy(NoisyVerdict([noisy.Noisy("keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29, {})], [], []))
+    load_tables.show_noisy(
+        NoisyVerdict(
+            [
+                noisy.Noisy(
+                    "keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29, {}
+                )
+            ],
+            [],
+            [],
+        )
+    )
     said = " ".join(capsys.readouterr().out.split())
     assert "rest 150 % 1,500 900 600" in said and "capacity 1,000/s" in said
     assert "keys x1.04 0.90-1.15 x1.04 0.90-1.15 99.9 %" in said
@@ -146,7 +214,14 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(capsys: pytest.Capt
     [
         ("service", "--load", "loads from session, connections, rest, batch"),
         ("overload", "--load", "loads from session, rest"),
-        ("noisy", "--kind", "kinds of noise from commands, unreadable, keys, questions, events, bills, batches, webhooks"),
+        (
+            "noisy",
+            "--kind",
+            (
+                "kinds of noise from commands, unreadable, keys, questions, events, bills, batches,"
+                " webhooks"
+            ),
+        ),
     ],
 )
 def test_an_unknown_load_is_refused(command: str, option: str, expected: str) -> None:

@@ -50,7 +50,9 @@ def test_requests_are_counted_by_kind_and_none_is_left_out(monkeypatch: pytest.M
     (row,) = measure([(20, 3)], minutes=2)
     ((counted, before),) = seen
     assert counted.requests - before == counted.asked.total() == round(row.asked_per_second * 120)
-    assert {"inference": 1, "training": 1, "batch": 1} == {kind: of.tenants for kind, of in row.kinds.items()}
+    assert {"inference": 1, "training": 1, "batch": 1} == {
+        kind: of.tenants for kind, of in row.kinds.items()
+    }
     assert row.asked_per_second == pytest.approx(row.requests_per_second / row.speed)
 
 
@@ -66,11 +68,24 @@ def test_what_one_part_asks_of_another_is_the_others_time(monkeypatch: pytest.Mo
 
 def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = {"market_share": 0.1, "adapter_share": 0.5, "world_share": 0.25}
-    row = Row(nodes=100, tenants=10, demand=1.0, leased=95, holding=9, waiting=1, kinds={}, speed=250.0, requests_per_second=1234.0, **shares)
+    row = Row(
+        nodes=100,
+        tenants=10,
+        demand=1.0,
+        leased=95,
+        holding=9,
+        waiting=1,
+        kinds={},
+        speed=250.0,
+        requests_per_second=1234.0,
+        **shares,
+    )
     monkeypatch.setattr(cli, "measure_simulation", lambda minutes, step: [row])
     found = CliRunner().invoke(cli.app, ["sim", "--json"])
     assert 0 == found.exit_code, found.output
-    assert [{**json.loads(found.output)[0], "speed": 250.0, "world_share": 0.25}] == json.loads(found.output)
+    assert [{**json.loads(found.output)[0], "speed": 250.0, "world_share": 0.25}] == json.loads(
+        found.output
+    )
     table = CliRunner().invoke(cli.app, ["sim"])
     assert "250" in table.output
     assert "1,234" in table.output

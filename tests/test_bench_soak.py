@@ -11,14 +11,26 @@ from laissez_bench import load_tables, soak
 from laissez_bench.following import Following
 from laissez_bench.load import Quarter, Report, Times
 from laissez_bench.readings import Readings, Remembered
-from laissez_bench.soak_verdict import FULL_READINGS_LEAST, MORE_FILES_MAX, MORE_THREADS_MAX, READINGS, Audited, Soak, judged
+from laissez_bench.soak_verdict import (
+    FULL_READINGS_LEAST,
+    MORE_FILES_MAX,
+    MORE_THREADS_MAX,
+    READINGS,
+    Audited,
+    Soak,
+    judged,
+)
 from laissez_check.part_audit import PartAudit
 
 pytestmark = pytest.mark.once
 
 SETTINGS = Settings()
 FLAT = [100.0] * READINGS
-FULL = Remembered(SETTINGS.limits.history_events_max - 2, SETTINGS.limits.idempotency_keys_max, SETTINGS.books.close_after_commands)
+FULL = Remembered(
+    SETTINGS.limits.history_events_max - 2,
+    SETTINGS.limits.idempotency_keys_max,
+    SETTINGS.books.close_after_commands,
+)
 STEADY = Quarter(100_000, 2.0, 9.0, 0, 10.0)
 
 
@@ -26,21 +38,36 @@ class Seen(Readings):
     """Readings that nobody took."""
 
     def __init__(
-        self, megabytes: list[float] = FLAT, files: tuple[int, int] = (50, 50), threads: tuple[int, int] = (3, 3), remembered: Remembered = FULL
+        self,
+        megabytes: list[float] = FLAT,
+        files: tuple[int, int] = (50, 50),
+        threads: tuple[int, int] = (3, 3),
+        remembered: Remembered = FULL,
     ) -> None:
         self.megabytes = megabytes
-        self.files, self.threads = ([first] * (READINGS - 1) + [last] for first, last in (files, threads))
+        self.files, self.threads = (
+            [first] * (READINGS - 1) + [last] for first, last in (files, threads)
+        )
         self.remembered = [remembered] * READINGS
         self.at_first = Remembered(0, 0, 0)
 
 
-def seen(readings: Readings, quarters: list[Quarter], problems: dict[str, int], doubts: list[str]) -> Soak:
-    return judged(Report(400_000, 600, 2.0, 9.0, problems, quarters), readings, Audited(1, 8, 1, 1, 1, doubts), SETTINGS)
+def seen(
+    readings: Readings, quarters: list[Quarter], problems: dict[str, int], doubts: list[str]
+) -> Soak:
+    return judged(
+        Report(400_000, 600, 2.0, 9.0, problems, quarters),
+        readings,
+        Audited(1, 8, 1, 1, 1, doubts),
+        SETTINGS,
+    )
 
 
 def four(**last: Any) -> list[Quarter]:
     """Quarters of which the last two differ in this."""
-    changed = Quarter(**{name: last.get(name, getattr(STEADY, name)) for name in Quarter.__struct_fields__})
+    changed = Quarter(
+        **{name: last.get(name, getattr(STEADY, name)) for name in Quarter.__struct_fields__}
+    )
     return [STEADY, STEADY, changed, changed]
 
 
@@ -57,42 +84,78 @@ def four(**last: Any) -> list[Quarter]:
         (Seen(), four(p50_ms=22.1), {}, [], ["latency"]),
         (Seen(), four(p99_ms=900.0, slow=1_000), {}, [], []),  # of 100,000: one in a hundred
         (Seen(), four(p99_ms=900.0, slow=1_001), {}, [], ["latency"]),
-        (Seen(), [Quarter(100_000, 2.0, 900.0, slow, 10.0) for slow in (1_500, 1_500, 3_000, 3_000)], {}, [], []),  # it was so from the first
+        # it was so from the first
+        (
+            Seen(),
+            [Quarter(100_000, 2.0, 900.0, slow, 10.0) for slow in (1_500, 1_500, 3_000, 3_000)],
+            {},
+            [],
+            [],
+        ),
         (Seen(), four(server_cpu_s=15.0), {}, [], []),
         (Seen(), four(server_cpu_s=15.1), {}, [], ["processor time"]),
         (Seen(), four(server_cpu_s=15.1, answered=200_000), {}, [], []),
         (Seen(), four(answered=66_667, server_cpu_s=7.0), {}, [], []),
-        (Seen(), four(answered=66_666, server_cpu_s=7.0), {}, [], ["throughput"]),  # as where a third of the sessions is never answered again
-        (Seen(), four(answered=0, p50_ms=0.0, p99_ms=0.0, server_cpu_s=0.0), {}, [], ["throughput"]),
+        # as where a third of the sessions is never answered again
+        (Seen(), four(answered=66_666, server_cpu_s=7.0), {}, [], ["throughput"]),
+        (
+            Seen(),
+            four(answered=0, p50_ms=0.0, p99_ms=0.0, server_cpu_s=0.0),
+            {},
+            [],
+            ["throughput"],
+        ),
         (Seen(), [Quarter(0, 0.0, 0.0, 0, 10.0)] * 4, {}, [], ["throughput"]),
         (Seen(), four(), {"internal": 1}, [], ["answers"]),
         (Seen(), four(), {}, ["record: line 7 does not follow"], ["record"]),
     ],
 )
 def test_a_soak_fails_for_what_does_not_stay_as_it_is(
-    readings: Seen, quarters: list[Quarter], problems: dict[str, int], doubts: list[str], failures: list[str]
+    readings: Seen,
+    quarters: list[Quarter],
+    problems: dict[str, int],
+    doubts: list[str],
+    failures: list[str],
 ) -> None:
-    assert failures == [words.partition(":")[0] for words in seen(readings, quarters, problems, doubts).failures]
+    assert failures == [
+        words.partition(":")[0] for words in seen(readings, quarters, problems, doubts).failures
+    ]
 
 
-@pytest.mark.parametrize("short", [FULL._replace(events=900_000), FULL._replace(ids=900_000), FULL._replace(entries=900_000)])
+@pytest.mark.parametrize(
+    "short",
+    [FULL._replace(events=900_000), FULL._replace(ids=900_000), FULL._replace(entries=900_000)],
+)
 def test_memory_is_judged_once_as_much_is_remembered_as_may_be(short: Remembered) -> None:
     """It grows until then; and one reading or two say nothing."""
     doubles = [100.0 + 10 * index for index in range(READINGS)]
-    for full, is_judged in ((0, False), (FULL_READINGS_LEAST - 1, False), (FULL_READINGS_LEAST, True), (READINGS, True)):
+    for full, is_judged in (
+        (0, False),
+        (FULL_READINGS_LEAST - 1, False),
+        (FULL_READINGS_LEAST, True),
+        (READINGS, True),
+    ):
         readings = Seen(doubles)
         readings.remembered = [short] * (READINGS - full) + [FULL] * full
         found = seen(readings, four(), {}, [])
         assert (is_judged, not is_judged) == (bool(found.failures), bool(found.not_judged))
     readings = Seen([*doubles[:10], *[200.0] * 10])
     readings.remembered = [short] * 10 + [FULL] * 10
-    assert (10, 1.0, []) == ((found := seen(readings, four(), {}, [])).full_from, found.growth, found.failures)
+    assert (10, 1.0, []) == (
+        (found := seen(readings, four(), {}, [])).full_from,
+        found.growth,
+        found.failures,
+    )
 
 
 def test_thirty_minutes_at_the_usual_rate_are_long_enough_for_memory_to_be_judged() -> None:
     """Four of five requests of the load are commands, with an id and an event or more each."""
     commands = 30 * 60 * 3_000 * 4 / 5
-    needed = max(SETTINGS.limits.history_events_max, SETTINGS.limits.idempotency_keys_max, SETTINGS.books.close_after_commands)
+    needed = max(
+        SETTINGS.limits.history_events_max,
+        SETTINGS.limits.idempotency_keys_max,
+        SETTINGS.books.close_after_commands,
+    )
     assert READINGS * (1 - needed / commands) >= FULL_READINGS_LEAST
 
 
@@ -107,7 +170,10 @@ def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> 
     load_tables.show_soak(seen(Seen(), four(slow=1_001), {}, []))
     said = capsys.readouterr().out
     assert "judged: memory once it is full, files, threads, throughput, the median," in said
-    assert "answers above 250 ms: 0.00% in the first half, 1.00% in the second" in said and "FAILED: latency" in said
+    assert (
+        "answers above 250 ms: 0.00% in the first half, 1.00% in the second" in said
+        and "FAILED: latency" in said
+    )
 
 
 class Heard(Following):
@@ -124,7 +190,16 @@ class Heard(Following):
 
 def placed(n: int, order: str) -> dict[str, Any]:
     wanted = [{"scope": "a", "bid": "1", "limit": "1"}]
-    return {"n": n, "tenant": "ann", "event": {"type": "order.placed", "at": f"2027-01-15T08:00:0{n}Z", "order": order, "alternatives": wanted}}
+    return {
+        "n": n,
+        "tenant": "ann",
+        "event": {
+            "type": "order.placed",
+            "at": f"2027-01-15T08:00:0{n}Z",
+            "order": order,
+            "alternatives": wanted,
+        },
+    }
 
 
 def test_an_event_that_is_left_out_and_one_that_contradicts_another_are_doubts() -> None:
@@ -133,7 +208,9 @@ def test_an_event_that_is_left_out_and_one_that_contradicts_another_are_doubts()
     assert ([], 1) == (heard.doubts, heard.concerned)
     heard.take(placed(3, "o2"))  # and all the while o1 could have had a/x
     gap, doubt = heard.doubts
-    assert "events: 2 was expected next, 3 came" == gap and doubt.startswith("events: event 3: before it, since")
+    assert "events: 2 was expected next, 3 came" == gap and doubt.startswith(
+        "events: event 3: before it, since"
+    )
 
 
 def test_a_leaf_that_the_service_does_not_show_in_the_end_is_a_doubt() -> None:
@@ -145,10 +222,29 @@ def test_a_leaf_that_the_service_does_not_show_in_the_end_is_a_doubt() -> None:
 @pytest.mark.slow
 def test_the_soak_watches_the_server_and_audits_what_it_did() -> None:
     found = soak.measure(0.02, 500, lambda _: None, leaves=200, tenants=20)
-    assert len(found.megabytes) >= READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0
-    assert len(found.files) == len(found.threads) == len(found.megabytes) and min(found.files) > 2 and min(found.threads) >= 1
-    assert 4 == len(found.quarters) and all(quarter.answered and 0 < quarter.p50_ms <= quarter.p99_ms for quarter in found.quarters)
+    assert (
+        len(found.megabytes) >= READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0
+    )
+    assert (
+        len(found.files) == len(found.threads) == len(found.megabytes)
+        and min(found.files) > 2
+        and min(found.threads) >= 1
+    )
+    assert 4 == len(found.quarters) and all(
+        quarter.answered and 0 < quarter.p50_ms <= quarter.p99_ms for quarter in found.quarters
+    )
     audited = found.audited
-    assert audited.events > 500 and audited.entries > 500 and audited.bills >= 200 and 128 == audited.leaves and 500 < audited.concerned
+    assert (
+        audited.events > 500
+        and audited.entries > 500
+        and audited.bills >= 200
+        and 128 == audited.leaves
+        and 500 < audited.concerned
+    )
     assert ["memory", "processor time"] == [words.partition(":")[0] for words in found.not_judged]
-    assert [] == [words for words in found.failures if not words.startswith(("latency", "throughput", "files"))]  # how busy it is here
+    # how busy it is here
+    assert [] == [
+        words
+        for words in found.failures
+        if not words.startswith(("latency", "throughput", "files"))
+    ]

@@ -1,4 +1,5 @@
-"""Every bill worked out again from the journal: by two others that share no code with the service, and what they make of bills that are wrong."""
+"""Every bill worked out again from the journal: by two others that share no code with the service,
+and what they make of bills that are wrong."""
 
 from __future__ import annotations
 
@@ -34,12 +35,22 @@ from laissez_check.event_audit import Auditor as LiteralAuditor
 pytestmark = pytest.mark.once
 
 SEEDS = sorted({*range(8), *with_fees(5)})
-BILLED = next(seed for seed in SEEDS if any(b"lease" in one.body for step in draw(seed).steps for one in step.documents))
+BILLED = next(
+    seed
+    for seed in SEEDS
+    if any(b"lease" in one.body for step in draw(seed).steps for one in step.documents)
+)
 
 
 def rows(drawn: Drawn) -> list[Row]:
     return [
-        Row(seq, step.at, step.request, msgspec.msgpack.decode(step.outcome), [(one.name, one.body) for one in step.documents])
+        Row(
+            seq,
+            step.at,
+            step.request,
+            msgspec.msgpack.decode(step.outcome),
+            [(one.name, one.body) for one in step.documents],
+        )
         for seq, step in enumerate(drawn.steps, 1)
     ]
 
@@ -76,26 +87,64 @@ def test_the_audit_agrees_with_the_literal_one_and_with_the_service(seed: int) -
     literal = LiteralAuditor(Market.restore(drawn.genesis).topology.leaves)
     for row in taken:
         for index, (tenant, _, event) in enumerate(row.outcome[1]):
-            literal.take({"n": row.outcome[0] + index, "event": event, **({"tenant": tenant} if tenant else {})})
-    owed = {name: billing.running(exchange, account, taken[-1].at) for name, account in exchange.accounts.items()}
+            literal.take(
+                {
+                    "n": row.outcome[0] + index,
+                    "event": event,
+                    **({"tenant": tenant} if tenant else {}),
+                }
+            )
+    owed = {
+        name: billing.running(exchange, account, taken[-1].at)
+        for name, account in exchange.accounts.items()
+    }
     told = {one.tenant: one.charge for one in report.sums}
     assert told == {tenant: literal.owed(tenant, owed[tenant].until) for tenant in told}
-    assert {name: one.total for name, one in owed.items() if one.total} == {name: charge for name, charge in told.items() if charge}
+    assert {name: one.total for name, one in owed.items() if one.total} == {
+        name: charge for name, charge in told.items() if charge
+    }
 
 
 def test_the_histories_have_all_that_bills_are_made_of() -> None:
     found = [report_of(draw(seed), rows(draw(seed))) for seed in SEEDS]
-    events = {event["type"] for seed in SEEDS for row in rows(draw(seed)) for _, _, event in row.outcome[1]}
-    holds = [event for seed in SEEDS for row in rows(draw(seed)) for _, _, event in row.outcome[1] if event.get("hold_until")]
-    assert {"fee.charged", "floor.set", "lease.limit_set", "order.amended", "books.closed"} <= events and holds
-    assert sum(report.statements for report in found) > 20 and sum(report.running_lines for report in found) > 100
+    events = {
+        event["type"]
+        for seed in SEEDS
+        for row in rows(draw(seed))
+        for _, _, event in row.outcome[1]
+    }
+    holds = [
+        event
+        for seed in SEEDS
+        for row in rows(draw(seed))
+        for _, _, event in row.outcome[1]
+        if event.get("hold_until")
+    ]
+    assert {
+        "fee.charged",
+        "floor.set",
+        "lease.limit_set",
+        "order.amended",
+        "books.closed",
+    } <= events and holds
+    assert (
+        sum(report.statements for report in found) > 20
+        and sum(report.running_lines for report in found) > 100
+    )
 
 
 def test_the_audit_shares_no_code_with_what_it_checks() -> None:
     for module in (bill_audit, bill_journal, bill_prices):
         tree = ast.parse(Path(str(module.__file__)).read_text())
-        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported = {
+            node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
+        imported |= {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
         ours = {name for name in imported if name.startswith("laissez")}
         assert ours <= {"laissez_check.bills.journal", "laissez_check.bills.prices"}
 
@@ -105,7 +154,8 @@ NODES = sorted({path for leaf in LEAVES for path in path_of(leaf)})
 
 
 class Play:
-    """Random changes of prices, and leases charged for each instant by what the rule says of it: M5, and M17 while held."""
+    """Random changes of prices, and leases charged for each instant by what the rule says of it:
+    M5, and M17 while held."""
 
     def __init__(self, seed: int) -> None:
         self.draw = Random(seed)
@@ -123,7 +173,18 @@ class Play:
                 self.charges[lease] += lease.most(rate) if at < lease.held_until else rate
         self.prices.pass_time(now + passed)
         self.draw.choice(
-            (self._bid, self._bid, self._bid, self._withdraw, self._withdraw, self._floor, self._start, self._start, self._end, self._limit)
+            (
+                self._bid,
+                self._bid,
+                self._bid,
+                self._withdraw,
+                self._withdraw,
+                self._floor,
+                self._start,
+                self._start,
+                self._end,
+                self._limit,
+            )
         )()
 
     def _bid(self) -> None:
@@ -140,7 +201,14 @@ class Play:
     def _start(self) -> None:
         leaf = self.draw.choice(LEAVES)
         if leaf not in self.held:
-            lease = Lease("", self.draw.choice("tuv"), leaf, self.prices.now, self.draw.randrange(5), self.prices.now + self.draw.choice((0, 5, 40)))
+            lease = Lease(
+                "",
+                self.draw.choice("tuv"),
+                leaf,
+                self.prices.now,
+                self.draw.randrange(5),
+                self.prices.now + self.draw.choice((0, 5, 40)),
+            )
             self.held[leaf], self.charges[lease] = lease, 0
             self.prices.start(lease)
 
@@ -150,11 +218,15 @@ class Play:
 
     def _limit(self) -> None:
         if self.held:
-            self.prices.set_limit(self.held[self.draw.choice(sorted(self.held))], self.draw.choice((None, 0, 2, 5)))
+            self.prices.set_limit(
+                self.held[self.draw.choice(sorted(self.held))], self.draw.choice((None, 0, 2, 5))
+            )
 
 
 @pytest.mark.parametrize("few_leases", [0, 2, 64])
-def test_charges_that_are_added_up_are_those_of_every_instant(monkeypatch: pytest.MonkeyPatch, few_leases: int) -> None:
+def test_charges_that_are_added_up_are_those_of_every_instant(
+    monkeypatch: pytest.MonkeyPatch, few_leases: int
+) -> None:
     monkeypatch.setattr(bill_prices, "FEW_LEASES", few_leases)
     for seed in range(5):
         play = Play(seed)
@@ -175,7 +247,9 @@ def first_statement(taken: list[Row], kind: str = "lease") -> tuple[int, int]:
     raise AssertionError(f"no statement with a {kind}")
 
 
-def altered(taken: list[Row], change: Callable[[list[Any]], None], kind: str = "lease") -> tuple[list[Row], str, list[Any]]:
+def altered(
+    taken: list[Row], change: Callable[[list[Any]], None], kind: str = "lease"
+) -> tuple[list[Row], str, list[Any]]:
     """The rows with one statement changed, whose it is, and the line of that kind as it was."""
     place, index = first_statement(taken, kind)
     name, body = taken[place].documents[index]
@@ -184,7 +258,11 @@ def altered(taken: list[Row], change: Callable[[list[Any]], None], kind: str = "
     change(statement)
     documents = list(taken[place].documents)
     documents[index] = name, msgspec.msgpack.encode(statement)
-    return [*taken[:place], taken[place]._replace(documents=documents), *taken[place + 1 :]], name.partition("/")[2], line
+    return (
+        [*taken[:place], taken[place]._replace(documents=documents), *taken[place + 1 :]],
+        name.partition("/")[2],
+        line,
+    )
 
 
 def first_line(statement: list[Any], kind: str) -> list[Any]:
@@ -199,22 +277,43 @@ def test_a_charge_altered_by_the_least_there_is_is_found_and_named() -> None:
 
     taken, tenant, line = altered(rows(draw(BILLED)), one_more)
     (finding,) = audited(taken).findings
-    assert ("a line of a statement", tenant, " ".join(line[:3])) == (finding.what, finding.tenant, finding.line)
+    assert ("a line of a statement", tenant, " ".join(line[:3])) == (
+        finding.what,
+        finding.tenant,
+        finding.line,
+    )
     assert (int(line[5]), int(line[5]) + 1) == (int(finding.expected), int(finding.found))
     assert bill_audit.when(line[3]) == finding.since and bill_audit.when(line[4]) == finding.until
 
 
 def test_a_lost_line_is_found_and_what_it_was_of() -> None:
-    taken, tenant, line = altered(rows(draw(BILLED)), lambda statement: statement[2].remove(first_line(statement, "lease")))
+    taken, tenant, line = altered(
+        rows(draw(BILLED)), lambda statement: statement[2].remove(first_line(statement, "lease"))
+    )
     (finding,) = audited(taken).findings
-    assert (tenant, " ".join(line[:3]), line[5], "0") == (finding.tenant, finding.line, finding.expected, finding.found)
+    assert (tenant, " ".join(line[:3]), line[5], "0") == (
+        finding.tenant,
+        finding.line,
+        finding.expected,
+        finding.found,
+    )
 
 
 def test_a_fee_charged_twice_is_found() -> None:
-    seed = next(seed for seed in SEEDS if any(b"fee" in body for row in rows(draw(seed)) for _, body in row.documents))
-    taken, tenant, line = altered(rows(draw(seed)), lambda statement: statement[2].append(first_line(statement, "fee")), "fee")
+    seed = next(
+        seed
+        for seed in SEEDS
+        if any(b"fee" in body for row in rows(draw(seed)) for _, body in row.documents)
+    )
+    taken, tenant, line = altered(
+        rows(draw(seed)), lambda statement: statement[2].append(first_line(statement, "fee")), "fee"
+    )
     (finding,) = audited(taken).findings
-    assert (tenant, line[5], str(2 * int(line[5]))) == (finding.tenant, finding.expected, finding.found)
+    assert (tenant, line[5], str(2 * int(line[5]))) == (
+        finding.tenant,
+        finding.expected,
+        finding.found,
+    )
 
 
 def test_a_statement_with_a_gap_before_it_a_missing_one_and_a_stray_one_are_found() -> None:
@@ -222,13 +321,22 @@ def test_a_statement_with_a_gap_before_it_a_missing_one_and_a_stray_one_are_foun
         statement[0] += 1
 
     taken, tenant, _ = altered(rows(draw(BILLED)), begin_later)
-    assert [("the period of a statement", tenant)] == [(one.what, one.tenant) for one in audited(taken).findings]
+    assert [("the period of a statement", tenant)] == [
+        (one.what, one.tenant) for one in audited(taken).findings
+    ]
     place, _ = first_statement(taken := rows(draw(BILLED)))
     gone = taken[place]._replace(documents=[])
-    assert {"a line of a statement"} == {one.what for one in audited([*taken[:place], gone, *taken[place + 1 :]]).findings}
-    stray = taken[place]._replace(documents=[*taken[place].documents, ("statement/nobody", taken[place].documents[0][1])])
+    assert {"a line of a statement"} == {
+        one.what for one in audited([*taken[:place], gone, *taken[place + 1 :]]).findings
+    }
+    stray = taken[place]._replace(
+        documents=[*taken[place].documents, ("statement/nobody", taken[place].documents[0][1])]
+    )
     (finding,) = audited([*taken[:place], stray, *taken[place + 1 :]]).findings
-    assert ("a document that nothing is known of", "statement/nobody") == (finding.what, finding.line)
+    assert ("a document that nothing is known of", "statement/nobody") == (
+        finding.what,
+        finding.line,
+    )
     elsewhere = taken[0]._replace(documents=[taken[place].documents[0]])
     (finding,) = audited([elsewhere, *taken[1:]]).findings
     assert ("a document that nothing is known of", 1) == (finding.what, finding.entry)
@@ -236,24 +344,45 @@ def test_a_statement_with_a_gap_before_it_a_missing_one_and_a_stray_one_are_foun
 
 def without(taken: list[Row], kind: str) -> list[Row]:
     """The first event of a kind is not told."""
-    place = next(place for place, row in enumerate(taken) if any(event["type"] == kind for _, _, event in row.outcome[1]))
+    place = next(
+        place
+        for place, row in enumerate(taken)
+        if any(event["type"] == kind for _, _, event in row.outcome[1])
+    )
     first, told, refused = taken[place].outcome
     told = [one for one in told if one[2]["type"] != kind]
-    return [*taken[:place], taken[place]._replace(outcome=[first, told, refused]), *taken[place + 1 :]]
+    return [
+        *taken[:place],
+        taken[place]._replace(outcome=[first, told, refused]),
+        *taken[place + 1 :],
+    ]
 
 
 @pytest.mark.parametrize("kind", ["floor.set", "order.placed", "lease.ended", "order.cancelled"])
 def test_an_event_that_is_missing_does_not_go_unnoticed(kind: str) -> None:
-    seed = next(seed for seed in SEEDS if any(event["type"] == kind for row in rows(draw(seed)) for _, _, event in row.outcome[1]))
-    assert "events are not dense" in {one.what for one in audited(without(rows(draw(seed)), kind)).findings}
+    seed = next(
+        seed
+        for seed in SEEDS
+        if any(event["type"] == kind for row in rows(draw(seed)) for _, _, event in row.outcome[1])
+    )
+    assert "events are not dense" in {
+        one.what for one in audited(without(rows(draw(seed)), kind)).findings
+    }
 
 
 def test_a_running_bill_of_another_history_is_found() -> None:
     drawn = draw(2)
     taken = rows(drawn)
-    last = max(seq for seq, row in enumerate(taken) if any(event["type"] == "lease.started" for _, _, event in row.outcome[1]))
+    last = max(
+        seq
+        for seq, row in enumerate(taken)
+        if any(event["type"] == "lease.started" for _, _, event in row.outcome[1])
+    )
     found = report_of(drawn, taken, last).findings
-    assert any(one.what == "a line of a running bill" and one.tenant and one.line.startswith("lease ") for one in found)
+    assert any(
+        one.what == "a line of a running bill" and one.tenant and one.line.startswith("lease ")
+        for one in found
+    )
 
 
 def test_a_total_that_is_not_the_sum_of_its_lines_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,9 +390,15 @@ def test_a_total_that_is_not_the_sum_of_its_lines_is_found(monkeypatch: pytest.M
     drawn = draw(BILLED)
     owed = {one.tenant: one.dollars for one in report_of(drawn, rows(drawn)).sums}
     right = billing.Owed.bill
-    monkeypatch.setattr(billing.Owed, "bill", lambda owed, lines: msgspec.structs.replace(right(owed, lines), total="7.000000"))
+    monkeypatch.setattr(
+        billing.Owed,
+        "bill",
+        lambda owed, lines: msgspec.structs.replace(right(owed, lines), total="7.000000"),
+    )
     findings = report_of(drawn, rows(drawn)).findings
-    assert {("the total of a running bill, as printed", "7.000000")} == {(one.what, one.found) for one in findings}
+    assert {("the total of a running bill, as printed", "7.000000")} == {
+        (one.what, one.found) for one in findings
+    }
     assert owed == {one.tenant: one.expected for one in findings}
 
 
@@ -276,7 +411,9 @@ def test_a_kind_of_event_that_is_not_known_is_told() -> None:
     taken = rows(draw(BILLED))
     first, told, refused = taken[-1].outcome
     at = bill_audit.when(taken[-1].at)
-    changed = taken[-1]._replace(outcome=[first, [*told, [None, 0, {"type": "rebate.granted", "at": at}]], refused])
+    changed = taken[-1]._replace(
+        outcome=[first, [*told, [None, 0, {"type": "rebate.granted", "at": at}]], refused]
+    )
     report = report_of(draw(BILLED), [*taken[:-1], changed])
     assert ({"rebate.granted": 1}, [], False) == (report.unknown, report.findings, report.ok)
 
@@ -288,7 +425,11 @@ def stored(folder: Path, drawn: Drawn) -> Path:
     with Journal.create(folder, drawn.genesis) as journal:
         for begin in range(0, len(drawn.steps), 40):
             some = drawn.steps[begin : begin + 40]
-            documents = [(index, Document(one.name, one.body)) for index, step in enumerate(some) for one in step.documents]
+            documents = [
+                (index, Document(one.name, one.body))
+                for index, step in enumerate(some)
+                for one in step.documents
+            ]
             journal.append([Entry(step.at, step.request, step.outcome) for step in some], documents)
     return folder
 
@@ -300,34 +441,65 @@ def test_the_command_works_every_invoice_out_again(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     expected = report_of(drawn, rows(drawn))
     assert (0, True, len(drawn.steps)) == (done.exit_code, told["ok"], told["entries"])
-    assert (expected.statements, expected.lines, expected.running_lines) == (told["statements"], told["lines"], told["running_lines"])
-    assert {one.tenant: printed(one.charge) for one in expected.sums} == {one["tenant"]: one["dollars"] for one in told["sums"]}
-    shown = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "--tenant", expected.sums[0].tenant])
+    assert (expected.statements, expected.lines, expected.running_lines) == (
+        told["statements"],
+        told["lines"],
+        told["running_lines"],
+    )
+    assert {one.tenant: printed(one.charge) for one in expected.sums} == {
+        one["tenant"]: one["dollars"] for one in told["sums"]
+    }
+    shown = CliRunner().invoke(
+        app, ["audit", "bills", "--data", str(folder), "--tenant", expected.sums[0].tenant]
+    )
     assert 0 == shown.exit_code and "every figure is what the journal makes it" in shown.stdout
 
 
-def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(tmp_path: Path) -> None:
+def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(
+    tmp_path: Path,
+) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
-        name, seq, body = file.execute("SELECT name, seq, body FROM documents ORDER BY seq LIMIT 1").fetchone()
+        name, seq, body = file.execute(
+            "SELECT name, seq, body FROM documents ORDER BY seq LIMIT 1"
+        ).fetchone()
         since, until, lines = msgspec.msgpack.decode(body)
         lines[0][5] = str(int(lines[0][5]) - 1)
-        file.execute("UPDATE documents SET body = ? WHERE name = ? AND seq = ?", (msgspec.msgpack.encode([since, until, lines]), name, seq))
+        file.execute(
+            "UPDATE documents SET body = ? WHERE name = ? AND seq = ?",
+            (msgspec.msgpack.encode([since, until, lines]), name, seq),
+        )
     done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
     wrong, broken = json.loads(done.stdout)["findings"]
     assert (1, seq, name) == (done.exit_code, wrong["entry"], f"statement/{wrong['tenant']}")
-    assert (" ".join(lines[0][:3]), 1) == (wrong["line"], int(wrong["expected"]) - int(wrong["found"]))
-    assert "checksum differs" in broken["found"]  # the journal itself noticed too: nobody had recomputed its chain
+    assert (" ".join(lines[0][:3]), 1) == (
+        wrong["line"],
+        int(wrong["expected"]) - int(wrong["found"]),
+    )
+    # the journal itself noticed too: nobody had recomputed its chain
+    assert "checksum differs" in broken["found"]
 
 
-def test_that_bills_were_not_compared_is_told_to_whoever_asks_for_one_tenant_or_one_day_too(tmp_path: Path) -> None:
+def test_that_bills_were_not_compared_is_told_to_whoever_asks_for_one_tenant_or_one_day_too(
+    tmp_path: Path,
+) -> None:
     folder = stored(tmp_path / "data", draw(BILLED))
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("UPDATE groups SET chain = zeroblob(32) WHERE first = 41")
-    for narrowed in ([], ["--tenant", "ann"], ["--since", "2020-01-01"], ["--tenant", "ann", "--until", "2020-01-01"]):
-        done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json", *narrowed])
+    for narrowed in (
+        [],
+        ["--tenant", "ann"],
+        ["--since", "2020-01-01"],
+        ["--tenant", "ann", "--until", "2020-01-01"],
+    ):
+        done = CliRunner().invoke(
+            app, ["audit", "bills", "--data", str(folder), "-o", "json", *narrowed]
+        )
         told = [one["what"] for one in json.loads(done.stdout)["findings"]]
-        assert (1, ["the journal cannot be replayed, so running bills were not compared"]) == (done.exit_code, told)
+        assert (1, ["the journal cannot be replayed, so running bills were not compared"]) == (
+            done.exit_code,
+            told,
+        )
 
 
 def test_a_tenant_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -340,21 +512,32 @@ def test_where_there_is_no_journal_the_command_says_so(tmp_path: Path) -> None:
     """Not with status 1, which means that a bill differs."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "journal.db").write_text("something else")
-    for folder, expected in ((tmp_path / "nowhere", JournalMissing), (tmp_path / "other", JournalForeign)):
+    for folder, expected in (
+        (tmp_path / "nowhere", JournalMissing),
+        (tmp_path / "other", JournalForeign),
+    ):
         done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder)])
         assert isinstance(done.exception, expected)
 
 
 def test_of_a_damaged_journal_the_command_says_where(tmp_path: Path) -> None:
-    """Whatever its own reader makes of the damage: it had ended with a traceback where the bytes could not be read any more."""
+    """Whatever its own reader makes of the damage: it had ended with a traceback where the bytes
+    could not be read any more."""
     steps = len(draw(BILLED).steps)
-    groups = {41: 80, (steps - 1) // 40 * 40 + 1: steps}  # one in the middle, and the last, where the reader begins
-    for damaged in (b"no entries at all", msgspec.msgpack.encode([[0, b"", msgspec.msgpack.encode([1, [["ann", 1, {}]], None])]])):
+    # one in the middle, and the last, where the reader begins
+    groups = {41: 80, (steps - 1) // 40 * 40 + 1: steps}
+    for damaged in (
+        b"no entries at all",
+        msgspec.msgpack.encode([[0, b"", msgspec.msgpack.encode([1, [["ann", 1, {}]], None])]]),
+    ):
         for first, last in groups.items():
             folder = stored(tmp_path / f"{damaged.hex()[:8]}-{first}", draw(BILLED))
             with closing(sqlite3.connect(folder / "journal.db")) as file, file:
                 file.execute("UPDATE groups SET entries = ? WHERE first = ?", (damaged, first))
             done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
             (finding,) = json.loads(done.stdout)["findings"]
-            assert 1 == done.exit_code and "the journal is damaged, so no bill was worked out" == finding["what"]
+            assert (
+                1 == done.exit_code
+                and "the journal is damaged, so no bill was worked out" == finding["what"]
+            )
             assert finding["found"].startswith(f"entries {first} to {last}: the checksum differs")

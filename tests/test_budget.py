@@ -1,4 +1,5 @@
-"""Budgets and spending: what a tenant means to spend from some time on, exactly how far it got, and that nobody else hears of it."""
+"""Budgets and spending: what a tenant means to spend from some time on, exactly how far it got, and
+that nobody else hears of it."""
 
 from __future__ import annotations
 
@@ -63,9 +64,16 @@ def test_it_counts_from_when_it_was_set_and_says_when_it_is_used_up(tmp_path: Pa
     async def story(world: World) -> None:
         await charged_an_hour(world)
         fresh = await set_budget(world, "36")
-        assert ("36.000000", "3.6") == (fresh["amount"], fresh["rate_now"]) and about("0", fresh["spent"]) and about("36", fresh["left"])
+        assert (
+            ("36.000000", "3.6") == (fresh["amount"], fresh["rate_now"])
+            and about("0", fresh["spent"])
+            and about("36", fresh["left"])
+        )
         assert fresh["since"] <= format_time(world.desk.clock.now())
-        assert abs(parse_time(fresh["ends_at"]) - parse_time(fresh["since"]) - 10 * HOUR_US) < 1_000_000
+        assert (
+            abs(parse_time(fresh["ends_at"]) - parse_time(fresh["since"]) - 10 * HOUR_US)
+            < 1_000_000
+        )
         world.passing.pass_us(2 * HOUR_US)
         later = await budget(world)
         assert about("7.2", later["spent"]) and about("28.8", later["left"])
@@ -82,37 +90,54 @@ def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> 
         account, exchange = world.desk.exchange.accounts["ann"], world.desk.exchange
         assert account.budget is not None
         amount = DOLLAR // 1_000 * CHARGE_PER_MICRO_DOLLAR
-        spent = [billing.owed_in_all(exchange, account, at)[0] - int(account.budget.owed) for at in (ends - 1, ends)]
+        spent = [
+            billing.owed_in_all(exchange, account, at)[0] - int(account.budget.owed)
+            for at in (ends - 1, ends)
+        ]
         assert spent[0] < amount <= spent[1]
 
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_nothing(tmp_path: Path) -> None:
+def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_nothing(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         ends = (await set_budget(world, "1"))["ends_at"]
         world.passing.pass_us(HOUR_US)
         found = await budget(world)
-        assert about("3.6", found["spent"]) and ("0.000000", "3.6", ends) == (found["left"], found["rate_now"], found["ends_at"])
+        assert about("3.6", found["spent"]) and ("0.000000", "3.6", ends) == (
+            found["left"],
+            found["rate_now"],
+            found["ends_at"],
+        )
         assert 1 == len((await world.ask("ann", "GET", "/v1/leases")).json()["data"])
 
     with_service(tmp_path / "data", story)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_after_a_restart(tmp_path: Path, action: str) -> None:
+def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_after_a_restart(
+    tmp_path: Path, action: str
+) -> None:
     secrets: dict[str, str] = {}
     ends: list[str] = []
 
     async def before(world: World) -> None:
         await charged_an_hour(world)
-        ends.append((await world.ask("ann", "PUT", "/v1/budget", {"amount": "3.6", "action": action})).json()["ends_at"])
+        ends.append(
+            (
+                await world.ask("ann", "PUT", "/v1/budget", {"amount": "3.6", "action": action})
+            ).json()["ends_at"]
+        )
         for _ in range(3):
             world.passing.pass_us(HOUR_US)
             world.desk.end_holds()
             assert ends[0] == (await budget(world))["ends_at"]
-        events = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]
+        events = [
+            one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+        ]
         assert ends == [one["at"] for one in events if one["type"] == "budget.spent"]
 
     async def after(world: World) -> None:
@@ -124,14 +149,16 @@ def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_aft
     with_service(tmp_path / "data", after, secrets=secrets)
 
 
-def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_stored_as_it_was(tmp_path: Path) -> None:
+def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_stored_as_it_was(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         world.desk.enter("ann", "", "", SetBudget(DOLLAR, "warn"))
         world.passing.pass_us(HOUR_US)
         world.desk.end_holds()
         assert (None, "spent") == ((found := await budget(world))["ends_at"], found["state"])
-        (saved, _) = msgspec.msgpack.decode(world.desk.exchange.snapshot())[3]
+        saved, _ = msgspec.msgpack.decode(world.desk.exchange.snapshot())[3]
         assert {"amount", "since", "owed", "action", "reached"} == set(saved[FIELDS_BEFORE_BUDGETS])
 
     with_service(tmp_path / "data", story)
@@ -139,10 +166,18 @@ def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_sto
 
 @pytest.mark.parametrize(
     ("left", "rate", "ends"),
-    [(0, 0, None), (0, 5, None), (1, 0, None), (10, 3, 1_004), (9, 3, 1_003), (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None)],
+    [
+        (0, 0, None),
+        (0, 5, None),
+        (1, 0, None),
+        (10, 3, 1_004),
+        (9, 3, 1_003),
+        (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None),
+    ],
 )
 def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
-    """Without a rate never; beyond what times can be, as good as never. If nobody watches it, when it was is not known."""
+    """Without a rate never; beyond what times can be, as good as never. If nobody watches it, when
+    it was is not known."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
     spent = amount * CHARGE_PER_MICRO_DOLLAR - left
     assert ends == used_up(BudgetRecord(amount, 5, "7"), spent, rate, 1_000)
@@ -172,45 +207,102 @@ def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) ->
         world.passing.pass_us(HOUR_US)
         assert about("0", (await set_budget(world, "5.5"))["spent"])
         gone = await world.ask("ann", "DELETE", "/v1/budget")
-        assert [("budget.set", None)] == [(one["event"]["type"], one["event"]["amount"]) for one in gone.json()["events"]]
-        assert (404, "no budget is set") == ((found := await world.ask("ann", "GET", "/v1/budget")).status_code, found.json()["detail"])
+        assert [("budget.set", None)] == [
+            (one["event"]["type"], one["event"]["amount"]) for one in gone.json()["events"]
+        ]
+        assert (404, "no budget is set") == (
+            (found := await world.ask("ann", "GET", "/v1/budget")).status_code,
+            found.json()["detail"],
+        )
 
     with_service(tmp_path / "data", story)
 
 
-def test_one_that_is_kept_counts_on_and_one_that_is_less_than_what_is_spent_acts_at_once(tmp_path: Path) -> None:
+def test_one_that_is_kept_counts_on_and_one_that_is_less_than_what_is_spent_acts_at_once(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         fresh = await set_budget(world, "36")
         world.passing.pass_us(HOUR_US)
-        kept = (await world.ask("ann", "PUT", "/v1/budget", {"amount": "18", "action": "relinquish", "keep": True}, key="k-1")).json()
-        assert ("18.000000", fresh["since"]) == (kept["amount"], kept["since"]) and about("3.6", kept["spent"])
-        assert abs(parse_time(kept["ends_at"]) - parse_time(fresh["since"]) - 5 * HOUR_US) < SECOND_US
-        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "18", "action": "relinquish"}, key="k-1")
+        kept = (
+            await world.ask(
+                "ann",
+                "PUT",
+                "/v1/budget",
+                {"amount": "18", "action": "relinquish", "keep": True},
+                key="k-1",
+            )
+        ).json()
+        assert ("18.000000", fresh["since"]) == (kept["amount"], kept["since"]) and about(
+            "3.6", kept["spent"]
+        )
+        assert (
+            abs(parse_time(kept["ends_at"]) - parse_time(fresh["since"]) - 5 * HOUR_US) < SECOND_US
+        )
+        again = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "18", "action": "relinquish"}, key="k-1"
+        )
         assert (409, "idempotency_conflict") == (again.status_code, again.json()["code"])
-        spent = (await world.ask("ann", "PUT", "/v1/budget", {"amount": "3", "action": "relinquish", "keep": True})).json()
-        assert ("spent", "0.000000", "0") == (spent["state"], spent["left"], spent["rate_now"]) and about("3.6", spent["spent"])
+        spent = (
+            await world.ask(
+                "ann", "PUT", "/v1/budget", {"amount": "3", "action": "relinquish", "keep": True}
+            )
+        ).json()
+        assert ("spent", "0.000000", "0") == (
+            spent["state"],
+            spent["left"],
+            spent["rate_now"],
+        ) and about("3.6", spent["spent"])
         assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
-        told = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "budget.set"]
+        told = [
+            one["event"]
+            for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+            if one["event"]["type"] == "budget.set"
+        ]
         assert [None, True, True] == [one.get("kept") for one in told]
-        assert 400 == (await world.ask("ann", "PUT", "/v1/budget", {"amount": "3", "keep": "yes"})).status_code
+        assert (
+            400
+            == (
+                await world.ask("ann", "PUT", "/v1/budget", {"amount": "3", "keep": "yes"})
+            ).status_code
+        )
 
     with_service(tmp_path / "data", story)
 
 
 def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        for amount in ("0", "0.0000001", "-1", "1e3", "", "1,5", "\u0661", "9" * 13, "1000000000.000001", 5, None):
+        for amount in (
+            "0",
+            "0.0000001",
+            "-1",
+            "1e3",
+            "",
+            "1,5",
+            "\u0661",
+            "9" * 13,
+            "1000000000.000001",
+            5,
+            None,
+        ):
             answer = await world.ask("ann", "PUT", "/v1/budget", {"amount": amount})
             assert (400, "bad_request") == (answer.status_code, answer.json()["code"]), answer.text
-            assert "expected" in answer.json()["detail"].lower() and world.desk.exchange.accounts["ann"].budget is None
+            assert (
+                "expected" in answer.json()["detail"].lower()
+                and world.desk.exchange.accounts["ann"].budget is None
+            )
 
     with_service(tmp_path / "data", story)
 
 
 def test_the_largest_and_the_smallest_amount_are_taken(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        assert "1000000000.000000" == (await set_budget(world, "1000000000"))["amount"] == dollars(AMOUNT_MAX * CHARGE_PER_MICRO_DOLLAR)
+        assert (
+            "1000000000.000000"
+            == (await set_budget(world, "1000000000"))["amount"]
+            == dollars(AMOUNT_MAX * CHARGE_PER_MICRO_DOLLAR)
+        )
         assert "0.000001" == (await set_budget(world, "0.000001"))["left"]
 
     with_service(tmp_path / "data", story)
@@ -221,8 +313,13 @@ def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
         for _ in range(100):
             await world.place("ann", "h100", "0")
         for method, left in (("PUT", 198), ("GET", 196), ("DELETE", 196)):
-            answer = await world.ask("ann", method, "/v1/budget", {"amount": "5"} if method == "PUT" else None)
-            assert (200, left) == (answer.status_code, world.desk.admission.questions("ann").remaining)
+            answer = await world.ask(
+                "ann", method, "/v1/budget", {"amount": "5"} if method == "PUT" else None
+            )
+            assert (200, left) == (
+                answer.status_code,
+                world.desk.admission.questions("ann").remaining,
+            )
 
     with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))
 
@@ -232,7 +329,10 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
         first = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
         await charged_an_hour(world)
         again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
-        assert ("true", first.json()["since"]) == (again.headers["idempotency-replayed"], again.json()["since"])
+        assert ("true", first.json()["since"]) == (
+            again.headers["idempotency-replayed"],
+            again.json()["since"],
+        )
         assert about("3.6", again.json()["spent"])
         other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "6"}, key="b-1")
         assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
@@ -243,23 +343,42 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_sent_again_after_it_was_first_sent_before_there_were_actions_it_is_known(tmp_path: Path) -> None:
+def test_sent_again_after_it_was_first_sent_before_there_were_actions_it_is_known(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR))
         again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
-        assert (200, "true", None) == (again.status_code, again.headers["idempotency-replayed"], again.json()["action"])
-        other = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1")
+        assert (200, "true", None) == (
+            again.status_code,
+            again.headers["idempotency-replayed"],
+            again.json()["action"],
+        )
+        other = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1"
+        )
         assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
 
     with_service(tmp_path / "data", story)
 
 
-def test_sent_again_after_it_was_first_sent_before_one_could_be_kept_it_is_known(tmp_path: Path) -> None:
+def test_sent_again_after_it_was_first_sent_before_one_could_be_kept_it_is_known(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR, "relinquish"))
-        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1")
-        assert (200, "true", "relinquish") == (again.status_code, again.headers["idempotency-replayed"], again.json()["action"])
-        for other in ({"amount": "5", "action": "warn"}, {"amount": "5", "action": "relinquish", "keep": True}):
+        again = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1"
+        )
+        assert (200, "true", "relinquish") == (
+            again.status_code,
+            again.headers["idempotency-replayed"],
+            again.json()["action"],
+        )
+        for other in (
+            {"amount": "5", "action": "warn"},
+            {"amount": "5", "action": "relinquish", "keep": True},
+        ):
             conflict = await world.ask("ann", "PUT", "/v1/budget", other, key="b-1")
             assert (409, "idempotency_conflict") == (conflict.status_code, conflict.json()["code"])
 
@@ -269,23 +388,47 @@ def test_sent_again_after_it_was_first_sent_before_one_could_be_kept_it_is_known
 # -- what it does
 
 
-def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(tmp_path: Path) -> None:
+def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
-        asked = await world.ask("ann", "PUT", "/v1/budget", {"amount": "3.6", "action": "relinquish"}, key="b-1")
-        assert ("relinquish", "open") == (asked.json()["action"], asked.json()["state"]) and asked.json()["spent_percent"] < 0.01
+        asked = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "3.6", "action": "relinquish"}, key="b-1"
+        )
+        assert ("relinquish", "open") == (
+            asked.json()["action"],
+            asked.json()["state"],
+        ) and asked.json()["spent_percent"] < 0.01
         ends = asked.json()["ends_at"]
         world.passing.pass_us(HOUR_US // 2 + SECOND_US)
         half = await budget(world)
-        assert 50 < half["spent_percent"] < 50.1 and "open" == half["state"] and ends == half["ends_at"]
+        assert (
+            50 < half["spent_percent"] < 50.1
+            and "open" == half["state"]
+            and ends == half["ends_at"]
+        )
         world.passing.pass_us(HOUR_US)
         world.desk.end_holds()  # as the server does every so often
-        events = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]
-        told = [(one["type"], one.get("percent"), one["at"]) for one in events if one["type"] in ("budget.warning", "budget.spent", "lease.ended")]
-        assert [("budget.warning", 50), ("budget.warning", 80), ("budget.spent", None), ("lease.ended", None)] == [one[:2] for one in told]
+        events = [
+            one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+        ]
+        told = [
+            (one["type"], one.get("percent"), one["at"])
+            for one in events
+            if one["type"] in ("budget.warning", "budget.spent", "lease.ended")
+        ]
+        assert [
+            ("budget.warning", 50),
+            ("budget.warning", 80),
+            ("budget.spent", None),
+            ("lease.ended", None),
+        ] == [one[:2] for one in told]
         assert ends == told[2][2] == told[3][2]
         spent = await budget(world)
-        assert ["3.600000", "0.000000", "spent", "0", 100] == [spent[name] for name in ("spent", "left", "state", "rate_now", "spent_percent")]
+        assert ["3.600000", "0.000000", "spent", "0", 100] == [
+            spent[name] for name in ("spent", "left", "state", "rate_now", "spent_percent")
+        ]
         for method, path, body in (
             ("POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}),
             ("POST", "/v1/instances", {"type": "h100", "max_price": "5"}),
@@ -294,13 +437,28 @@ def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
             assert (402, "budget_spent") == (answer.status_code, answer.json()["code"])
             assert "set a new one or remove it" in answer.json()["detail"]
         await world.ask("ann", "DELETE", "/v1/budget")
-        again = await world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}, key="o-/v1/orders")
+        again = await world.ask(
+            "ann",
+            "POST",
+            "/v1/orders",
+            {"alternatives": [{"scope": "a100", "limit": "5"}]},
+            key="o-/v1/orders",
+        )
         assert (402, "true") == (again.status_code, again.headers["idempotency-replayed"])
         assert "open" == (await world.place("ann", "a100", "0.5"))["state"]
-        assert "laissez_budgets_spent_total 1.0" in (await world.ask("operator", "GET", "/metrics")).text
+        assert (
+            "laissez_budgets_spent_total 1.0"
+            in (await world.ask("operator", "GET", "/metrics")).text
+        )
         everything = (await world.ask("operator", "GET", "/v1/events")).json()["data"]
-        seen = [(one["tenant"], one["event"]["type"]) for one in everything if one["event"]["type"].startswith("budget.")]
-        assert [("ann", f"budget.{kind}") for kind in ("set", "warning", "warning", "spent", "set")] == seen
+        seen = [
+            (one["tenant"], one["event"]["type"])
+            for one in everything
+            if one["event"]["type"].startswith("budget.")
+        ]
+        assert [
+            ("ann", f"budget.{kind}") for kind in ("set", "warning", "warning", "spent", "set")
+        ] == seen
 
     with_service(tmp_path / "data", story)
 
@@ -311,7 +469,9 @@ def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path:
 
     async def before(world: World) -> None:
         await charged_an_hour(world)
-        asked = await world.ask("ann", "PUT", "/v1/budget", {"amount": "36", "action": "relinquish"})
+        asked = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "36", "action": "relinquish"}
+        )
         ends.append(asked.json()["ends_at"])
 
     async def after(world: World) -> None:
@@ -319,7 +479,11 @@ def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path:
         assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
         assert "36.000000" == (await budget(world))["spent"]
         told = (await world.ask("ann", "GET", "/v1/events")).json()["data"][-1]["event"]
-        assert ("lease.ended", "budget_spent", ends[0]) == (told["type"], told["reason"], told["at"])
+        assert ("lease.ended", "budget_spent", ends[0]) == (
+            told["type"],
+            told["reason"],
+            told["at"],
+        )
 
     with_service(tmp_path / "data", before, secrets=secrets)
     with_service(tmp_path / "data", after, secrets=secrets)
@@ -331,7 +495,11 @@ def test_one_set_before_there_were_actions_is_shown_as_such(tmp_path: Path) -> N
         world.desk.enter("ann", "", "", SetBudget(DOLLAR))
         world.passing.pass_us(HOUR_US)
         found = await budget(world)
-        assert (None, "open") == (found["action"], found["state"]) and about("3.6", found["spent"]) and 359 < found["spent_percent"] < 361
+        assert (
+            (None, "open") == (found["action"], found["state"])
+            and about("3.6", found["spent"])
+            and 359 < found["spent_percent"] < 361
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -340,7 +508,10 @@ def test_an_action_that_there_is_not_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "explode"})
         assert 400 == answer.status_code
-        assert "action: expected one of warn, no_new_orders, limits_to_floor, relinquish, found 'explode'" == answer.json()["detail"]
+        assert (
+            "action: expected one of warn, no_new_orders, limits_to_floor, relinquish, found"
+            " 'explode'" == answer.json()["detail"]
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -356,12 +527,18 @@ def test_only_the_tenant_and_the_operator_hear_of_it(tmp_path: Path) -> None:
             assert "77.25" not in (await world.ask("bob", "GET", path)).text
         assert 403 == (await world.ask("bob", "GET", "/v1/budget?tenant=ann")).status_code
         assert "77.250000" == (await budget(world, "operator", tenant="ann"))["amount"]
-        told = [one for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "budget.set"]
+        told = [
+            one
+            for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"]
+            if one["event"]["type"] == "budget.set"
+        ]
         assert [("ann", "77.250000")] == [(one["tenant"], one["event"]["amount"]) for one in told]
         assert 404 == (await world.ask("operator", "GET", "/v1/budget?tenant=bob")).status_code
         assert 404 == (await world.ask("operator", "GET", "/v1/budget?tenant=eve")).status_code
         assert 400 == (await world.ask("operator", "GET", "/v1/budget")).status_code
-        assert 403 == (await world.ask("operator", "PUT", "/v1/budget", {"amount": "1"})).status_code
+        assert (
+            403 == (await world.ask("operator", "PUT", "/v1/budget", {"amount": "1"})).status_code
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -372,15 +549,42 @@ def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
         await set_budget(world, "36")
         page = (await world.ask("operator", "GET", "/v1/spending")).json()
         ann, bob = page["data"]
-        assert ("ann", "3.6", 1, 0, "36.000000") == (ann["tenant"], ann["rate_now"], ann["leases"], ann["open_orders"], ann["budget"]["amount"])
+        assert ("ann", "3.6", 1, 0, "36.000000") == (
+            ann["tenant"],
+            ann["rate_now"],
+            ann["leases"],
+            ann["open_orders"],
+            ann["budget"]["amount"],
+        )
         assert about("3.6", ann["total"]) and not page["has_more"]
-        assert {"tenant": "bob", "total": "0.000000", "rate_now": "0", "leases": 0, "open_orders": 1, "budget": None} == bob
+        assert {
+            "tenant": "bob",
+            "total": "0.000000",
+            "rate_now": "0",
+            "leases": 0,
+            "open_orders": 1,
+            "budget": None,
+        } == bob
         first = (await world.ask("operator", "GET", "/v1/spending?limit=1")).json()
-        second = (await world.ask("operator", "GET", "/v1/spending", params={"limit": "1", "cursor": first["cursor"]})).json()
-        assert [(["ann"], True), (["bob"], False)] == [([one["tenant"] for one in part["data"]], part["has_more"]) for part in (first, second)]
+        second = (
+            await world.ask(
+                "operator", "GET", "/v1/spending", params={"limit": "1", "cursor": first["cursor"]}
+            )
+        ).json()
+        assert [(["ann"], True), (["bob"], False)] == [
+            ([one["tenant"] for one in part["data"]], part["has_more"]) for part in (first, second)
+        ]
         for who, query in (("ann", {}), ("operator", {"tenant": "ann"})):
-            assert ["ann"] == [one["tenant"] for one in (await world.ask(who, "GET", "/v1/spending", params=query)).json()["data"]]
-        assert 403 == (await world.ask("ann", "GET", "/v1/spending", params={"tenant": "bob"})).status_code
+            assert ["ann"] == [
+                one["tenant"]
+                for one in (await world.ask(who, "GET", "/v1/spending", params=query)).json()[
+                    "data"
+                ]
+            ]
+        assert (
+            403
+            == (await world.ask("ann", "GET", "/v1/spending", params={"tenant": "bob"})).status_code
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -416,10 +620,19 @@ def test_what_a_budget_counts_from_does_not_depend_on_closed_books() -> None:
         for step in drawn.steps:
             request = read_request(step.request)
             closed.apply(step.at, request)
-            open_.apply(step.at, Request(OPERATOR, "", "", b"", AdvanceTime()) if isinstance(request.command, CloseBooks) else request)
+            open_.apply(
+                step.at,
+                (
+                    Request(OPERATOR, "", "", b"", AdvanceTime())
+                    if isinstance(request.command, CloseBooks)
+                    else request
+                ),
+            )
         budgets = [account.budget for account in closed.accounts.values()]
         assert budgets == [account.budget for account in open_.accounts.values()]
-        compared += closed.closed_before > 0 and any(budget is not None and budget.owed != "0" for budget in budgets)
+        compared += closed.closed_before > 0 and any(
+            budget is not None and budget.owed != "0" for budget in budgets
+        )
     assert compared > 2
 
 

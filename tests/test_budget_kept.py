@@ -1,4 +1,5 @@
-"""Budgets that count on from the one before: raised, lowered, or given another action, with what was spent of them."""
+"""Budgets that count on from the one before: raised, lowered, or given another action, with what
+was spent of them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def half_spent(action: str = RELINQUISH) -> Thrifty:
 def test_one_that_is_kept_is_used_up_as_if_it_had_been_set_in_the_beginning(amount: int) -> None:
     world = half_spent()
     since = world.at - 5 * HOUR_US
-    (set_,) = told(world.budget("ann", amount * DOLLAR, RELINQUISH, keep=True), "ann", wire.BudgetSet)
+    (set_,) = told(
+        world.budget("ann", amount * DOLLAR, RELINQUISH, keep=True), "ann", wire.BudgetSet
+    )
     assert wire.BudgetSet(format_time(world.at), f"{amount}.000000", RELINQUISH, True) == set_
     (spent,) = told(world.wait(100 * HOUR_US), "ann", wire.BudgetSpent)
     assert format_time(since + amount * 10 * HOUR_US // 36) == spent.at
@@ -75,7 +78,9 @@ def test_one_that_is_set_again_as_it_was_tells_nothing_twice_and_stays_spent(hou
     world = half_spent()
     world.wait(hours * HOUR_US)
     before = world.exchange.accounts["ann"].budget
-    assert [wire.BudgetSet] == [type(one.event) for one in world.budget("ann", 36 * DOLLAR, RELINQUISH, keep=True).told]
+    assert [wire.BudgetSet] == [
+        type(one.event) for one in world.budget("ann", 36 * DOLLAR, RELINQUISH, keep=True).told
+    ]
     assert before == world.exchange.accounts["ann"].budget
     assert ("budget_spent" if hours else None) == code(world.place("ann", "a", DOLLAR))
 
@@ -91,8 +96,12 @@ def test_another_action_is_carried_out_at_once_if_it_is_spent_already() -> None:
 def test_one_that_is_kept_does_not_act_at_a_time_that_is_none() -> None:
     world = half_spent()
     command = SetBudget(3 * DOLLAR, RELINQUISH, True)
-    outcome = world.exchange.apply(to_market.TIME_MAX_US + 1, Request("ann", "", "", b"", command)).outcome
-    assert [wire.BudgetSet] == [type(one.event) for one in outcome.told] and 1 == world.leases("ann")
+    outcome = world.exchange.apply(
+        to_market.TIME_MAX_US + 1, Request("ann", "", "", b"", command)
+    ).outcome
+    assert [wire.BudgetSet] == [type(one.event) for one in outcome.told] and 1 == world.leases(
+        "ann"
+    )
 
 
 def test_to_keep_one_where_there_is_none_is_to_set_it_from_now_on() -> None:

@@ -1,4 +1,5 @@
-"""Caps on what a tenant spends per hour: at them, past them, whose they are, and that they end nothing."""
+"""Caps on what a tenant spends per hour: at them, past them, whose they are, and that they end
+nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.service.accounts import highest_limit
 from laissez.service.caps import PER_HOUR_MAX, waiting
-from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetCaps, SetLimit, SetOwnCaps
+from laissez.service.commands import (
+    OPERATOR,
+    AmendOrder,
+    CancelOrder,
+    PlaceOrder,
+    Relinquish,
+    SetCaps,
+    SetLimit,
+    SetOwnCaps,
+)
 from laissez.service.exchange import Exchange
 from laissez.wire import events as wire
 from laissez.wire.requests import Caps
@@ -34,28 +44,38 @@ def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
 
 
 def lease_of(world: Thrifty, who: str) -> str:
-    return next(name for name, record in world.exchange.accounts[who].leases.items() if record.ended_at is None)
+    return next(
+        name
+        for name, record in world.exchange.accounts[who].leases.items()
+        if record.ended_at is None
+    )
 
 
 # -- what they bound
 
 
-def test_what_is_charged_and_what_orders_may_win_at_may_come_to_the_rate_and_not_a_millionth_more() -> None:
+def test_charges_and_limits_of_orders_may_add_up_to_the_rate_cap_and_no_more() -> None:
     world = Thrifty("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 50 * DOLLAR)
     world.say("ann", SetOwnCaps(9 * DOLLAR, None))
     world.place("bob", "b", 9 * DOLLAR)
     refused = world.place("ann", "b", DOLLAR, 7 * DOLLAR + 1).refused
     assert refused is not None
-    why = "you are charged, with your open orders at their limits, 2 dollars per hour, and with this it would be 9.000001; your cap is 9"
+    why = (
+        "you are charged, with your open orders at their limits, 2 dollars per hour, and with this"
+        " it would be 9.000001; your cap is 9"
+    )
     assert ("cap_exceeded", f"rate: {why}") == (refused.code, refused.detail)
     assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
-    assert code(world.say("ann", SetLimit(lease_of(world, "ann"), 60 * DOLLAR))) is None  # it is charged no more for it
+    # it is charged no more for it
+    assert code(world.say("ann", SetLimit(lease_of(world, "ann"), 60 * DOLLAR))) is None
 
 
 @pytest.mark.parametrize(("bid", "limit", "won"), [(0, 9, 1), (0, 4, 4), (1, 2, 5), (2, 2, 5)])
-def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(bid: int, limit: int, won: int) -> None:
+def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(
+    bid: int, limit: int, won: int
+) -> None:
     world = Thrifty(*(f"a/{number}" for number in range(12)))
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
     world.say(OPERATOR, SetCaps("ann", Caps(rate="10")))
@@ -68,9 +88,14 @@ def test_orders_that_wait_and_win_all_at_once_do_not_exceed_the_rate() -> None:
     world = Thrifty(*(f"a/{number}" for number in range(6)))
     world.say(OPERATOR, to_market.SetFloor("a", 9 * DOLLAR))
     world.say("ann", SetOwnCaps(10 * DOLLAR, None))
-    assert [None, None, None, "cap_exceeded"] == [code(world.place("ann", "a", 0, 3 * DOLLAR)) for _ in range(4)]
+    assert [None, None, None, "cap_exceeded"] == [
+        code(world.place("ann", "a", 0, 3 * DOLLAR)) for _ in range(4)
+    ]
     world.say(OPERATOR, to_market.SetFloor("a", 3 * DOLLAR))
-    assert (3, 9 * DOLLAR) == (world.leases("ann"), sum(lease.charged for lease in world.exchange.market.leases("ann")))
+    assert (3, 9 * DOLLAR) == (
+        world.leases("ann"),
+        sum(lease.charged for lease in world.exchange.market.leases("ann")),
+    )
 
 
 def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wins() -> None:
@@ -84,11 +109,22 @@ def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wi
     for _ in range(300):
         who = rng.choice(("ann", "ann", "bob"))
         limit = rng.randrange(1, 9) * DOLLAR
-        world.place(who, rng.choice(("a", f"a/{rng.randrange(8)}")), rng.choice((0, limit // 3)) if who == "ann" else 0, limit)
+        world.place(
+            who,
+            rng.choice(("a", f"a/{rng.randrange(8)}")),
+            rng.choice((0, limit // 3)) if who == "ann" else 0,
+            limit,
+        )
         if rng.random() < 0.5:
-            world.say("bob", Relinquish(rng.choice(sorted(world.exchange.accounts["bob"].leases) or ["none"])))
+            world.say(
+                "bob",
+                Relinquish(rng.choice(sorted(world.exchange.accounts["bob"].leases) or ["none"])),
+            )
         if rng.random() < 0.05:
-            world.say("ann", Relinquish(rng.choice(sorted(world.exchange.accounts["ann"].leases) or ["none"])))
+            world.say(
+                "ann",
+                Relinquish(rng.choice(sorted(world.exchange.accounts["ann"].leases) or ["none"])),
+            )
         for order in world.exchange.market.orders("ann")[1:]:  # what waits counts too: make room
             world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
@@ -103,7 +139,12 @@ def test_a_refusal_does_not_depend_on_prices_that_a_tenant_may_not_see() -> None
     for floor in (2, 4, 7):
         world = capped(5 * DOLLAR, None)
         world.say(OPERATOR, to_market.SetFloor("b", floor * DOLLAR))
-        answers.append([world.place("ann", "b", bid * DOLLAR, limit * DOLLAR).refused for bid, limit in ((0, 6), (1, 9), (6, 6), (0, 1))])
+        answers.append(
+            [
+                world.place("ann", "b", bid * DOLLAR, limit * DOLLAR).refused
+                for bid, limit in ((0, 6), (1, 9), (6, 6), (0, 1))
+            ]
+        )
     assert answers[0] == answers[1] == answers[2]
     assert [True, True, True, False] == [refused is not None for refused in answers[0]]
 
@@ -134,22 +175,31 @@ def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
 
 
 @pytest.mark.parametrize("own", [SetOwnCaps(8 * DOLLAR, None), SetOwnCaps(None, 8 * DOLLAR)])
-def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be(own: SetOwnCaps) -> None:
+def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be(
+    own: SetOwnCaps,
+) -> None:
     world = Thrifty("a/1", "b/1")
     world.say("ann", own)
     for leaf in ("a", "b"):
         world.place("bob", leaf, 9 * DOLLAR)
     both = (Alternative("a", 3 * DOLLAR, 8 * DOLLAR), Alternative("b", 4 * DOLLAR, 5 * DOLLAR))
     order = world.say("ann", PlaceOrder(both)).told[0].event.order  # type: ignore[union-attr]
-    assert code(world.say("ann", AmendOrder(order, (Alternative("a", 8 * DOLLAR, 8 * DOLLAR),)))) is None
-    assert "cap_exceeded" == code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1),))))
+    assert (
+        code(world.say("ann", AmendOrder(order, (Alternative("a", 8 * DOLLAR, 8 * DOLLAR),))))
+        is None
+    )
+    assert "cap_exceeded" == code(
+        world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1),)))
+    )
     assert "alternatives_count" == code(world.say("ann", AmendOrder(order, ())))
 
 
-def test_an_order_that_was_filled_cannot_be_amended_because_it_is_too_late_not_because_of_a_cap() -> None:
+def test_amending_a_filled_order_is_refused_as_too_late_not_because_of_a_cap() -> None:
     world = capped(6 * DOLLAR, 6 * DOLLAR)
     order = world.place("ann", "a", 5 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
-    assert "already_filled" == code(world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 4 * DOLLAR),))))
+    assert "already_filled" == code(
+        world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 4 * DOLLAR),)))
+    )
 
 
 def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lowered() -> None:
@@ -172,7 +222,8 @@ def test_a_lease_without_a_limit_counts_with_the_highest_price_there_is() -> Non
 
 
 def flashing() -> Thrifty:
-    """Bids that are withdrawn within a minute pay for the rest of it. Bob holds both leaves, whatever they cost."""
+    """Bids that are withdrawn within a minute pay for the rest of it. Bob holds both leaves,
+    whatever they cost."""
     world = Thrifty("a/1", "b/1")
     for scope in ("a", "b"):
         world.say(OPERATOR, to_market.SetControls(scope, flash_us=MINUTE_US))
@@ -181,7 +232,9 @@ def flashing() -> Thrifty:
 
 
 @pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
-def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_more(own: SetOwnCaps) -> None:
+def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_more(
+    own: SetOwnCaps,
+) -> None:
     world = flashing()
     world.say("ann", own)
     order = world.place("ann", "a", 6 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
@@ -199,15 +252,23 @@ def test_a_bid_that_is_moved_to_and_fro_at_the_cap_is_stopped_by_the_fees_that_i
         world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
         order = world.place("ann", "a", 9 * DOLLAR, 10 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
         refused = [
-            code(world.say("ann", AmendOrder(order, (Alternative(scope, bid * DOLLAR, 10 * DOLLAR),)))) for scope, bid in (there, back, (there[0], 1))
+            code(
+                world.say(
+                    "ann", AmendOrder(order, (Alternative(scope, bid * DOLLAR, 10 * DOLLAR),))
+                )
+            )
+            for scope, bid in (there, back, (there[0], 1))
         ]
         assert [None, "cap_exceeded", None] == refused  # less, where it is, is always taken
         world.say("ann", CancelOrder(order))
-        assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR  # of the bid, and of its only move
+        # of the bid, and of its only move
+        assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR
 
 
 @pytest.mark.parametrize("others_budget", [True, False])
-def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budget(others_budget: bool) -> None:
+def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budget(
+    others_budget: bool,
+) -> None:
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     if others_budget:
@@ -221,7 +282,7 @@ def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budge
 # -- whose they are
 
 
-def test_the_lower_of_the_operators_and_ones_own_is_in_force_and_removing_ones_own_leaves_the_other() -> None:
+def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_other() -> None:
     world = Thrifty("a/1")
     world.place("bob", "a", 9 * DOLLAR)
     world.say(OPERATOR, SetCaps("ann", Caps(rate="5")))
@@ -246,7 +307,10 @@ def test_a_cap_below_what_is_in_force_ends_nothing_and_lets_nothing_grow() -> No
     assert "cap_exceeded" == code(world.place("ann", "b", 1))
     assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, 10 * DOLLAR)))
     assert code(world.say("ann", SetLimit(lease, 8 * DOLLAR))) is None
-    assert code(world.say("ann", AmendOrder(order, (Alternative("b", 2 * DOLLAR, 2 * DOLLAR),)))) is None
+    assert (
+        code(world.say("ann", AmendOrder(order, (Alternative("b", 2 * DOLLAR, 2 * DOLLAR),))))
+        is None
+    )
 
 
 def test_they_are_kept_in_snapshots_and_accounts_without_are_written_as_before() -> None:
@@ -262,8 +326,14 @@ def test_caps_that_are_none_are_refused() -> None:
     world = Thrifty()
     for text in ("", "-1", "1e3", "0.0000001", "1000000000.000001", "9" * 11, "\u0661"):
         refused = world.say(OPERATOR, SetCaps("ann", Caps(worst_rate=text))).refused
-        assert refused is not None and "bad_request" == refused.code and "caps.worst_rate: expected 0 to 1000000000" in refused.detail
-    assert code(world.say(OPERATOR, SetCaps("ann", Caps(rate="1000000000", worst_rate="0")))) is None
+        assert (
+            refused is not None
+            and "bad_request" == refused.code
+            and "caps.worst_rate: expected 0 to 1000000000" in refused.detail
+        )
+    assert (
+        code(world.say(OPERATOR, SetCaps("ann", Caps(rate="1000000000", worst_rate="0")))) is None
+    )
     assert code(world.say("ann", SetOwnCaps(PER_HOUR_MAX, 0))) is None
     assert "bad_request" == code(world.say("ann", SetOwnCaps(PER_HOUR_MAX + 1, 0)))
 
@@ -280,7 +350,11 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
         world.place(who, f"a/{rng.randrange(6)}", rng.randrange(limit), limit)
         for order in world.exchange.market.orders("ann"):  # what waits counts too: make room
             world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
-        for name in [name for name, one in world.exchange.accounts["ann"].leases.items() if one.ended_at is None][:2]:
+        for name in [
+            name
+            for name, one in world.exchange.accounts["ann"].leases.items()
+            if one.ended_at is None
+        ][:2]:
             world.say("ann", SetLimit(name, rng.choice((None, limit, 3 * DOLLAR))))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
         assert charged <= 20 * DOLLAR
@@ -289,7 +363,9 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
 
 
 @pytest.mark.parametrize("seed", [0, 3, *with_fees(5)])
-def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(seed: int) -> None:
+def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(
+    seed: int,
+) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)
     most = 0
@@ -298,10 +374,19 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
             exchange = Exchange.restore(exchange.snapshot())
         exchange.replay(step.at, step.request)
         for name, account in exchange.accounts.items():
-            found, kept = [highest_limit(order.alternatives) for order in exchange.market.orders(name)], waiting(exchange.market, account)
-            assert (sum(found), len(found), len(found)) == (kept.limits, len(kept.orders), account.open_orders)
+            found, kept = (
+                [highest_limit(order.alternatives) for order in exchange.market.orders(name)],
+                waiting(exchange.market, account),
+            )
+            assert (sum(found), len(found), len(found)) == (
+                kept.limits,
+                len(kept.orders),
+                account.open_orders,
+            )
             most = max(most, len(kept.orders))
-            to_run = sum(fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now)
+            to_run = sum(
+                fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now
+            )
             assert to_run == account.running_fees.per_hour(exchange.market.now)
     assert most > 1
 
@@ -314,7 +399,8 @@ def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
         world.place("ann", "a", DOLLAR)
         world.say("ann", CancelOrder(next(iter(world.exchange.accounts["ann"].orders))))
     assert 30 == len(world.exchange.market.fees("ann"))
-    assert len(world.exchange.accounts["ann"].running_fees) <= 5  # each runs for ten microseconds, and the next begins two later
+    # each runs for ten microseconds, and the next begins two later
+    assert len(world.exchange.accounts["ann"].running_fees) <= 5
 
 
 # -- over HTTP and in a session
@@ -328,25 +414,55 @@ async def caps(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
 def test_over_http_they_are_shown_set_and_exceeded(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         none = {"rate": None, "worst_rate": None}
-        assert {"own": none, "operator": none, "in_force": none, "rate_now": "0", "worst_rate_now": "0"} == await caps(world)
+        assert {
+            "own": none,
+            "operator": none,
+            "in_force": none,
+            "rate_now": "0",
+            "worst_rate_now": "0",
+        } == await caps(world)
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"worst_rate": "8"}})
         await world.place("ann", "a100", "5", "2")
         await world.place("bob", "a100", "3")
         found = await world.ask("ann", "PUT", "/v1/caps", {"rate": "4.50"}, key="c-1")
-        expected = {"own": {"rate": "4.5", "worst_rate": None}, "operator": {"rate": None, "worst_rate": "8"}}
-        expected |= {"in_force": {"rate": "4.5", "worst_rate": "8"}, "rate_now": "3", "worst_rate_now": "5"}  # type: ignore[dict-item]
-        assert expected == found.json() == await caps(world) == await caps(world, "operator", tenant="ann")
+        expected = {
+            "own": {"rate": "4.5", "worst_rate": None},
+            "operator": {"rate": None, "worst_rate": "8"},
+        }
+        expected |= {
+            "in_force": {"rate": "4.5", "worst_rate": "8"},
+            "rate_now": "3",  # type: ignore[dict-item]
+            "worst_rate_now": "5",  # type: ignore[dict-item]
+        }
+        assert (
+            expected
+            == found.json()
+            == await caps(world)
+            == await caps(world, "operator", tenant="ann")
+        )
         for limit, bid in (("2", "2"), ("4", "1")):
-            answer = await world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": limit, "bid": bid}]})
+            answer = await world.ask(
+                "ann",
+                "POST",
+                "/v1/orders",
+                {"alternatives": [{"scope": "a100", "limit": limit, "bid": bid}]},
+            )
             assert (402, "cap_exceeded") == (answer.status_code, answer.json()["code"]), answer.text
         again = await world.ask("ann", "PUT", "/v1/caps", {"rate": "4.50"}, key="c-1")
         assert "true" == again.headers["idempotency-replayed"]
         wanted = {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "9"}]}
         batch = await world.ask("ann", "POST", "/v1/batch", {"commands": [wanted]})
-        assert (402, "cap_exceeded") == (batch.json()["results"][0]["status"], batch.json()["results"][0]["code"])
+        assert (402, "cap_exceeded") == (
+            batch.json()["results"][0]["status"],
+            batch.json()["results"][0]["code"],
+        )
         run = await world.ask("ann", "POST", "/v1/instances", {"type": "h100", "max_price": "9"})
         assert (402, "cap_exceeded") == (run.status_code, run.json()["code"])
-        told = [one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"] if one["event"]["type"] == "caps.set"]
+        told = [
+            one["event"]
+            for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+            if one["event"]["type"] == "caps.set"
+        ]
         assert [("4.5", None)] == [(one["rate"], one["worst_rate"]) for one in told]
         assert 400 == (await world.ask("ann", "PUT", "/v1/caps", {"rate": "four"})).status_code
         assert 400 == (await world.ask("operator", "GET", "/v1/caps")).status_code
@@ -370,4 +486,8 @@ def test_in_a_session_what_exceeds_a_cap_is_refused_the_same_way(tmp_path: Path)
 
 def test_the_event_names_what_was_set() -> None:
     outcome = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
-    assert [("2.5", None)] == [(one.event.rate, one.event.worst_rate) for one in outcome.told if isinstance(one.event, wire.OwnCapsSet)]
+    assert [("2.5", None)] == [
+        (one.event.rate, one.event.worst_rate)
+        for one in outcome.told
+        if isinstance(one.event, wire.OwnCapsSet)
+    ]

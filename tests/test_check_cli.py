@@ -22,21 +22,47 @@ class NeverLeases(Oracle):
         pass
 
 
-def invoke(monkeypatch: pytest.MonkeyPatch, market: type[Oracle], *arguments: str) -> tuple[int, str]:
+def invoke(
+    monkeypatch: pytest.MonkeyPatch, market: type[Oracle], *arguments: str
+) -> tuple[int, str]:
     monkeypatch.setattr(cli, "real_market", market)
     result = CliRunner().invoke(cli.app, arguments)
     return result.exit_code, result.stdout
 
 
 def test_success_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, text = invoke(monkeypatch, Oracle, "market", "--histories", "2", "--commands", "20", "--jobs", "1", "--snapshot-every", "0")
+    code, text = invoke(
+        monkeypatch,
+        Oracle,
+        "market",
+        "--histories",
+        "2",
+        "--commands",
+        "20",
+        "--jobs",
+        "1",
+        "--snapshot-every",
+        "0",
+    )
     assert code == 0
     assert text.startswith("2 histories, 40 commands, ")
     assert text.count("\n") == 1
 
 
 def test_failure_is_a_report_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, text = invoke(monkeypatch, NeverLeases, "market", "--histories", "9", "--seed", "7", "--jobs", "1", "--snapshot-every", "0")
+    code, text = invoke(
+        monkeypatch,
+        NeverLeases,
+        "market",
+        "--histories",
+        "9",
+        "--seed",
+        "7",
+        "--jobs",
+        "1",
+        "--snapshot-every",
+        "0",
+    )
     assert code == 1
     assert "laissez check market --histories 1 --seed " in text
     assert "LeaseStarted" in text
@@ -54,9 +80,16 @@ def test_json_summary(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("market", "--histories", "9" * 30), ("worlds", "--seeds", "9" * 30), ("damage", "--cases", "9" * 30), ("worlds", "--jobs", "100000")],
+    [
+        ("market", "--histories", "9" * 30),
+        ("worlds", "--seeds", "9" * 30),
+        ("damage", "--cases", "9" * 30),
+        ("worlds", "--jobs", "100000"),
+    ],
 )
-def test_more_than_can_be_counted_is_wrong_usage_and_no_failed_check(arguments: tuple[str, ...]) -> None:
+def test_more_than_can_be_counted_is_wrong_usage_and_no_failed_check(
+    arguments: tuple[str, ...],
+) -> None:
     assert 2 == CliRunner().invoke(cli.app, arguments).exit_code
 
 

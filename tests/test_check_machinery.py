@@ -1,4 +1,5 @@
-"""Checks that are meant to fail: oracles broken on purpose, each of which the comparison must find and make small."""
+"""Checks that are meant to fail: oracles broken on purpose, each of which the comparison must find
+and make small."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ import msgspec
 import pytest
 
 from laissez.market.answers import Bill, PriceSegment
-from laissez.market.commands import Alternative, CloseBooks, Command, PlaceOrder, Relinquish, SetFloor, at_price
+from laissez.market.commands import (
+    Alternative,
+    CloseBooks,
+    Command,
+    PlaceOrder,
+    Relinquish,
+    SetFloor,
+    at_price,
+)
 from laissez.market.events import Event, LeaseEnded, OrderPlaced
 from laissez.market.reasons import EndReason, Reason
 from laissez_check.campaign import run
@@ -45,7 +54,9 @@ class Restorable(Oracle):
         return market
 
     def digest(self) -> str:
-        return hashlib.sha256(repr((self.now, self.orders(), self.leases(), self.revenue())).encode()).hexdigest()
+        return hashlib.sha256(
+            repr((self.now, self.orders(), self.leases(), self.revenue())).encode()
+        ).hexdigest()
 
 
 class ForgetsTheHold(Restorable):
@@ -71,7 +82,15 @@ class PrefersLateOrders(Oracle):
 
     def winner(self, leaf: str) -> Claim | None:
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
-        return max(able, key=lambda claim: (claim.alternative.limit, claim.alternative.scope.count("/"), claim.order.number), default=None)
+        return max(
+            able,
+            key=lambda claim: (
+                claim.alternative.limit,
+                claim.alternative.scope.count("/"),
+                claim.order.number,
+            ),
+            default=None,
+        )
 
 
 class IgnoresDepth(Oracle):
@@ -79,7 +98,9 @@ class IgnoresDepth(Oracle):
 
     def winner(self, leaf: str) -> Claim | None:
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
-        return max(able, key=lambda claim: (claim.alternative.limit, -claim.order.number), default=None)
+        return max(
+            able, key=lambda claim: (claim.alternative.limit, -claim.order.number), default=None
+        )
 
 
 class TakesOnATie(Oracle):
@@ -87,7 +108,9 @@ class TakesOnATie(Oracle):
 
     def takes(self, order: Order, alternative: Alternative, leaf: str, ask: int) -> bool:
         owner = self.owner(leaf)
-        return super().takes(order, alternative, leaf, ask) or (owner not in (None, order.tenant) and alternative.bid == ask)
+        return super().takes(order, alternative, leaf, ask) or (
+            owner not in (None, order.tenant) and alternative.bid == ask
+        )
 
 
 class ComparesWholePaths(Oracle):
@@ -126,7 +149,11 @@ class SaysOutbid(Oracle):
     """M13: a floor equal to the highest bid counts as outbid."""
 
     def reason_for_price(self, leaf: str) -> EndReason:
-        return EndReason.FLOOR_RAISED if self.floor(leaf) > self.foreign_bid(leaf) else EndReason.OUTBID
+        return (
+            EndReason.FLOOR_RAISED
+            if self.floor(leaf) > self.foreign_bid(leaf)
+            else EndReason.OUTBID
+        )
 
 
 class QuotesTheLimit(Oracle):
@@ -152,14 +179,18 @@ class GivesAwayWhatExists(Oracle):
         try:
             return super().quote(tenant, scope)
         except KeyError as error:
-            raise type(error)(f"hidden {scope}" if scope in self.topology.path else scope) from error
+            raise type(error)(
+                f"hidden {scope}" if scope in self.topology.path else scope
+            ) from error
 
 
 class BillsTheInstantAfter(Oracle):
     """M14: a period includes its end."""
 
     def bill(self, tenant: str, since: int | None = None, until: int | None = None) -> Bill:
-        return super().bill(tenant, since, until if until is None or until >= self.now else until + 1)
+        return super().bill(
+            tenant, since, until if until is None or until >= self.now else until + 1
+        )
 
 
 class LosesTheCarriedAmount(Oracle):
@@ -199,7 +230,12 @@ class ShowsFloats(Oracle):
 
     def apply(self, command: Command, at: int) -> list[Event]:
         return [
-            msgspec.structs.replace(event, rate=float(event.rate)) if isinstance(event, LeaseEnded) else event for event in super().apply(command, at)
+            (
+                msgspec.structs.replace(event, rate=float(event.rate))
+                if isinstance(event, LeaseEnded)
+                else event
+            )
+            for event in super().apply(command, at)
         ]
 
 
@@ -215,7 +251,9 @@ class CountsRefusals(Oracle):
 
     def apply(self, command: Command, at: int) -> list[Event]:
         events = super().apply(command, at)
-        if isinstance(command, PlaceOrder) and not any(isinstance(event, OrderPlaced) for event in events):
+        if isinstance(command, PlaceOrder) and not any(
+            isinstance(event, OrderPlaced) for event in events
+        ):
             self.numbers_used += 1
         return events
 
@@ -280,7 +318,8 @@ BROKEN = [
     ForgivesFees,
     CountsItselfAsPressure,
 ]
-FOUND_LATE: dict[type[Oracle], int] = {ForgetsTheCap: 35, CountsItselfAsPressure: 156}  # the seed near which the search begins
+# the seed near which the search begins
+FOUND_LATE: dict[type[Oracle], int] = {ForgetsTheCap: 35, CountsItselfAsPressure: 156}
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -299,7 +338,12 @@ def test_a_broken_market_is_found_and_its_history_made_small(broken: type[Oracle
 
 def test_the_oracle_agrees_with_itself_and_with_the_invariants() -> None:
     for seed in range(10):
-        assert first_difference(draw_history(seed), Restorable, Options(snapshot_every=7, invariants=True)) is None
+        assert (
+            first_difference(
+                draw_history(seed), Restorable, Options(snapshot_every=7, invariants=True)
+            )
+            is None
+        )
 
 
 def test_a_snapshot_that_forgets_is_found() -> None:
@@ -315,10 +359,17 @@ def test_a_history_depends_on_its_seed_alone() -> None:
     assert draw_history(5) == draw_history(5)
     assert draw_history(5) != draw_history(6)
     source = str(Path(__file__).parents[1] / "src")
-    code = "import hashlib; from laissez_check import draw_history; print(hashlib.sha256(repr(draw_history(5)).encode()).hexdigest())"
+    code = (
+        "import hashlib; from laissez_check import draw_history;"
+        " print(hashlib.sha256(repr(draw_history(5)).encode()).hexdigest())"
+    )
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONPATH": source, "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={"PYTHONPATH": source, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for hash_seed in ("1", "2")
     }
@@ -326,12 +377,15 @@ def test_a_history_depends_on_its_seed_alone() -> None:
 
 
 def test_histories_meet_every_refusal_and_every_end() -> None:
-    missing: set[object] = {*Reason, *EndReason} - {Reason.TOO_MANY_TENANTS}  # that one takes a hundred thousand tenants
+    # that one takes a hundred thousand tenants
+    missing: set[object] = {*Reason, *EndReason} - {Reason.TOO_MANY_TENANTS}
     for seed in SEEDS:
         history = draw_history(seed, 60)
         market = Oracle(history.world.leaves, history.world.orders_per_tenant_max)
         for step in history.steps:
-            missing.difference_update(getattr(event, "reason", None) for event in market.apply(step.command, step.at))
+            missing.difference_update(
+                getattr(event, "reason", None) for event in market.apply(step.command, step.at)
+            )
         if not missing:
             return
     pytest.fail(f"not met: {missing}")
@@ -339,7 +393,9 @@ def test_histories_meet_every_refusal_and_every_end() -> None:
 
 def test_a_report_is_python_that_runs() -> None:
     world = World(("h/a", "h/b"), ("ann",))
-    history = History(3, world, (Step(0, SetFloor("h", 2)), Step(1, PlaceOrder("ann", (at_price("h", 5),)))))
+    history = History(
+        3, world, (Step(0, SetFloor("h", 2)), Step(1, PlaceOrder("ann", (at_price("h", 5),))))
+    )
     difference = first_difference(history, AnswersWithFloats)
     assert difference is not None
     text = report(history, difference, "laissez check market --histories 1 --seed 3")
@@ -368,7 +424,8 @@ def test_small_worlds_find_a_broken_tie() -> None:
 
 
 def leased_and_pressed() -> Oracle:
-    """One leaf leased by ann up to 5, one idle behind a floor of 9, and an order of bob that rests."""
+    """One leaf leased by ann up to 5, one idle behind a floor of 9, and an order of bob that
+    rests."""
     market = Oracle(["h/a", "h/b"])
     market.apply(SetFloor("h/b", 9), 0)
     market.apply(PlaceOrder("ann", (Alternative("h/a", 0, 5),)), 0)

@@ -21,7 +21,12 @@ from laissez.cli.exits import exit_code, told
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     program = "from laissez.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", program, *arguments], env=os.environ | variables, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_this_process_runs_the_form_it_was_asked_for() -> None:
@@ -33,17 +38,26 @@ def test_this_process_runs_the_form_it_was_asked_for() -> None:
 def test_version_is_one_line_for_people(arguments: list[str]) -> None:
     done = CliRunner().invoke(app, arguments)
     assert 0 == done.exit_code
-    assert f"laissez {laissez.__version__} on CPython {platform.python_version()}, market {laissez.market_form()}\n" == done.stdout
+    assert (
+        f"laissez {laissez.__version__} on CPython {platform.python_version()}, market"
+        f" {laissez.market_form()}\n" == done.stdout
+    )
 
 
 def test_version_is_an_object_for_programs() -> None:
     done = CliRunner().invoke(app, ["version", "-o", "json"])
     assert 0 == done.exit_code
-    expected = {"version": laissez.__version__, "python": f"CPython {platform.python_version()}", "market": laissez.market_form()}
+    expected = {
+        "version": laissez.__version__,
+        "python": f"CPython {platform.python_version()}",
+        "market": laissez.market_form(),
+    }
     assert expected == json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("arguments", [["version", "-o", "xml"], ["version", "more"], ["unheard-of"], ["--unheard-of"]])
+@pytest.mark.parametrize(
+    "arguments", [["version", "-o", "xml"], ["version", "more"], ["unheard-of"], ["--unheard-of"]]
+)
 def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
     assert 2 == CliRunner().invoke(app, arguments).exit_code
 
@@ -51,19 +65,31 @@ def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
 def test_help_names_every_command_and_imports_none() -> None:
     done = CliRunner().invoke(app, ["--help"])
     assert 0 == done.exit_code
-    for command in ("version", *PROOFS, *(name for members in COMMANDS.values() for name, _, _ in members)):
+    for command in (
+        "version",
+        *PROOFS,
+        *(name for members in COMMANDS.values() for name, _, _ in members),
+    ):
         assert f" {command} " in done.stdout
 
 
 def without_plugins(*arguments: str) -> subprocess.CompletedProcess[str]:
     """As where the product is installed alone."""
-    program = "from importlib import metadata; metadata.entry_points = lambda group: (); from laissez.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    program = (
+        "from importlib import metadata; metadata.entry_points = lambda group: (); from laissez.cli"
+        " import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True
+    )
 
 
 @pytest.mark.parametrize("command", PROOFS)
 def test_a_command_of_a_package_that_is_not_installed_names_the_package(command: str) -> None:
-    expected = f"'laissez {command}' is part of laissezcloud-proof, which is not installed: pip install laissezcloud-proof=={laissez.__version__}"
+    expected = (
+        f"'laissez {command}' is part of laissezcloud-proof, which is not installed: pip install"
+        f" laissezcloud-proof=={laissez.__version__}"
+    )
     done = without_plugins(command, "--help")
     assert (2, f"laissez: {expected}\n") == (done.returncode, done.stderr)
 
@@ -72,32 +98,42 @@ def test_help_shows_commands_of_other_packages_only_where_they_are_installed() -
     shown = without_plugins("--help").stdout
     assert " serve " in shown
     assert [] == [command for command in PROOFS if f"│ {command} " in shown]
-    assert " bills " not in without_plugins("audit", "--help").stdout
-    assert " bills " in CliRunner().invoke(app, ["audit", "--help"]).stdout
+    assert "│ bills " not in without_plugins("audit", "--help").stdout
+    assert "│ bills " in CliRunner().invoke(app, ["audit", "--help"]).stdout
 
 
 def test_an_error_of_ours_ends_with_one_line_and_no_traceback() -> None:
     done = run("version", LAISSEZ_MARKET="complied")
     assert 2 == done.returncode
     assert "" == done.stdout
-    assert "laissez: LAISSEZ_MARKET must be one of auto, compiled, interpreted; it is 'complied'\n" == done.stderr
+    assert (
+        "laissez: LAISSEZ_MARKET must be one of auto, compiled, interpreted; it is 'complied'\n"
+        == done.stderr
+    )
 
 
 def test_version_loads_neither_the_market_nor_any_other_package() -> None:
     program = (
-        "import sys\nfrom laissez.cli import main\nsys.argv[1:] = ['version']\n"
-        "try: main()\nfinally: print([name for name in sys.modules if name.count('.') == 1 and name.startswith('laissez.')])"
+        "import sys\nfrom laissez.cli import main\nsys.argv[1:] = ['version']\ntry:"
+        " main()\nfinally: print([name for name in sys.modules if name.count('.') == 1 and"
+        " name.startswith('laissez.')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ["['laissez._form', 'laissez.cli']"] == done.stdout.splitlines()[1:]
 
 
-def test_errors_of_ours_and_what_the_system_says_of_a_file_are_told_and_all_others_are_bugs() -> None:
+def test_errors_of_ours_and_of_files_are_reported_and_all_others_are_bugs() -> None:
     assert "no" == told(laissez.FormError("no"))
-    assert "somewhere: Permission denied" == told(PermissionError(errno.EACCES, "Permission denied", "somewhere"))
-    assert f"{'a' * 200}: File name too long" == told(OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5_000))
+    assert "somewhere: Permission denied" == told(
+        PermissionError(errno.EACCES, "Permission denied", "somewhere")
+    )
+    assert f"{'a' * 200}: File name too long" == told(
+        OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5_000)
+    )
     assert None is told(ImportError("no"))
-    assert None is told(type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no"))
+    assert None is told(
+        type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no")
+    )
     assert None is told(FileNotFoundError(errno.ENOENT, "No such file", "somewhere"))
     assert None is told(OSError(errno.EIO, "Input/output error"))
 
@@ -109,9 +145,18 @@ def test_what_is_not_utf_8_is_refused_and_a_key_in_it_not_shown() -> None:
         done = subprocess.run([*program, *arguments], env=environment, capture_output=True)
         return done.returncode, done.stderr
 
-    assert (2, b"laissez: argument 2: expected text in UTF-8, found other bytes after 4 characters\n") == ended(b"quote", b"h100\xff")
-    assert (2, b"laissez: LAISSEZ_URL: expected text in UTF-8, found other bytes after 7 characters\n") == ended(b"quote", LAISSEZ_URL=b"http://\xff")
-    assert (2, b"laissez: LAISSEZ_KEY: expected text in UTF-8, found other bytes after 6 characters\n") == ended(b"quote", LAISSEZ_KEY=b"lz_abc\xff")
+    assert (
+        2,
+        b"laissez: argument 2: expected text in UTF-8, found other bytes after 4 characters\n",
+    ) == ended(b"quote", b"h100\xff")
+    assert (
+        2,
+        b"laissez: LAISSEZ_URL: expected text in UTF-8, found other bytes after 7 characters\n",
+    ) == ended(b"quote", LAISSEZ_URL=b"http://\xff")
+    assert (
+        2,
+        b"laissez: LAISSEZ_KEY: expected text in UTF-8, found other bytes after 6 characters\n",
+    ) == ended(b"quote", LAISSEZ_KEY=b"lz_abc\xff")
 
 
 def test_an_error_that_is_not_about_a_server_is_about_usage() -> None:

@@ -1,4 +1,5 @@
-"""The command line as a person uses it, against a real server: every noun and verb, what it prints, and how it ends."""
+"""The command line as a person uses it, against a real server: every noun and verb, what it prints,
+and how it ends."""
 
 from __future__ import annotations
 
@@ -47,7 +48,13 @@ class Live:
 
     def start(self) -> None:
         command = [*PROGRAM, "up", "--still", "--data", str(self.data), "--port", "0"]
-        self.process = subprocess.Popen(command, env=self.environment(None), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command,
+            env=self.environment(None),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert self.process.stdout is not None
         self.said = until_it_serves(self.process.stdout)
         self.url = self.said.partition(" is up at ")[2].split()[0]
@@ -71,14 +78,21 @@ class Live:
     def environment(self, who: str | Path | None) -> dict[str, str]:
         found = environment_of(self.home)
         if who is not None:
-            found |= {"LAISSEZ_URL": self.url, "LAISSEZ_KEY_FILE": str(self.key(who) if isinstance(who, str) else who)}
+            found |= {
+                "LAISSEZ_URL": self.url,
+                "LAISSEZ_KEY_FILE": str(self.key(who) if isinstance(who, str) else who),
+            }
         return found
 
     def run(self, who: str | Path | None, *arguments: str, **variables: str) -> Done:
         """One command, in this process: starting Python each time would take most of the time."""
         out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
         ended, before = 0, signal.getsignal(signal.SIGTERM)
-        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             patch.setattr(sys, "argv", ["laissez", *arguments])
             for name in [name for name in os.environ if name.startswith("LAISSEZ_")]:
                 patch.delenv(name)
@@ -101,11 +115,17 @@ class Live:
 
     @contextlib.contextmanager
     def running(self, who: str, line: str) -> Iterator[subprocess.Popen[str]]:
-        """A command that goes on until Ctrl-C, as a process of its own. Tests that run in the background ignore Ctrl-C, and so would it."""
+        """A command that goes on until Ctrl-C, as a process of its own. Tests that run in the
+        background ignore Ctrl-C, and so would it."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(
-            [*PROGRAM, *line.split()], env=self.environment(who), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+            [*PROGRAM, *line.split()],
+            env=self.environment(who),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
         try:
             yield process
@@ -155,7 +175,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         ("operator", "version", "market"),
     ],
 )
-def test_a_person_sees_a_table_and_a_program_gets_json(live: Live, who: str, line: str, shows: str) -> None:
+def test_a_person_sees_a_table_and_a_program_gets_json(
+    live: Live, who: str, line: str, shows: str
+) -> None:
     if "{lease}" in line:
         line = line.format(lease=live.json(who, "leases")[0]["id"])
     assert shows in live.ok(who, line)
@@ -164,13 +186,21 @@ def test_a_person_sees_a_table_and_a_program_gets_json(live: Live, who: str, lin
 
 def test_events_are_lines_for_both_and_the_operator_may_pick_a_tenants(live: Live) -> None:
     assert "order.placed" in live.ok("batch", "events --limit 1")
-    assert [3, 4] == [json.loads(line)["n"] for line in live.ok("batch", "events --after 2 --limit 2 -o json").splitlines()]
-    told = [json.loads(line) for line in live.ok("operator", "events --tenant batch -o json").splitlines()]
+    assert [3, 4] == [
+        json.loads(line)["n"]
+        for line in live.ok("batch", "events --after 2 --limit 2 -o json").splitlines()
+    ]
+    told = [
+        json.loads(line)
+        for line in live.ok("operator", "events --tenant batch -o json").splitlines()
+    ]
     assert list(range(1, 25)) == [one["n"] for one in told]
 
 
 def test_bills_come_as_files_and_by_the_day(live: Live) -> None:
-    assert live.ok("batch", "bill --format csv").startswith("tenant,kind,id,scope,start,end,cost\r\nbatch,lease,")
+    assert live.ok("batch", "bill --format csv").startswith(
+        "tenant,kind,id,scope,start,end,cost\r\nbatch,lease,"
+    )
     assert live.ok("operator", "bill --format focus").count("\r\n") > 26
     assert 12 == len(live.json("batch", "bill --since 2026-01-01")["lines"])
     future = live.run("batch", "bill", "--until", "2200-01-01")
@@ -191,7 +221,9 @@ def test_following_events_sees_what_happens_next(live: Live) -> None:
     with live.running("operator", f"events -f --after {after}") as following:
         live.ok("operator", "floor set a100/zone-a/rack4 1.11")
         assert following.stdout is not None
-        assert "floor.set           node=a100/zone-a/rack4 price=1.11" in following.stdout.readline()
+        assert (
+            "floor.set           node=a100/zone-a/rack4 price=1.11" in following.stdout.readline()
+        )
         live.ok("operator", "floor remove a100/zone-a/rack4")
         assert "floor.set" in following.stdout.readline()
         following.send_signal(signal.SIGINT)
@@ -220,7 +252,9 @@ def test_an_order_from_placing_to_giving_up_what_it_won(live: Live) -> None:
 
 
 def test_an_order_sent_again_with_its_key_is_placed_once(live: Live) -> None:
-    first, again = (live.json("batch", "orders place h100@0.40 --idempotency-key same-1") for _ in range(2))
+    first, again = (
+        live.json("batch", "orders place h100@0.40 --idempotency-key same-1") for _ in range(2)
+    )
     assert first == again
     other = live.run("batch", "orders", "place", "h100@0.41", "--idempotency-key", "same-1")
     assert (1, True) == (other.code, "(idempotency_conflict)" in other.err)
@@ -230,9 +264,23 @@ def test_an_order_sent_again_with_its_key_is_placed_once(live: Live) -> None:
 def test_instances_run_wait_and_stop(live: Live) -> None:
     ran = live.json("training", "run --type h100 --count 2 --max-price 3.50 --wait")["instances"]
     assert ["running", "running"] == [one["state"] for one in ran]
-    (near,) = live.json("training", f"run --near {ran[0]['lease']} --level rack --max-price 3.50")["instances"]
+    (near,) = live.json("training", f"run --near {ran[0]['lease']} --level rack --max-price 3.50")[
+        "instances"
+    ]
     assert ran[0]["leaf"].split("/")[:3] == near["leaf"].split("/")[:3]
-    waits = live.run("training", "run", "--scope", "h100/zone-b", "--max-price", "0.10", "--wait", "--timeout", "0.1s", "-o", "json")
+    waits = live.run(
+        "training",
+        "run",
+        "--scope",
+        "h100/zone-b",
+        "--max-price",
+        "0.10",
+        "--wait",
+        "--timeout",
+        "0.1s",
+        "-o",
+        "json",
+    )
     (pending,) = waits.json["instances"]
     assert (1, "pending") == (waits.code, pending["state"])
     assert "1 still pending, and still asked for" in waits.err
@@ -247,14 +295,22 @@ def test_instances_run_wait_and_stop(live: Live) -> None:
 def test_floors_controls_and_leaves_are_set_and_taken_back(live: Live) -> None:
     node, leaf = "h100/zone-a/rack2", "h100/zone-a/rack2/host4/gpu7"
     held = sum(lease["leaf"].startswith("h100/") for lease in live.json("operator", "leases"))
-    assert held > 0 and live.ok("operator", "floor set h100 100 --preview").startswith(f"{held} leases would end and 0 start; 0 leaves")
+    assert held > 0 and live.ok("operator", "floor set h100 100 --preview").startswith(
+        f"{held} leases would end and 0 start; 0 leaves"
+    )
     assert [] == [floor for floor in live.json("operator", "floor") if floor["own"] == "100"]
     assert 1 == live.run("operator", "resources", "online", leaf, "--preview").code
     assert f"the floor of {node} is set\n" == live.ok("operator", f"floor set {node} 2.10")
-    assert [node] == [floor["node"] for floor in live.json("operator", "floor") if floor["own"] == "2.1"]
+    assert [node] == [
+        floor["node"] for floor in live.json("operator", "floor") if floor["own"] == "2.1"
+    ]
     assert f"{node} has no floor of its own\n" == live.ok("operator", f"floor remove {node}")
-    assert f"the controls of {node} are set\n" == live.ok("operator", f"controls set {node} --rise 10%/1h --fall 0.5/15m --hold 5m --flash 90s")
-    assert ["0.1/3600s", "0.5/900s", "300", "90"] == live.ok("operator", "controls list").splitlines()[1].split()[1:]
+    assert f"the controls of {node} are set\n" == live.ok(
+        "operator", f"controls set {node} --rise 10%/1h --fall 0.5/15m --hold 5m --flash 90s"
+    )
+    assert ["0.1/3600s", "0.5/900s", "300", "90"] == live.ok(
+        "operator", "controls list"
+    ).splitlines()[1].split()[1:]
     assert f"{node} has no controls of its own\n" == live.ok("operator", f"controls remove {node}")
     assert f"{leaf} is offline\n" == live.ok("operator", f"resources offline {leaf}")
     assert 1 == live.run("operator", "resources", "offline", leaf).code
@@ -276,8 +332,12 @@ def test_a_budget_is_set_shown_and_removed(live: Live) -> None:
 def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -> None:
     assert "ORDERS MAX   7" in live.ok("operator", "tenants create acme --open-orders 7")
     assert 1 == live.run("operator", "tenants", "create", "acme").code
-    assert {"open_orders": 7, "sessions": 2} == live.json("operator", "tenants caps acme --sessions 2")["caps"]
-    assert {"sessions": 2} == live.json("operator", "tenants caps acme --open-orders default")["caps"]
+    assert {"open_orders": 7, "sessions": 2} == live.json(
+        "operator", "tenants caps acme --sessions 2"
+    )["caps"]
+    assert {"sessions": 2} == live.json("operator", "tenants caps acme --open-orders default")[
+        "caps"
+    ]
     first, second = live.home / "acme.1", live.home / "acme.2"
     shown = live.ok("operator", f"tenants issue-key acme --save {first}")
     assert "SECRET" not in shown
@@ -286,12 +346,17 @@ def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -
     second.write_text(live.json("operator", "tenants issue-key acme")["secret"])
     assert "acme" in live.ok(first, "doctor") and "no leases" in live.run(second, "leases").err
     third = live.run("operator", "tenants", "issue-key", "acme")
-    assert (1, True) == (third.code, "acme has 2 live keys named 'default': revoke one first" in third.err)
+    assert (1, True) == (
+        third.code,
+        "acme has 2 live keys named 'default': revoke one first" in third.err,
+    )
     (key,) = [word for word in shown.split() if word.startswith("key_")]
     assert "REVOKED" in live.ok("operator", f"tenants revoke-key {key}")
     assert (3, 0) == (live.run(first, "leases").code, live.run(second, "leases").code)
     assert 4 == live.run("operator", "tenants", "revoke-key", key).code
-    assert [True, False] == [one["revoked_at"] is not None for one in live.json("operator", "tenants keys acme")]
+    assert [True, False] == [
+        one["revoked_at"] is not None for one in live.json("operator", "tenants keys acme")
+    ]
 
 
 # -- how it ends
@@ -315,7 +380,9 @@ def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -
         (5, "batch", "leases --url http://127.0.0.1:9", "no answer from 127.0.0.1:9"),
     ],
 )
-def test_a_command_that_fails_says_why_in_its_code_and_a_line(live: Live, code: int, who: str, line: str, told: str) -> None:
+def test_a_command_that_fails_says_why_in_its_code_and_a_line(
+    live: Live, code: int, who: str, line: str, told: str
+) -> None:
     done = live.run(who, *line.split())
     assert (code, "") == (done.code, done.out)
     assert told in done.err.replace("\n", " ")
@@ -328,7 +395,10 @@ def test_a_wrong_key_ends_with_3_and_is_not_repeated(live: Live) -> None:
     done = live.run(wrong, "leases")
     assert (3, False) == (done.code, "xxx" in done.out + done.err)
     doctor = live.run(wrong, "doctor", "-o", "json")
-    assert (1, ["permission"]) == (doctor.code, [check["name"] for check in doctor.json if not check["ok"]])
+    assert (1, ["permission"]) == (
+        doctor.code,
+        [check["name"] for check in doctor.json if not check["ok"]],
+    )
 
 
 def test_the_doctor_says_that_nobody_answers(live: Live) -> None:
@@ -339,11 +409,18 @@ def test_the_doctor_says_that_nobody_answers(live: Live) -> None:
 def test_a_profile_is_enough_and_its_key_goes_nowhere_else(live: Live) -> None:
     config = live.home / "profiles" / "laissez"
     config.mkdir(parents=True)
-    (config / "config.toml").write_text(f'default = "lab"\n[profiles.lab]\nurl = "{live.url}"\nkey_file = "{live.key("batch")}"\n')
+    (config / "config.toml").write_text(
+        f'default = "lab"\n[profiles.lab]\nurl = "{live.url}"\nkey_file = "{live.key("batch")}"\n'
+    )
     home = {"XDG_CONFIG_HOME": str(config.parent)}
     assert 12 == len(live.run(None, "leases", "-o", "json", **home).json)
-    elsewhere = live.run(None, "leases", "--url", live.url.replace("127.0.0.1", "localhost"), **home)
-    assert (3, True) == (elsewhere.code, "without a key: the key of the profile is for " in elsewhere.err)
+    elsewhere = live.run(
+        None, "leases", "--url", live.url.replace("127.0.0.1", "localhost"), **home
+    )
+    assert (3, True) == (
+        elsewhere.code,
+        "without a key: the key of the profile is for " in elsewhere.err,
+    )
 
 
 # -- the data folder
@@ -359,7 +436,10 @@ def test_the_journal_of_a_running_server_can_be_looked_into_checked_and_copied(l
         assert "entries" in live.ok("batch", f"journal inspect {folder}")
         assert "key.issued" in live.ok("batch", f"journal inspect {folder} --from 1 --to 3")
         assert 3 == len(live.json("batch", f"journal inspect {folder} --from 1 --to 3"))
-        lines = [json.loads(line) for line in live.ok("batch", f"journal export {folder} --from 2 --to 5").splitlines()]
+        lines = [
+            json.loads(line)
+            for line in live.ok("batch", f"journal export {folder} --from 2 --to 5").splitlines()
+        ]
         assert [2, 3, 4, 5] == [line["seq"] for line in lines]
     assert 2 == live.run("batch", "journal", "backup", str(live.data), str(copy)).code
     none = live.run("batch", "journal", "verify", str(live.home))
@@ -392,7 +472,11 @@ def test_a_restart_goes_on_where_it_was_after_ctrl_c_and_after_a_crash(another: 
     order = live.json("batch", "orders place h100@0.40 --idempotency-key before")
     leases = [lease["id"] for lease in live.json("training", "leases")]
     owed = Decimal(live.json("training", "bill")["total"])
-    for number, code in ((signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)):
+    for number, code in (
+        (signal.SIGINT, 0),
+        (signal.SIGKILL, -signal.SIGKILL),
+        (signal.SIGTERM, 0),
+    ):
         assert code == live.stop(number)
         live.start()
         assert live.said.startswith("The sample market, where it was left, is up at ")

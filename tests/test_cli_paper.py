@@ -1,4 +1,5 @@
-"""`laissez paper`: what it refuses, how it ends, and a small version of everything through the real command line."""
+"""`laissez paper`: what it refuses, how it ends, and a small version of everything through the real
+command line."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ pytestmark = pytest.mark.once
 
 KEYS = {"figure", "claim", "paper", "measured", "interval", "holds"}
 POWER = "time,measured_power_util\n0,0.5\n300000000,0.6\n"
-AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:16:46.6805900,396,109\n"
+AZURE = (
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16"
+    " 18:16:46.6805900,396,109\n"
+)
 MOONCAKE = '{"timestamp": 0, "input_length": 5, "output_length": 3}\n'
 
 
@@ -57,13 +61,25 @@ class Halves(Experiment):
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
         Halves.plan = plan
-        return [Half(number=seed) for seed in plan.all_seeds] + ([Half(number=9, fault=self.fault)] if self.fault else [])
+        return [Half(number=seed) for seed in plan.all_seeds] + (
+            [Half(number=9, fault=self.fault)] if self.fault else []
+        )
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         total = sum(results[cell] for cell in self.cells(plan))
         claims = [
-            Claim(figure=self.name, claim="halves are small", paper=17.0, measured=total, interval=(0.0, 1.5), holds=False, unit="%"),
-            Claim(figure=self.name, claim="halves add up", paper=None, measured="they do", holds=True),
+            Claim(
+                figure=self.name,
+                claim="halves are small",
+                paper=17.0,
+                measured=total,
+                interval=(0.0, 1.5),
+                holds=False,
+                unit="%",
+            ),
+            Claim(
+                figure=self.name, claim="halves add up", paper=None, measured="they do", holds=True
+            ),
         ]
         return Findings(claims=claims, text="Halves.", rows=[{"total": total}], draw=None)
 
@@ -93,12 +109,23 @@ def laissez(*arguments: str) -> Any:
 def test_it_ends_well_whatever_holds_and_says_where_the_report_is() -> None:
     ran = laissez("--seeds", "3")
     assert 0 == ran.exit_code, ran.output
-    lines = ["with-a-trace      not run, needs a trace: --trace FILE", "halves            1 holds and 1 does not: halves.csv"]
+    lines = [
+        "with-a-trace      not run, needs a trace: --trace FILE",
+        "halves            1 holds and 1 does not: halves.csv",
+    ]
     assert lines == ran.stderr.splitlines(), "no bar where nobody looks"
-    for told in ("checks of the paper's claims: 1 does not hold", "beyond the paper: 1 holds", "0.00 to 1.50", "✗  halves are small", "17 %"):
+    for told in (
+        "checks of the paper's claims: 1 does not hold",
+        "beyond the paper: 1 holds",
+        "0.00 to 1.50",
+        "✗  halves are small",
+        "17 %",
+    ):
         assert told in ran.stdout
     assert ran.stdout.endswith("report: laissez-paper/report.html\n")
-    assert {"cells", "claims.json", "halves.csv", "report.html", "run.json"} == {path.name for path in Path("laissez-paper").iterdir()}
+    assert {"cells", "claims.json", "halves.csv", "report.html", "run.json"} == {
+        path.name for path in Path("laissez-paper").iterdir()
+    }
 
 
 def test_for_programs_it_prints_the_claims() -> None:
@@ -112,11 +139,18 @@ def test_what_was_done_before_is_not_done_again() -> None:
     assert 0 == laissez("halves", "--seeds", "3").exit_code
     again = laissez("halves", "--seeds", "4")
     assert "3 of 4 cells are there from an earlier run" == again.stderr.splitlines()[0]
-    assert {"cells": 4, "kept_cells": 3, "seeds": 4}.items() <= json.loads(Path("laissez-paper/run.json").read_text()).items()
+    assert {"cells": 4, "kept_cells": 3, "seeds": 4}.items() <= json.loads(
+        Path("laissez-paper/run.json").read_text()
+    ).items()
 
 
-@pytest.mark.parametrize(("arguments", "seeds", "quick"), [((), 20, False), (("--quick",), 2, True), (("--quick", "--seeds", "7"), 7, True)])
-def test_quick_means_few_seeds_unless_they_are_given(arguments: tuple[str, ...], seeds: int, quick: bool) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "seeds", "quick"),
+    [((), 20, False), (("--quick",), 2, True), (("--quick", "--seeds", "7"), 7, True)],
+)
+def test_quick_means_few_seeds_unless_they_are_given(
+    arguments: tuple[str, ...], seeds: int, quick: bool
+) -> None:
     assert 0 == laissez(*arguments).exit_code
     assert (seeds, quick) == (Halves.plan.seeds, Halves.plan.quick)
 
@@ -126,15 +160,26 @@ def test_files_are_used_and_named() -> None:
         Path(name).write_text(content)
     ran = laissez("--seeds", "1", "--trace", "a.csv", "--trace", "m.jsonl", "--power", "p.csv")
     assert 0 == ran.exit_code, ran.output
-    assert ("a.csv", "m.jsonl", "p.csv") == tuple(path.name for path in (*Halves.plan.traces, *Halves.plan.power))
+    assert ("a.csv", "m.jsonl", "p.csv") == tuple(
+        path.name for path in (*Halves.plan.traces, *Halves.plan.power)
+    )
     run = json.loads(Path("laissez-paper/run.json").read_text())
-    assert (["halves", "with-a-trace"], {}, ["a.csv", "m.jsonl"]) == (run["experiments"], run["not_run"], [one["name"] for one in run["traces"]])
+    assert (["halves", "with-a-trace"], {}, ["a.csv", "m.jsonl"]) == (
+        run["experiments"],
+        run["not_run"],
+        [one["name"] for one in run["traces"]],
+    )
 
 
 def test_a_list_does_nothing() -> None:
     ran = laissez("--list")
-    assert (0, ["halves", "with-a-trace"]) == (ran.exit_code, [line.split()[0] for line in ran.stdout.splitlines()[1:]])
-    assert [False, True] == [one["beyond_the_paper"] for one in json.loads(laissez("--list", "--json").stdout)]
+    assert (0, ["halves", "with-a-trace"]) == (
+        ran.exit_code,
+        [line.split()[0] for line in ran.stdout.splitlines()[1:]],
+    )
+    assert [False, True] == [
+        one["beyond_the_paper"] for one in json.loads(laissez("--list", "--json").stdout)
+    ]
     assert not Path("laissez-paper").exists()
 
 
@@ -150,12 +195,17 @@ def test_a_list_does_nothing() -> None:
         (("--trace", "broken.jsonl"), "broken.jsonl, line 1: expected a JSON object"),
         (("--power", "broken.jsonl"), "expected a column 'measured_power_util'"),
         (("--power", "nowhere.csv"), "nowhere.csv: expected a table that can be read"),
-        (("--out", "others"), "expected a new folder, an empty one, or one of an earlier run, found 'others'"),
+        (
+            ("--out", "others"),
+            "expected a new folder, an empty one, or one of an earlier run, found 'others'",
+        ),
         (("--out", "power.csv"), "expected a folder that can be written to"),
         (("--out", "/proc/nowhere"), "expected a folder that can be written to"),
     ],
 )
-def test_wrong_usage_is_refused_before_anything_runs(arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_usage_is_refused_before_anything_runs(
+    arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(cli, "Reproduction")
     Path("power.csv").write_text(POWER)
     Path("broken.jsonl").write_text("not JSON\n")
@@ -167,7 +217,9 @@ def test_wrong_usage_is_refused_before_anything_runs(arguments: tuple[str, ...],
 
 
 @pytest.mark.parametrize("tool", ["matplotlib", "scipy"])
-def test_what_is_not_installed_is_told_before_anything_runs(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_told_before_anything_runs(
+    tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(cli, "Reproduction")
     monkeypatch.setitem(sys.modules, tool, None)
     ran = laissez()
@@ -180,7 +232,10 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Halves, "fault", "interrupt")
     ran = laissez("halves", "--seeds", "3")
     assert 130 == ran.exit_code
-    assert "stopped: 3 of 4 cells are done and kept in laissez-paper/cells; the same command goes on from there\n" == ran.stderr
+    assert (
+        "stopped: 3 of 4 cells are done and kept in laissez-paper/cells; the same command goes on"
+        " from there\n" == ran.stderr
+    )
     monkeypatch.setattr(Halves, "fault", "")
     assert "3 of 3 cells are there from an earlier run" in laissez("halves", "--seeds", "3").stderr
 
@@ -199,7 +254,9 @@ def test_a_cell_that_fails_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_time_left_is_told_from_what_is_done() -> None:
     forecast = Forecast(100.0, expected_s=50.0)
-    assert (50.0, 40.0, 0.0) == tuple(map(forecast.left_s, (0.0, 10.0, 60.0))), "as expected, as long as nothing is done"
+    assert (50.0, 40.0, 0.0) == tuple(map(forecast.left_s, (0.0, 10.0, 60.0))), (
+        "as expected, as long as nothing is done"
+    )
     forecast.advance(20.0, at_s=30.0)
     assert (120.0, 115.0) == tuple(map(forecast.left_s, (30.0, 35.0))), "and then as fast as so far"
     forecast.advance(80.0, at_s=60.0)
@@ -209,7 +266,9 @@ def test_the_time_left_is_told_from_what_is_done() -> None:
 def test_a_bar_moves_by_weight_and_counts_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=seen, force_terminal=True, width=120))
+    monkeypatch.setattr(
+        progress, "Console", lambda stderr: Console(file=seen, force_terminal=True, width=120)
+    )
     bar = Weighed("cells", 3, Forecast(100.0, 50.0))
     with bar.bar:
         bar.begin("figure of halves")
@@ -217,7 +276,12 @@ def test_a_bar_moves_by_weight_and_counts_pieces(monkeypatch: pytest.MonkeyPatch
         bar.say("halves: done")
         bar.bar.refresh()
     (task,) = bar.bar.tasks
-    assert (90.0, 100.0, 1, 3) == (task.completed, task.total, task.fields["ended"], task.fields["pieces"])
+    assert (90.0, 100.0, 1, 3) == (
+        task.completed,
+        task.total,
+        task.fields["ended"],
+        task.fields["pieces"],
+    )
     for told in ("figure of halves", "1/3", "halves: done", " left"):
         assert told in seen.getvalue()
 
@@ -227,25 +291,48 @@ def test_a_bar_moves_by_weight_and_counts_pieces(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 def test_a_small_version_of_every_experiment_runs(tmp_path: Path) -> None:
-    """Through the real command line, with workers: every experiment has claims, rows and a report that shows them."""
-    command = [sys.executable, "-m", "laissez.cli", "paper", "--quick", "--out", str(tmp_path / "out")]
+    """Through the real command line, with workers: every experiment has claims, rows and a report
+    that shows them."""
+    command = [
+        sys.executable,
+        "-m",
+        "laissez.cli",
+        "paper",
+        "--quick",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert 0 == ran.returncode, ran.stderr
     claims = json.loads((tmp_path / "out" / "claims.json").read_text())
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     report = (tmp_path / "out" / "report.html").read_text()
-    assert list(EXPERIMENTS) == sorted([*run["experiments"], *run["not_run"]], key=list(EXPERIMENTS).index)
+    assert list(EXPERIMENTS) == sorted(
+        [*run["experiments"], *run["not_run"]], key=list(EXPERIMENTS).index
+    )
     needs = {name: one.missing(Plan(quick=True)) for name, one in EXPERIMENTS.items()}
-    assert {name: f"not run, needs {missing}" for name, missing in needs.items() if missing} == run["not_run"]
-    assert run["experiments"] == list(dict.fromkeys(claim["figure"] for claim in claims)), "each has claims, in the order of the catalogue"
+    assert {name: f"not run, needs {missing}" for name, missing in needs.items() if missing} == run[
+        "not_run"
+    ]
+    assert run["experiments"] == list(dict.fromkeys(claim["figure"] for claim in claims)), (
+        "each has claims, in the order of the catalogue"
+    )
     for claim in claims:
         assert claim.keys() >= KEYS
-        assert claim["claim"] and (claim["paper"] is None or claim["holds"] is not None or claim["note"]), claim
+        assert claim["claim"] and (
+            claim["paper"] is None or claim["holds"] is not None or claim["note"]
+        ), claim
         assert claim["interval"] is None or claim["interval"][0] <= claim["interval"][1], claim
     for name in run["experiments"]:
         rows = (tmp_path / "out" / f"{name}.csv").read_text().splitlines()
         assert 2 <= len(rows) and rows[0], name
         assert f'<section class="experiment" id="{name}">' in report
-        assert (f'<figure data-figure="{name}">' in report) == (tmp_path / "out" / f"{name}.svg").exists(), name
-        assert (tmp_path / "out" / f"{name}.svg").exists() == (tmp_path / "out" / f"{name}.png").exists(), name
-    assert sorted(EXPERIMENTS) == sorted(line.split()[0] for line in ran.stderr.splitlines()), "a line for each"
+        assert (f'<figure data-figure="{name}">' in report) == (
+            tmp_path / "out" / f"{name}.svg"
+        ).exists(), name
+        assert (tmp_path / "out" / f"{name}.svg").exists() == (
+            tmp_path / "out" / f"{name}.png"
+        ).exists(), name
+    assert sorted(EXPERIMENTS) == sorted(line.split()[0] for line in ran.stderr.splitlines()), (
+        "a line for each"
+    )

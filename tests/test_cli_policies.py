@@ -1,4 +1,5 @@
-"""`laissez tenant`, `laissez operator` and the living sample of `laissez up`, as real processes that are stopped, killed and started again."""
+"""`laissez tenant`, `laissez operator` and the living sample of `laissez up`, as real processes
+that are stopped, killed and started again."""
 
 from __future__ import annotations
 
@@ -52,20 +53,40 @@ class Site:
         self.started: list[subprocess.Popen[str]] = []
 
     def serve(self, *flags: str) -> subprocess.Popen[str]:
-        process = self.start(None, "up", *flags, "--data", str(self.home / "data"), "--port", self.url.rpartition(":")[2])
+        process = self.start(
+            None,
+            "up",
+            *flags,
+            "--data",
+            str(self.home / "data"),
+            "--port",
+            self.url.rpartition(":")[2],
+        )
         assert process.stdout is not None
         until_it_serves(process.stdout)
         return process
 
     def start(self, who: str | None, *arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*PROGRAM, *arguments], cwd=self.home, env=self.environment(who), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*PROGRAM, *arguments],
+            cwd=self.home,
+            env=self.environment(who),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.started.append(process)
         return process
 
     def run(self, who: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*PROGRAM, *arguments], cwd=self.home, env=self.environment(who), capture_output=True, text=True, timeout=WITHIN_S)
+        return subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=self.home,
+            env=self.environment(who),
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_S,
+        )
 
     def json(self, who: str, *arguments: str) -> Any:
         done = self.run(who, *arguments, "-o", "json")
@@ -75,7 +96,10 @@ class Site:
     def environment(self, who: str | None) -> dict[str, str]:
         found = environment_of(self.home)
         if who is not None:
-            found |= {"LAISSEZ_URL": self.url, "LAISSEZ_KEY_FILE": str(self.home / "data" / "keys" / f"{who}.key")}
+            found |= {
+                "LAISSEZ_URL": self.url,
+                "LAISSEZ_KEY_FILE": str(self.home / "data" / "keys" / f"{who}.key"),
+            }
         return found
 
     def told(self) -> list[str]:
@@ -114,7 +138,8 @@ def test_a_task_survives_a_crash_of_the_server_and_of_its_own_runner(site: Site)
     assert 0 == site.run("operator", "floor", "set", "a100", "4.50").returncode
     site.until(lambda: site.told() == ["start", "end"])
     end(runner, signal.SIGKILL)
-    assert 0 == site.run("operator", "floor", "set", "a100", "1.00").returncode  # the order that waits wins, and nobody is there to be told
+    # the order that waits wins, and nobody is there to be told
+    assert 0 == site.run("operator", "floor", "set", "a100", "1.00").returncode
     runner = site.start("dynamo", "tenant", "run", "job.yaml", "--pace", "0.2")
     site.until(lambda: site.told() == ["start", "end", "start"])
     assert 0 == end(runner, signal.SIGINT)
@@ -137,7 +162,11 @@ def test_maps_price_a_real_market_once_or_only_show_what_they_would_do(site: Sit
     assert [] == site.json("operator", "operator", "status")["runners"]
     assert 0 == site.run("operator", "operator", "run", "maps.toml", "--once").returncode
     (runner,) = site.json("operator", "operator", "status")["runners"]
-    assert ("maps", ["zone-b-power"], "4.8") == (runner["runner"], [each["name"] for each in runner["maps"]], runner["floors"][1]["wanted"])
+    assert ("maps", ["zone-b-power"], "4.8") == (
+        runner["runner"],
+        [each["name"] for each in runner["maps"]],
+        runner["floors"][1]["wanted"],
+    )
     floors = {floor["node"]: floor["own"] for floor in site.json("operator", "floor")}
     assert {"h100": "2.4", "h100/zone-b": "4.8", "a100": "1.1"} == floors
     refused = site.run("dynamo", "operator", "run", "maps.toml", "--once")
@@ -146,11 +175,34 @@ def test_maps_price_a_real_market_once_or_only_show_what_they_would_do(site: Sit
 
 def test_the_sample_lives_prices_move_and_it_ends_with_its_server(site: Site) -> None:
     server = site.serve()
-    site.until(lambda: all(tenant["leases"] for tenant in site.json("operator", "tenants") if tenant["name"] in ("dynamo", "sailor", "parabricks")))
-    site.until(lambda: len({floor["own"] for floor in site.json("operator", "floor") if floor["node"].startswith("h100")}) > 1)
+    site.until(
+        lambda: all(
+            tenant["leases"]
+            for tenant in site.json("operator", "tenants")
+            if tenant["name"] in ("dynamo", "sailor", "parabricks")
+        )
+    )
+    site.until(
+        lambda: (
+            len(
+                {
+                    floor["own"]
+                    for floor in site.json("operator", "floor")
+                    if floor["node"].startswith("h100")
+                }
+            )
+            > 1
+        )
+    )
     (runner,) = site.json("operator", "operator", "status")["runners"]
-    assert ("sample", {"power", "carbon", "maintenance"}) == (runner["runner"], {each["kind"] for each in runner["maps"]})
-    (life,) = [int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+    assert ("sample", {"power", "carbon", "maintenance"}) == (
+        runner["runner"],
+        {each["kind"] for each in runner["maps"]},
+    )
+    (life,) = [
+        int(child)
+        for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    ]
     end(server, signal.SIGKILL)
     site.until(lambda: not is_running(life))
 
@@ -171,7 +223,11 @@ def is_running(process: int) -> bool:
         (("operator", "run", "none.toml"), "none.toml"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(site: Site, arguments: tuple[str, ...], said: str) -> None:
-    (site.home / "bad.yaml").write_text("resources: {accelerators: H100}\nmarket: {template: cheap}\n")
+def test_what_cannot_be_read_is_said_with_its_place(
+    site: Site, arguments: tuple[str, ...], said: str
+) -> None:
+    (site.home / "bad.yaml").write_text(
+        "resources: {accelerators: H100}\nmarket: {template: cheap}\n"
+    )
     done = site.run(None, *arguments)
     assert 2 == done.returncode and said in done.stderr and "Traceback" not in done.stderr

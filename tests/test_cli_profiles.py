@@ -1,4 +1,5 @@
-"""Which server and key the command line uses, what its tables look like, and what the doctor finds."""
+"""Which server and key the command line uses, what its tables look like, and what the doctor
+finds."""
 
 from __future__ import annotations
 
@@ -34,11 +35,18 @@ class Home:
             (folder / name).write_text(f"lz_{name}_key\n")
             (folder / name).chmod(0o600)
         self.folder = folder
-        profiles = [f'[profiles.{name}]\nurl = "http://{name}"\nkey_file = "{folder / name}"\n' for name in ("lab", "prod")]
+        profiles = [
+            f'[profiles.{name}]\nurl = "http://{name}"\nkey_file = "{folder / name}"\n'
+            for name in ("lab", "prod")
+        ]
         self.config.write_text('default = "lab"\n' + "".join(profiles))
 
     def found(
-        self, url: str | None = None, profile: str | None = None, key_file: Path | None = None, variables: dict[str, str] | None = None
+        self,
+        url: str | None = None,
+        profile: str | None = None,
+        key_file: Path | None = None,
+        variables: dict[str, str] | None = None,
     ) -> tuple[str, str | None]:
         where = target(url, profile, key_file, environment=self.environment | (variables or {}))
         return where.url, where.key
@@ -54,15 +62,21 @@ def test_nothing_given_is_the_server_on_this_machine_without_a_key(tmp_path: Pat
     assert ("http://127.0.0.1:8340", None) == (where.url, where.key)
 
 
-def test_flags_come_before_a_named_profile_before_the_environment_before_the_usual_profile(home: Home) -> None:
+def test_flags_come_before_a_named_profile_before_the_environment_before_the_usual_profile(
+    home: Home,
+) -> None:
     variables = {"LAISSEZ_URL": "http://env", "LAISSEZ_KEY": "lz_env_key"}
     prod = {"LAISSEZ_PROFILE": "prod"}
     assert ("http://lab", "lz_lab_key") == home.found()
     assert ("http://prod", "lz_prod_key") == home.found(variables=prod)
     assert ("http://env", "lz_env_key") == home.found(variables=prod | variables)
-    assert ("http://lab", "lz_variable_key") == home.found(variables={"LAISSEZ_KEY_FILE": str(home.folder / "variable")})
+    assert ("http://lab", "lz_variable_key") == home.found(
+        variables={"LAISSEZ_KEY_FILE": str(home.folder / "variable")}
+    )
     assert ("http://prod", "lz_prod_key") == home.found(profile="prod", variables=variables)
-    assert ("http://flag", "lz_flag_key") == home.found("http://flag", "prod", home.folder / "flag", variables)
+    assert ("http://flag", "lz_flag_key") == home.found(
+        "http://flag", "prod", home.folder / "flag", variables
+    )
 
 
 def test_the_key_of_a_profile_goes_to_its_own_address_alone(home: Home) -> None:
@@ -74,14 +88,23 @@ def test_the_key_of_a_profile_goes_to_its_own_address_alone(home: Home) -> None:
     assert ("HTTP://LAB:80/", "lz_lab_key") == home.found("HTTP://LAB:80/")
     assert ("http://prod", "lz_prod_key") == home.found("http://prod", "prod")
     assert ("http://other", "lz_variable_key") == home.found("http://other", variables=explicit)
-    assert ("http://other", "lz_flag_key") == home.found("http://other", key_file=home.folder / "flag")
+    assert ("http://other", "lz_flag_key") == home.found(
+        "http://other", key_file=home.folder / "flag"
+    )
 
 
 def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home: Home) -> None:
     home.config.write_text(home.config.read_text() + "insecure = true\n")
     where = target("http://other", "prod", environment=home.environment)
-    assert where.withheld == "the key of the profile is for http://prod alone; for http://other, name one with --key-file"
-    assert (False, True) == (where.insecure, target(profile="prod", environment=home.environment).insecure)
+    assert (
+        where.withheld
+        == "the key of the profile is for http://prod alone; for http://other, name one with"
+        " --key-file"
+    )
+    assert (False, True) == (
+        where.insecure,
+        target(profile="prod", environment=home.environment).insecure,
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +130,9 @@ def test_an_unknown_profile_is_refused_with_those_there_are(home: Home) -> None:
         home.found(profile="labb")
 
 
-@pytest.mark.parametrize("content", [b"", b"secret", b"lz_secret lz_secret", b"lz_secret\nlz_secret", b"lz_secret\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"secret", b"lz_secret lz_secret", b"lz_secret\nlz_secret", b"lz_secret\xff"]
+)
 def test_a_file_that_holds_no_key_is_refused_without_showing_it(home: Home, content: bytes) -> None:
     (home.folder / "lab").write_bytes(content)
     with pytest.raises(ConfigError, match="expected one key, starting with lz_") as refused:
@@ -116,7 +141,9 @@ def test_a_file_that_holds_no_key_is_refused_without_showing_it(home: Home, cont
 
 
 def test_a_missing_key_file_is_named_with_who_named_it(home: Home) -> None:
-    with pytest.raises(ConfigError, match=r"key file .*gone, named by --key-file, cannot be read: No such file"):
+    with pytest.raises(
+        ConfigError, match=r"key file .*gone, named by --key-file, cannot be read: No such file"
+    ):
         home.found(key_file=home.folder / "gone")
 
 
@@ -159,18 +186,30 @@ def drawn(width: int, rows: list[tuple[str, str, str]] = ROWS, terminal: bool = 
 
 
 def test_money_stands_to_the_right_and_a_column_with_nothing_to_say_is_left_out() -> None:
-    assert ["ID                      RATE $/h", "lse_aaaaaaaaaaaaaaaa1       3.00", "lse_b2                 12.345678"] == drawn(80)
+    assert [
+        "ID                      RATE $/h",
+        "lse_aaaaaaaaaaaaaaaa1       3.00",
+        "lse_b2                 12.345678",
+    ] == drawn(80)
 
 
 def test_a_narrow_terminal_gets_blocks_and_whole_ids() -> None:
-    assert ["ID        lse_aaaaaaaaaaaaaaaa1", "RATE $/h  3.00", "", "ID        lse_b2", "RATE $/h  12.345678"] == drawn(31)
+    assert [
+        "ID        lse_aaaaaaaaaaaaaaaa1",
+        "RATE $/h  3.00",
+        "",
+        "ID        lse_b2",
+        "RATE $/h  12.345678",
+    ] == drawn(31)
 
 
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     assert "[bold]x[/bold]" in drawn(80, [("a", "1", "[bold]x[/bold]")])[1]
 
 
-@pytest.mark.parametrize(("price", "shown"), [("3", "3.00"), ("3.5", "3.50"), ("0.123456", "0.123456"), (None, "none")])
+@pytest.mark.parametrize(
+    ("price", "shown"), [("3", "3.00"), ("3.5", "3.50"), ("0.123456", "0.123456"), (None, "none")]
+)
 def test_money_has_at_least_two_decimals(price: str | None, shown: str) -> None:
     assert shown == money(price)
 
@@ -190,7 +229,9 @@ def loaded_by(argument: str) -> str:
         f"import sys\nfrom laissez.cli import main\nsys.argv[1:] = ['{argument}']\n"
         f"try: main()\nfinally: print([name for name in {watched} if name in sys.modules])"
     )
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.splitlines()[-1]
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    ).stdout.splitlines()[-1]
 
 
 def test_version_loads_nothing_heavy_and_help_nothing_of_ours() -> None:
@@ -198,7 +239,9 @@ def test_version_loads_nothing_heavy_and_help_nothing_of_ours() -> None:
     assert "['rich.table']" == loaded_by("--help")
 
 
-def examined(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: str, ready: int = 200, me: int = 200) -> dict[str, dict[str, object]]:
+def examined(
+    home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: str, ready: int = 200, me: int = 200
+) -> dict[str, dict[str, object]]:
     """What the doctor says about a server that answers so."""
     holder = {"holder": "ann", "key": "key_1", "scopes": ["read"], "caps": {}}
     problem = {"code": "unauthenticated", "detail": "no such key", "status": me}
@@ -210,7 +253,9 @@ def examined(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: str, ready
 
     def answer(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
         status, body = answers[request.url.path]
-        return httpx.Response(status, json=body, headers={"date": formatdate(usegmt=True)}, request=request)
+        return httpx.Response(
+            status, json=body, headers={"date": formatdate(usegmt=True)}, request=request
+        )
 
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
     for name in ("LAISSEZ_URL", "LAISSEZ_KEY", "LAISSEZ_KEY_FILE", "LAISSEZ_PROFILE"):
@@ -229,9 +274,13 @@ def failed(checks: dict[str, dict[str, object]]) -> list[str]:
     return [name for name, check in checks.items() if not check["ok"]]
 
 
-def test_the_doctor_finds_nothing_where_all_is_well(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_finds_nothing_where_all_is_well(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checks = examined(home, monkeypatch)
-    assert ["python", "market", "config", "key", "server", "clock", "ready", "permission"] == list(checks)
+    assert ["python", "market", "config", "key", "server", "clock", "ready", "permission"] == list(
+        checks
+    )
     assert ([], "ann, may read (key_1)") == (failed(checks), checks["permission"]["found"])
 
 
@@ -261,7 +310,9 @@ def test_the_doctor_compares_clocks(server_s: int | None, ok: bool, found: str) 
     assert (ok, found) == (check.ok, check.found)
 
 
-def test_the_doctor_finds_a_server_that_is_not_ready_and_a_key_that_is_not_valid(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_finds_a_server_that_is_not_ready_and_a_key_that_is_not_valid(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ["ready", "permission"] == failed(examined(home, monkeypatch, ready=503, me=401))
 
 
@@ -270,7 +321,9 @@ def test_the_doctor_finds_that_there_is_no_key(home: Home, monkeypatch: pytest.M
     assert ["key"] == failed(examined(home, monkeypatch))
 
 
-def test_the_doctor_finds_that_the_key_is_for_another_server(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_finds_that_the_key_is_for_another_server(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checks = examined(home, monkeypatch, "--url", "http://127.0.0.1:2")
     assert ["key"] == failed(checks)
     assert "is for http://127.0.0.1:1 alone" in str(checks["key"]["found"])
@@ -288,6 +341,13 @@ def test_the_doctor_says_one_line_per_check(home: Home, monkeypatch: pytest.Monk
         raise httpx.ConnectError("refused", request=request)
 
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", nobody)
-    done = CliRunner().invoke(app, ["doctor", "--url", "http://127.0.0.1:1", "--key-file", str(home.folder / "lab")], catch_exceptions=False)
-    assert (1, ["ok", "ok", "ok", "ok", "FAIL"]) == (done.exit_code, [line.split()[0] for line in done.stdout.splitlines()])
+    done = CliRunner().invoke(
+        app,
+        ["doctor", "--url", "http://127.0.0.1:1", "--key-file", str(home.folder / "lab")],
+        catch_exceptions=False,
+    )
+    assert (1, ["ok", "ok", "ok", "ok", "FAIL"]) == (
+        done.exit_code,
+        [line.split()[0] for line in done.stdout.splitlines()],
+    )
     assert "laissez serve" in done.stdout.splitlines()[-1]

@@ -1,4 +1,5 @@
-"""`laissez sim run` and `laissez sim compare`: what they print, what they write, what they refuse."""
+"""`laissez sim run` and `laissez sim compare`: what they print, what they write, what they
+refuse."""
 
 from __future__ import annotations
 
@@ -51,12 +52,23 @@ def laissez(*arguments: str) -> Any:
 
 
 def test_a_run_is_shown_by_kind_and_as_a_whole(tiny: str, tmp_path: Path) -> None:
-    ran = laissez("run", tiny, "--seed", "3", "--out", str(tmp_path / "out"), "--timeline", str(tmp_path / "run.html"))
+    ran = laissez(
+        "run",
+        tiny,
+        "--seed",
+        "3",
+        "--out",
+        str(tmp_path / "out"),
+        "--timeline",
+        str(tmp_path / "run.html"),
+    )
     assert 0 == ran.exit_code, ran.output
     lines = ran.stdout.split("\n")
     assert lines[1].startswith("tiny on market, seed 3: ")
     assert ["tenants", "inference", "batch", "all"] == [line.split()[0] for line in lines[2:6]]
-    assert {"runs.csv", "tenants.csv", "prices.csv", "leases.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"runs.csv", "tenants.csv", "prices.csv", "leases.csv"} == {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
     assert "tiny" in (tmp_path / "run.html").read_text()
     assert "" == ran.stderr, "no progress where nobody looks"
 
@@ -75,22 +87,54 @@ def test_a_run_for_programs_is_one_object_that_adds_up(tiny: str) -> None:
     ran = laissez("run", tiny, "--seed", "3", "--cloud", "fcfs", "--json")
     assert 0 == ran.exit_code, ran.output
     found = json.loads(ran.stdout)
-    assert ("tiny", "fcfs", 3, 2) == (found["scenario"], found["cloud"], found["seed"], found["tenants"])
-    assert pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 2
-    assert pytest.approx(found["revenue"]) == sum(kind["cost"] for kind in found["by_kind"].values())
+    assert ("tiny", "fcfs", 3, 2) == (
+        found["scenario"],
+        found["cloud"],
+        found["seed"],
+        found["tenants"],
+    )
+    assert (
+        pytest.approx(found["retention"]) == sum(one["retention"] for one in found["by_tenant"]) / 2
+    )
+    assert pytest.approx(found["revenue"]) == sum(
+        kind["cost"] for kind in found["by_kind"].values()
+    )
     assert 2 == sum(kind["tenants"] for kind in found["by_kind"].values())
 
 
 def test_a_comparison_is_shown_with_intervals(tiny: str, tmp_path: Path) -> None:
     out, plot = tmp_path / "out", tmp_path / "box.svg"
     ran = laissez(
-        "compare", tiny, "--clouds", "market, fcfs", "--seeds", "2", "--first-seed", "3", "--workers", "1", "--out", str(out), "--plot", str(plot)
+        "compare",
+        tiny,
+        "--clouds",
+        "market, fcfs",
+        "--seeds",
+        "2",
+        "--first-seed",
+        "3",
+        "--workers",
+        "1",
+        "--out",
+        str(out),
+        "--plot",
+        str(plot),
     )
     assert 0 == ran.exit_code, ran.output
-    for heading in ("tiny: 2 seeds from 3", "GPU-hours per run", "per run", "tenants' retention", "market against", "degradation less by"):
+    for heading in (
+        "tiny: 2 seeds from 3",
+        "GPU-hours per run",
+        "per run",
+        "tenants' retention",
+        "market against",
+        "degradation less by",
+    ):
         assert heading in ran.stdout
     assert 1 == sum(line.startswith("fcfs ") and "%" in line for line in ran.stdout.split("\n"))
-    assert all("┃" in line or "◆" in line for line in ran.stdout.split("tenants' retention\n")[1].split("\n")[1:3])
+    assert all(
+        "┃" in line or "◆" in line
+        for line in ran.stdout.split("tenants' retention\n")[1].split("\n")[1:3]
+    )
     assert {"runs.csv", "tenants.csv"} == {path.name for path in out.iterdir()}
     assert plot.read_text().startswith("<?xml")
 
@@ -124,7 +168,9 @@ def test_a_comparison_for_programs_is_one_object(tiny: str) -> None:
         (("compare", "--plot", "box.pdf"), ".svg or .png"),
     ],
 )
-def test_wrong_usage_is_refused_before_anything_runs(tiny: str, arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_usage_is_refused_before_anything_runs(
+    tiny: str, arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(sim, "read_scenario")
     monkeypatch.setenv("COLUMNS", "200")  # so that no message is broken into lines
     ran = laissez(*arguments, tiny)
@@ -144,7 +190,8 @@ def test_ctrl_c_says_how_far_it_got(tiny: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_failed_run_is_an_error_of_ours(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that `laissez` ends with its one line, which names the seed and the cloud, and no traceback."""
+    """So that `laissez` ends with its one line, which names the seed and the cloud, and no
+    traceback."""
 
     def failed(*arguments: Any) -> None:
         raise RunFailed("seed 1, cloud fcfs: no")

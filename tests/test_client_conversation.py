@@ -44,15 +44,31 @@ class Talk:
     """A conversation, with the server's side played by the test."""
 
     def __init__(
-        self, resume_after: int | None = None, encoding: str = "msgpack", in_flight: int = 1000, pending: int = 1000, told: int = 100
+        self,
+        resume_after: int | None = None,
+        encoding: str = "msgpack",
+        in_flight: int = 1000,
+        pending: int = 1000,
+        told: int = 100,
     ) -> None:
         hello = Hello(resume_after=resume_after)
-        self.state = Conversation(CODECS[encoding], hello, in_flight_max=in_flight, pending_max=pending, told_max=told)
+        self.state = Conversation(
+            CODECS[encoding], hello, in_flight_max=in_flight, pending_max=pending, told_max=told
+        )
         self.decode: Any = msgspec.msgpack.decode if encoding == "msgpack" else msgspec.json.decode
 
     def connect(self, n: int = 0, **bounds: int) -> dict[str, Any]:
         hello: dict[str, Any] = self.decode(self.state.hello())
-        self.hear(wire.Welcome(holder="ann", n=n, server="test", heartbeat_s=15, dead_after_s=60, **bounds))  # type: ignore[arg-type]  # numbers, by name
+        self.hear(
+            wire.Welcome(
+                holder="ann",
+                n=n,
+                server="test",
+                heartbeat_s=15,
+                dead_after_s=60,
+                **bounds,  # type: ignore[arg-type]
+            )
+        )
         return hello
 
     def hear(self, *messages: wire.Sent) -> None:
@@ -80,7 +96,9 @@ def test_what_is_asked_together_goes_out_as_one_frame(encoding: str) -> None:
     talk.connect()
     asked = [talk.ask() for _ in range(3)]
     frame = talk.decode(talk.state.next_frame())
-    assert [{"type": "cancel_order", "order": "ord_a1", "id": message["id"]} for message in frame] == frame
+    assert [
+        {"type": "cancel_order", "order": "ord_a1", "id": message["id"]} for message in frame
+    ] == frame
     assert 3 == len({message["id"] for message in frame})
     assert None is talk.state.next_frame()
     talk.hear(*(wire.Reply(id=message["id"]) for message in reversed(frame)))
@@ -247,7 +265,14 @@ def test_events_begin_where_the_server_says_or_where_the_caller_left_off() -> No
     assert (9, 3) == (fresh.state.last, resuming.state.last)
 
 
-@pytest.mark.parametrize("message", [wire.EventSent(told=numbered(7)), wire.Heartbeat(n=6), wire.Reply(id="x", events=(numbered(7),))])
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.EventSent(told=numbered(7)),
+        wire.Heartbeat(n=6),
+        wire.Reply(id="x", events=(numbered(7),)),
+    ],
+)
 def test_a_hole_in_the_count_breaks_the_connection_and_loses_nothing(message: wire.Sent) -> None:
     talk = Talk()
     talk.connect(n=5)
@@ -266,7 +291,11 @@ def test_a_reader_who_is_too_far_behind_is_told_what_it_missed() -> None:
     talk = Talk(told=2)
     talk.connect()
     talk.hear(*(wire.EventSent(told=numbered(n)) for n in (1, 2, 3, 4)))
-    talk.hear(wire.NoticeSent(notice=RateChanged(at=AT, lease="lse_a1", leaf="h100/g0", rate="1", limit=None)))
+    talk.hear(
+        wire.NoticeSent(
+            notice=RateChanged(at=AT, lease="lse_a1", leaf="h100/g0", rate="1", limit=None)
+        )
+    )
     one, two, missed = talk.state.told
     assert [numbered(1), numbered(2)] == [one, two]
     assert isinstance(missed, EventsMissed) and 2 == missed.after
@@ -297,7 +326,8 @@ def test_a_key_that_may_not_resume_misses_what_happened_meanwhile_and_the_sessio
     (missed,) = talk.state.told
     assert isinstance(missed, EventsMissed) and 5 == missed.after
     assert "resume_after" not in talk.connect(n=99)
-    assert isinstance(Talk(resume_after=1).state.lost(forbidden.value), Forbidden)  # before the start it is the caller's to know
+    # before the start it is the caller's to know
+    assert isinstance(Talk(resume_after=1).state.lost(forbidden.value), Forbidden)
 
 
 def test_history_that_is_gone_before_the_start_is_the_callers_to_know() -> None:
@@ -338,7 +368,17 @@ def test_a_frame_that_cannot_be_read_is_not_guessed_at(frame: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("code", "passes"),
-    [(1001, True), (1006, True), (None, True), (4400, False), (4401, False), (4408, True), (4410, False), (4429, True), (4503, True)],
+    [
+        (1001, True),
+        (1006, True),
+        (None, True),
+        (4400, False),
+        (4401, False),
+        (4408, True),
+        (4410, False),
+        (4429, True),
+        (4503, True),
+    ],
 )
 def test_a_close_code_says_whether_to_come_back(code: int | None, passes: bool) -> None:
     assert passes == is_passing(closing_error(code, ""))

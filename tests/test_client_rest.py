@@ -1,4 +1,5 @@
-"""How the REST clients go through failures: what is sent again, what is concluded, how lists and streams go on."""
+"""How the REST clients go through failures: what is sent again, what is concluded, how lists and
+streams go on."""
 
 from __future__ import annotations
 
@@ -49,13 +50,23 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "PAUSE_FIRST_S", 0.0001)
 
 
-def problem(code: str, status: int | None = None, retry_after: float | None = None, headers: dict[str, str] | None = None) -> httpx.Response:
+def problem(
+    code: str,
+    status: int | None = None,
+    retry_after: float | None = None,
+    headers: dict[str, str] | None = None,
+) -> httpx.Response:
     status = status or STATUS[code]
-    return httpx.Response(status, content=msgspec.json.encode(Problem(code, "why", status, retry_after=retry_after)), headers=headers)
+    return httpx.Response(
+        status,
+        content=msgspec.json.encode(Problem(code, "why", status, retry_after=retry_after)),
+        headers=headers,
+    )
 
 
 class Script:
-    """A server that answers with one step after another, the last one for ever, and keeps what it was sent."""
+    """A server that answers with one step after another, the last one for ever, and keeps what it
+    was sent."""
 
     def __init__(self, *steps: Step) -> None:
         self.steps = list(steps)
@@ -77,7 +88,9 @@ def relinquish(script: Script, retries: int = 4) -> LeaseDone:
     """By both clients, which must agree."""
 
     async def awaited() -> LeaseDone:
-        async with AsyncClient(URL, KEY, retries=retries, transport=httpx.MockTransport(script)) as client:
+        async with AsyncClient(
+            URL, KEY, retries=retries, transport=httpx.MockTransport(script)
+        ) as client:
             return assert_type(await client.relinquish("lse_a1", idempotency_key="mine"), LeaseDone)
 
     def blocked() -> LeaseDone:
@@ -138,7 +151,11 @@ def test_a_definite_no_is_not_argued_with(code: str, kind: type[ApiError]) -> No
     with pytest.raises(kind) as refused:
         relinquish(script)
     assert 1 == len(script.seen)
-    assert (code, "why", STATUS[code]) == (refused.value.code, refused.value.detail, refused.value.status)
+    assert (code, "why", STATUS[code]) == (
+        refused.value.code,
+        refused.value.detail,
+        refused.value.status,
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,16 +164,20 @@ def test_a_definite_no_is_not_argued_with(code: str, kind: type[ApiError]) -> No
         ([httpx.ConnectError], ConnectionFailed),
         ([httpx.ReadTimeout], OutcomeUnknown),
         ([httpx.WriteError, httpx.ConnectError], OutcomeUnknown),  # the first may have arrived
-        ([httpx.ReadTimeout, problem("rate_limited")], OutcomeUnknown),  # turned away before the key was looked at
+        # turned away before the key was looked at
+        ([httpx.ReadTimeout, problem("rate_limited")], OutcomeUnknown),
         ([httpx.ReadTimeout, problem("unauthenticated")], OutcomeUnknown),
-        ([httpx.ReadTimeout, problem("not_your_lease")], NotFound),  # looked at and refused: so it was the first time
+        # looked at and refused: so it was the first time
+        ([httpx.ReadTimeout, problem("not_your_lease")], NotFound),
         ([problem("journal_failed")], OutcomeUnknown),
         ([problem("internal")], OutcomeUnknown),
         ([problem("stopping")], Unavailable),
         ([problem("rate_limited")], RateLimited),
     ],
 )
-def test_the_end_of_trying_says_no_more_than_is_known(steps: list[Step], conclusion: type[LaissezError]) -> None:
+def test_the_end_of_trying_says_no_more_than_is_known(
+    steps: list[Step], conclusion: type[LaissezError]
+) -> None:
     with pytest.raises(conclusion) as ended:
         relinquish(Script(*steps), retries=2)
     if isinstance(ended.value, OutcomeUnknown):
@@ -164,7 +185,10 @@ def test_the_end_of_trying_says_no_more_than_is_known(steps: list[Step], conclus
 
 
 def test_a_question_that_is_not_answered_changed_nothing() -> None:
-    with Client(URL, retries=1, transport=httpx.MockTransport(Script(httpx.ReadTimeout))) as client, pytest.raises(ConnectionFailed):
+    with (
+        Client(URL, retries=1, transport=httpx.MockTransport(Script(httpx.ReadTimeout))) as client,
+        pytest.raises(ConnectionFailed),
+    ):
         client.me()
 
 
@@ -229,7 +253,10 @@ def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_errors_survive_being_sent_to_another_process() -> None:
-    for error in (RateLimited("rate_limited", "why", 429, 2.0), OutcomeUnknown("mine", "no answer")):
+    for error in (
+        RateLimited("rate_limited", "why", 429, 2.0),
+        OutcomeUnknown("mine", "no answer"),
+    ):
         copy = pickle.loads(pickle.dumps(error))
         assert (str(error), vars(error)) == (str(copy), vars(copy))
 
@@ -237,7 +264,9 @@ def test_errors_survive_being_sent_to_another_process() -> None:
 def quotes_in_pages(request: httpx.Request) -> httpx.Response:
     page = int(request.url.params.get("cursor", "0"))
     data = tuple(Quote(f"h100/r{page}{item}", "1", "2026-11-15T08:30:00Z") for item in range(2))
-    return httpx.Response(200, content=msgspec.json.encode(Page(data, page < 2, str(page + 1) if page < 2 else None)))
+    return httpx.Response(
+        200, content=msgspec.json.encode(Page(data, page < 2, str(page + 1) if page < 2 else None))
+    )
 
 
 def test_a_list_goes_through_its_pages_as_they_are_needed() -> None:
@@ -252,7 +281,9 @@ def test_a_list_goes_through_its_pages_as_they_are_needed() -> None:
         assert [] == asked
         assert "h100/r00" == next(quotes).scope
         assert ["the first"] == asked
-        assert ["h100/r01", "h100/r10", "h100/r11", "h100/r20", "h100/r21"] == [quote.scope for quote in quotes]
+        assert ["h100/r01", "h100/r10", "h100/r11", "h100/r20", "h100/r21"] == [
+            quote.scope for quote in quotes
+        ]
 
 
 def test_a_list_is_an_async_iterator_too() -> None:
@@ -272,15 +303,27 @@ def told(n: int) -> bytes:
     return b"id: %d\nevent: order.cancelled\ndata: %s\n\n" % (n, msgspec.json.encode(cancelled(n)))
 
 
-NOTICE = RateChanged(at="2026-11-15T08:30:00Z", lease="lse_a1", leaf="h100/r1/g0", rate="1", limit=None)
+NOTICE = RateChanged(
+    at="2026-11-15T08:30:00Z", lease="lse_a1", leaf="h100/r1/g0", rate="1", limit=None
+)
 NOTICED = b"event: rate.changed\ndata: %s\n\n" % msgspec.json.encode(NOTICE)
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_events_are_read_however_the_stream_is_cut(size: int) -> None:
-    stream = b": hello\r\n\r\nid: 4\n\n" + told(5) + NOTICED + b"event: unheard.of\ndata: {}\n\n" + told(5) + told(6) + b"id: 7\ndata: cut"
+    stream = (
+        b": hello\r\n\r\nid: 4\n\n"
+        + told(5)
+        + NOTICED
+        + b"event: unheard.of\ndata: {}\n\n"
+        + told(5)
+        + told(6)
+        + b"id: 7\ndata: cut"
+    )
     messages = Messages()
-    read = [one for at in range(0, len(stream), size) for one in messages.feed(stream[at : at + size])]
+    read = [
+        one for at in range(0, len(stream), size) for one in messages.feed(stream[at : at + size])
+    ]
     assert [cancelled(5), NOTICE, cancelled(6)] == read
     assert 6 == messages.last
     messages.restart()

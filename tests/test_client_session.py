@@ -48,7 +48,10 @@ ENCODE: dict[str, Callable[[object], bytes | str]] = {
     wire.JSON: lambda messages: msgspec.json.encode(messages).decode(),
 }
 FRAME: Any = SessionMessage | list[SessionMessage]
-DECODE = {wire.MSGPACK: msgspec.msgpack.Decoder(FRAME).decode, wire.JSON: msgspec.json.Decoder(FRAME).decode}
+DECODE = {
+    wire.MSGPACK: msgspec.msgpack.Decoder(FRAME).decode,
+    wire.JSON: msgspec.json.Decoder(FRAME).decode,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +74,11 @@ class Peer:
 
     async def greet(self, n: int = 0, heartbeat_s: float = 15, dead_after_s: float = 60) -> Hello:
         (hello,) = await self.hear()
-        await self.say(wire.Welcome(holder="ann", n=n, server="test", heartbeat_s=heartbeat_s, dead_after_s=dead_after_s))
+        await self.say(
+            wire.Welcome(
+                holder="ann", n=n, server="test", heartbeat_s=heartbeat_s, dead_after_s=dead_after_s
+            )
+        )
         assert isinstance(hello, Hello)
         return hello
 
@@ -88,9 +95,13 @@ class Peer:
 
 def answer(message: Any, n: int) -> wire.Sent:
     if isinstance(message, AskQuote):
-        return wire.QuoteReply(id=message.id, quote=Quote(message.scope, "2", "2026-11-15T08:30:00Z"))
+        return wire.QuoteReply(
+            id=message.id, quote=Quote(message.scope, "2", "2026-11-15T08:30:00Z")
+        )
     if isinstance(message, CancelOrder) and message.order == "ord_unknown":
-        return wire.Refused(id=message.id, code="not_your_order", detail="no such order", status=404)
+        return wire.Refused(
+            id=message.id, code="not_your_order", detail="no such order", status=404
+        )
     return wire.Reply(id=message.id, events=(numbered(n),))
 
 
@@ -102,15 +113,24 @@ Play = Callable[[Peer], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def server(*plays: Play, subprotocols: tuple[str, ...] = (wire.MSGPACK, wire.JSON), **options: Any) -> AsyncIterator[str]:
-    """A server whose first connection goes by the first play, and so on; the last play is for all that follow."""
+async def server(
+    *plays: Play, subprotocols: tuple[str, ...] = (wire.MSGPACK, wire.JSON), **options: Any
+) -> AsyncIterator[str]:
+    """A server whose first connection goes by the first play, and so on; the last play is for all
+    that follow."""
     waiting = list(plays)
 
     async def play(socket: ServerConnection) -> None:
         with contextlib.suppress(ConnectionClosed):
             await (waiting.pop(0) if len(waiting) > 1 else waiting[0])(Peer(socket))
 
-    listening = serve(play, "127.0.0.1", 0, subprotocols=[Subprotocol(name) for name in subprotocols] or None, **options)
+    listening = serve(
+        play,
+        "127.0.0.1",
+        0,
+        subprotocols=[Subprotocol(name) for name in subprotocols] or None,
+        **options,
+    )
     async with listening as running:
         yield f"http://127.0.0.1:{next(iter(running.sockets)).getsockname()[1]}"
 
@@ -155,12 +175,19 @@ def test_what_is_asked_in_one_turn_travels_in_one_frame() -> None:
 
 def test_many_are_sent_within_bounds_and_come_back_in_order() -> None:
     async def story() -> list[Reply | LaissezError]:
-        async with server(willing) as url, AsyncSession(url, KEY, in_flight_max=7, pending_max=10) as session:
-            return await session.send_many(CancelOrder(order="ord_unknown" if n == 50 else "ord_a1") for n in range(100))
+        async with (
+            server(willing) as url,
+            AsyncSession(url, KEY, in_flight_max=7, pending_max=10) as session,
+        ):
+            return await session.send_many(
+                CancelOrder(order="ord_unknown" if n == 50 else "ord_a1") for n in range(100)
+            )
 
     outcomes = asyncio.run(story())
     assert [50] == [n for n, outcome in enumerate(outcomes) if isinstance(outcome, NotFound)]
-    assert [*range(1, 100)] == [told.n for reply in outcomes if isinstance(reply, Reply) for told in reply.events]
+    assert [*range(1, 100)] == [
+        told.n for reply in outcomes if isinstance(reply, Reply) for told in reply.events
+    ]
 
 
 def test_a_lost_connection_is_made_again_and_the_unanswered_sent_again() -> None:
@@ -176,7 +203,10 @@ def test_a_lost_connection_is_made_again_and_the_unanswered_sent_again() -> None
         hello = await peer.greet(n=1)
         messages = await peer.hear()
         heard.append((hello.resume_after, [message.id for message in messages]))
-        await peer.say(wire.EventSent(told=numbered(2)), *(wire.Reply(id=message.id, events=(numbered(2),)) for message in messages))
+        await peer.say(
+            wire.EventSent(told=numbered(2)),
+            *(wire.Reply(id=message.id, events=(numbered(2),)) for message in messages),
+        )
         await peer.socket.wait_closed()
 
     async def story() -> None:
@@ -282,7 +312,9 @@ async def sent_elsewhere(connection: ServerConnection, request: Request) -> Resp
         ({"subprotocols": ()}, UnexpectedAnswer),
     ],
 )
-def test_a_session_that_cannot_begin_says_why(options: dict[str, Any], error: type[LaissezError]) -> None:
+def test_a_session_that_cannot_begin_says_why(
+    options: dict[str, Any], error: type[LaissezError]
+) -> None:
     async def story() -> None:
         async with server(willing, **options) as url:
             with pytest.raises(error):
@@ -377,7 +409,9 @@ def test_a_blocking_session_needs_no_event_loop(url: str) -> None:
         with pytest.raises(NotFound):
             session.cancel("ord_unknown")
         outcomes = session.send_many(CancelOrder(order="ord_a1") for _ in range(50))
-        assert [*range(2, 52)] == [told.n for reply in outcomes if isinstance(reply, Reply) for told in reply.events]
+        assert [*range(2, 52)] == [
+            told.n for reply in outcomes if isinstance(reply, Reply) for told in reply.events
+        ]
     with pytest.raises(SessionClosed):
         session.cancel("ord_a1")
 
@@ -393,10 +427,14 @@ def test_events_are_read_in_one_thread_while_another_sends(url: str) -> None:
     assert [numbered(n) for n in range(1, 6)] == seen
 
 
-def test_a_reader_who_asks_as_the_session_ends_is_not_left_waiting(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_who_asks_as_the_session_ends_is_not_left_waiting(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The loop has taken its last turn: what is asked of it now is never begun."""
 
-    def unheard(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> concurrent.futures.Future[Any]:
+    def unheard(
+        work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop
+    ) -> concurrent.futures.Future[Any]:
         work.close()
         return concurrent.futures.Future()
 

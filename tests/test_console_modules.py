@@ -1,4 +1,5 @@
-"""The console's modules fit together, without a browser: what is imported is there, what is there is imported, and nothing turns text into markup."""
+"""The console's modules fit together, without a browser: what is imported is there, what is there
+is imported, and nothing turns text into markup."""
 
 from __future__ import annotations
 
@@ -12,12 +13,18 @@ import laissez.service
 pytestmark = pytest.mark.once
 
 CONSOLE = Path(laissez.service.__file__).parent / "console"
-MODULES = {path.relative_to(CONSOLE).as_posix(): path.read_text() for path in sorted(CONSOLE.glob("js/**/*.js"))}
+MODULES = {
+    path.relative_to(CONSOLE).as_posix(): path.read_text()
+    for path in sorted(CONSOLE.glob("js/**/*.js"))
+}
 STYLES = "".join(path.read_text() for path in sorted(CONSOLE.glob("css/*.css")))
 IMPORT = re.compile(r'import \{([^}]*)\} from "([^"]+)"')
 LATER = re.compile(r'import\("([^"]+)"\)')
 EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
-DANGEROUS = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|setAttribute\(\"style)")
+DANGEROUS = re.compile(
+    r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new"
+    r" Function|DOMParser|setAttribute\(\"style)"
+)
 
 
 def names(listed: str) -> set[str]:
@@ -46,7 +53,9 @@ def resolved(module: str, place: str) -> str:
 def test_a_module_imports_only_what_is_there(module: str) -> None:
     for other, wanted in imported(module, MODULES[module]).items():
         assert other in MODULES, f"{module} imports {other}"
-        assert set() == wanted - set(EXPORT.findall(MODULES[other])), f"{module} imports from {other}"
+        assert set() == wanted - set(EXPORT.findall(MODULES[other])), (
+            f"{module} imports from {other}"
+        )
 
 
 def test_everything_exported_is_imported_somewhere() -> None:
@@ -56,7 +65,12 @@ def test_everything_exported_is_imported_somewhere() -> None:
             taken.setdefault(other, set()).update(wanted)
         for place in LATER.findall(source):
             taken.setdefault(resolved(module, place), set()).add("pages")
-    assert [] == [(module, name) for module, source in MODULES.items() for name in EXPORT.findall(source) if name not in taken.get(module, set())]
+    assert [] == [
+        (module, name)
+        for module, source in MODULES.items()
+        for name in EXPORT.findall(source)
+        if name not in taken.get(module, set())
+    ]
 
 
 def test_every_file_that_the_page_names_is_there() -> None:
@@ -74,5 +88,8 @@ def test_the_search_for_markup_finds_what_is_planted() -> None:
 
 
 def test_both_themes_set_the_same_colours() -> None:
-    light, dark = (set(re.findall(r"(--[\w-]+): #", block)) for block in re.findall(r":root[^{]*\{([^}]*)\}", STYLES)[:2])
+    light, dark = (
+        set(re.findall(r"(--[\w-]+): #", block))
+        for block in re.findall(r":root[^{]*\{([^}]*)\}", STYLES)[:2]
+    )
     assert len(light) > 20 and light == dark

@@ -20,7 +20,9 @@ from service_world import World, with_service
 pytestmark = pytest.mark.once
 
 
-def test_instances_near_a_lease_that_the_books_have_forgotten_are_answered_as_the_first_time(tmp_path: Path) -> None:
+def test_instances_near_a_lease_that_the_books_have_forgotten_are_answered_as_the_first_time(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         lease = (await world.place("ann", "a100", "5"))["lease"]
         body = {"near": lease, "level": 1, "max_price": "0.5", "count": 2}
@@ -30,7 +32,9 @@ def test_instances_near_a_lease_that_the_books_have_forgotten_are_answered_as_th
         world.close_books()
         again = await world.ask("ann", "POST", "/v1/instances", body, key="near")
         assert (201, first.content) == (again.status_code, again.content)
-        other = await world.ask("ann", "POST", "/v1/instances", {**body, "max_price": "0.6"}, key="near")
+        other = await world.ask(
+            "ann", "POST", "/v1/instances", {**body, "max_price": "0.6"}, key="near"
+        )
         assert "idempotency_conflict" == other.json()["code"]
 
     with_service(tmp_path / "data", story)
@@ -62,13 +66,19 @@ def test_whoever_is_refused_is_told_first_what_the_passing_of_time_did(tmp_path:
         session = Session(world.desk, bob, FORMS[JSON], Hello(), wire)  # type: ignore[arg-type]
         await session.greet(Hello())
         world.passing.pass_us(61_000_000)
-        # The hold is over before the second command: the order is filled first, and so it cannot be cancelled.
+        # The hold is over before the second command: the order is filled first, and so it cannot be
+        # cancelled.
         frame = [{"type": "ping", "id": "1"}, {"type": "cancel_order", "id": "2", "order": order}]
         session.receive(msgspec.json.encode(frame))
         await world.desk.all_durable()
         session.flush()
-        assert [("welcome", None), ("pong", "1"), ("event", None), ("refused", "2")] == [(one["type"], one.get("id")) for one in wire.written]
-        assert (2, "lease.started") == (wire.written[2]["told"]["n"], wire.written[2]["told"]["event"]["type"])
+        assert [("welcome", None), ("pong", "1"), ("event", None), ("refused", "2")] == [
+            (one["type"], one.get("id")) for one in wire.written
+        ]
+        assert (2, "lease.started") == (
+            wire.written[2]["told"]["n"],
+            wire.written[2]["told"]["event"]["type"],
+        )
         session.leave()
 
     with_service(tmp_path / "data", story)
@@ -81,9 +91,14 @@ def test_closing_the_books_tells_of_the_holds_that_end_with_it(tmp_path: Path) -
         await world.place("bob", "a100", "9")
         world.passing.pass_us(61_000_000)
         world.close_books()
-        told = [one["event"]["type"] for one in (await world.ask("bob", "GET", "/v1/events")).json()["data"]]
+        told = [
+            one["event"]["type"]
+            for one in (await world.ask("bob", "GET", "/v1/events")).json()["data"]
+        ]
         assert ["order.placed", "lease.started"] == told
-        assert ["a100/east/rack1/gpu1"] == [one["leaf"] for one in (await world.ask("bob", "GET", "/v1/leases")).json()["data"]]
+        assert ["a100/east/rack1/gpu1"] == [
+            one["leaf"] for one in (await world.ask("bob", "GET", "/v1/leases")).json()["data"]
+        ]
 
     with_service(tmp_path / "data", story)
 
@@ -101,6 +116,8 @@ def test_founding_that_was_cut_short_is_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["journal.db-wal", "journal.mark", "snapshots"])
-def test_what_a_lost_journal_left_behind_is_no_place_for_a_new_one(tmp_path: Path, left: str) -> None:
+def test_what_a_lost_journal_left_behind_is_no_place_for_a_new_one(
+    tmp_path: Path, left: str
+) -> None:
     (tmp_path / left).mkdir() if left == "snapshots" else (tmp_path / left).write_bytes(b"")
     assert founding.is_founded(tmp_path)

@@ -1,4 +1,5 @@
-"""Killing the real server, and what it kept; faults put into it on purpose, and that they are found."""
+"""Killing the real server, and what it kept; faults put into it on purpose, and that they are
+found."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def test_twenty_kills_lose_nothing_that_anyone_was_told() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["early", "forgetful", "behind"])
 def test_a_fault_put_in_on_purpose_is_found(fault: str) -> None:
-    """`early`: acknowledged before it is stored; `forgetful`: a restart forgets ids; `behind`: a restart forgets the latest commands."""
+    """`early`: acknowledged before it is stored; `forgetful`: a restart forgets ids; `behind`: a
+    restart forgets the latest commands."""
     outcome = crashes.run(20, seed=1, entry=entry_of(fault))
     assert outcome.failure is not None
     assert "again: laissez check crashes --kills 20 --seed 1" in outcome.failure
@@ -55,8 +57,11 @@ def test_a_server_that_does_not_start_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
-def test_answers_may_be_late_only_where_the_server_was_killed_again(is_killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill while they were awaited, before the next start, was taken for a session that got no answer."""
+def test_answers_may_be_late_only_where_the_server_was_killed_again(
+    is_killed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill while they were awaited, before the next start, was taken for a session that got no
+    answer."""
 
     async def story() -> list[str]:
         ledger, down = Ledger(("bob",)), asyncio.Event()
@@ -73,7 +78,13 @@ def test_answers_may_be_late_only_where_the_server_was_killed_again(is_killed: b
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crashes, "run", lambda kills, seed, tell: crashes.Outcome({"kills": 3}, f"lost\nagain: --kills {kills} --seed {seed}"))
+    monkeypatch.setattr(
+        crashes,
+        "run",
+        lambda kills, seed, tell: crashes.Outcome(
+            {"kills": 3}, f"lost\nagain: --kills {kills} --seed {seed}"
+        ),
+    )
     result = CliRunner().invoke(cli.app, ["crashes", "--kills", "5", "--seed", "9", "-o", "json"])
     assert (1, 3) == (result.exit_code, json.loads(result.stdout)["kills"])
     assert "again: --kills 5 --seed 9" in json.loads(result.stdout)["failure"]

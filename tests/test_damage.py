@@ -1,4 +1,5 @@
-"""`laissez check damage`: damaged data folders and faulty disks; and bugs put into the journal on purpose, which it must find."""
+"""`laissez check damage`: damaged data folders and faulty disks; and bugs put into the journal on
+purpose, which it must find."""
 
 from __future__ import annotations
 
@@ -66,17 +67,27 @@ def test_a_bug_put_in_on_purpose_is_found(bug: str) -> None:
 
 
 def test_a_case_is_the_same_each_time() -> None:
-    found = next(case for case in (damage.play(seed, "goes_on_after_a_failure") for seed in range(40, 80)) if case.finding)
+    found = next(
+        case
+        for case in (damage.play(seed, "goes_on_after_a_failure") for seed in range(40, 80))
+        if case.finding
+    )
     assert found == damage.play(found.seed, "goes_on_after_a_failure")
     files = sample(2).files
     sample.cache_clear()
     assert files.keys() == sample(2).files.keys()
-    assert [] == [name for name, content in files.items() if content != sample(2).files[name] and name != "journal.lock"]
+    assert [] == [
+        name
+        for name, content in files.items()
+        if content != sample(2).files[name] and name != "journal.lock"
+    ]
 
 
 def test_samples_have_documents_snapshots_and_logs_of_every_kind() -> None:
     samples = [sample(number) for number in range(SAMPLES)]
-    assert all(len([name for name in one.files if name.startswith("snapshots/")]) == 2 for one in samples)
+    assert all(
+        len([name for name in one.files if name.startswith("snapshots/")]) == 2 for one in samples
+    )
     assert any(documents for one in samples for _, _, documents in one.truth.groups)
     assert {True, False} == {bool(one.files.get("journal.db-wal")) for one in samples}
 
@@ -84,10 +95,21 @@ def test_samples_have_documents_snapshots_and_logs_of_every_kind() -> None:
 def test_samples_have_all_that_a_service_keeps_beside_the_journal() -> None:
     samples = [sample(number) for number in range(SAMPLES)]
     for one in samples:
-        assert {"audit/digests.jsonl", "keys/webhooks.key", "signins.json", "webhooks/cursors.json"} <= one.files.keys()
-        assert len([name for name in one.files if name.startswith("audit/refusals-")]) > 2 and 2 <= len(one.beside.digests) < len(one.beside.lines)
-        assert 2 == len(one.beside.cursors) and {*one.beside.letters} == {name[9:-5] for name in one.files if "whk_" in name}
-    assert any(len(one.beside.letters) == 2 for one in samples) and any(cursor.delivered for one in samples for cursor in one.beside.cursors.values())
+        assert {
+            "audit/digests.jsonl",
+            "keys/webhooks.key",
+            "signins.json",
+            "webhooks/cursors.json",
+        } <= one.files.keys()
+        assert len(
+            [name for name in one.files if name.startswith("audit/refusals-")]
+        ) > 2 and 2 <= len(one.beside.digests) < len(one.beside.lines)
+        assert 2 == len(one.beside.cursors) and {*one.beside.letters} == {
+            name[9:-5] for name in one.files if "whk_" in name
+        }
+    assert any(len(one.beside.letters) == 2 for one in samples) and any(
+        cursor.delivered for one in samples for cursor in one.beside.cursors.values()
+    )
 
 
 def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> None:
@@ -109,11 +131,22 @@ def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> N
     ],
 )
 def test_what_a_start_makes_of_webhooks_is_compared_with_what_was_written(
-    delivered: int, letters: tuple[DeadLetter, ...] | None, key: bytes | None, words: str, tmp_path: Path
+    delivered: int,
+    letters: tuple[DeadLetter, ...] | None,
+    key: bytes | None,
+    words: str,
+    tmp_path: Path,
 ) -> None:
-    whole = next(one for one in map(sample, range(SAMPLES)) if ANN in one.beside.letters and one.beside.cursors[ANN].delivered)
+    whole = next(
+        one
+        for one in map(sample, range(SAMPLES))
+        if ANN in one.beside.letters and one.beside.cursors[ANN].delivered
+    )
     write_files(tmp_path / "data", {**whole.files})
-    found, kept = start(tmp_path / "data"), msgspec.structs.replace(whole.beside, key=key or whole.beside.key)
+    found, kept = (
+        start(tmp_path / "data"),
+        msgspec.structs.replace(whole.beside, key=key or whole.beside.key),
+    )
     found.delivered[ANN] += delivered
     found.letters[ANN] = found.letters[ANN] if letters is None else letters
     with pytest.raises(Finding, match=words):
@@ -124,9 +157,15 @@ def test_what_a_start_makes_of_webhooks_is_compared_with_what_was_written(
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = damage.Outcome(3, {"flipped": 2}, {"flipped": 1}, "lost\nagain: laissez check damage --cases 1 --seed 3")
+    found = damage.Outcome(
+        3, {"flipped": 2}, {"flipped": 1}, "lost\nagain: laissez check damage --cases 1 --seed 3"
+    )
     monkeypatch.setattr(damage, "run", lambda seeds, jobs, tell: found)
     result = CliRunner().invoke(cli.app, ["damage", "--cases", "5", "-o", "json"])
     said = json.loads(result.stdout)
-    assert (1, 3, {"flipped": {"recovered": 2, "refused": 1}}) == (result.exit_code, said["cases"], said["kinds"])
+    assert (1, 3, {"flipped": {"recovered": 2, "refused": 1}}) == (
+        result.exit_code,
+        said["cases"],
+        said["kinds"],
+    )
     assert "--seed 3" in said["failure"]

@@ -17,7 +17,8 @@ def test_the_gpu_moves_at_the_checkpoint_and_not_before() -> None:
         assert not any(isinstance(event, Refused) for event in events)
         owners.append(market.owner(f"{HOST}/gpu0"))
     assert [None, "A", "A", "A", "B", "B", "B"] == owners
-    assert "7.266666" == dollars(market.bill("A").total)  # 20 min at 4.82, 30 min at 6.50, 30 min at 4.82
+    # 20 min at 4.82, 30 min at 6.50, 30 min at 4.82
+    assert "7.266666" == dollars(market.bill("A").total)
     assert "8.836666" == dollars(market.bill("B").total)  # 80 min and 30 min at 4.82
 
 

@@ -1,4 +1,5 @@
-"""The desk: nothing leaves before it is durable, nothing at all after a failure, nothing is done twice, and nobody sends more than it may."""
+"""The desk: nothing leaves before it is durable, nothing at all after a failure, nothing is done
+twice, and nobody sends more than it may."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ class Gate:
         self._fails = True
         self._open.set()
 
-    def _store(self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
+    def _store(
+        self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
+    ) -> None:
         self._open.wait(SOON_S)
         if self._fails:
             raise OSError(28, "No space left on device")
@@ -98,7 +101,9 @@ def test_no_answer_leaves_before_what_it_reflects_is_durable(tmp_path: Path) -> 
             gate.open()
             answers = {name: await task for name, task in tasks.items()}
             assert 201 == (await first).status_code == answers.pop("place").status_code
-            assert [404, 404] == [answers.pop(name).status_code for name in ("refused", "/v1/orders/ord_x")]
+            assert [404, 404] == [
+                answers.pop(name).status_code for name in ("refused", "/v1/orders/ord_x")
+            ]
             assert {200} == {answer.status_code for answer in answers.values()}
 
     with_service(tmp_path / "data", story)
@@ -106,13 +111,24 @@ def test_no_answer_leaves_before_what_it_reflects_is_durable(tmp_path: Path) -> 
 
 def test_no_session_hears_anything_before_it_is_durable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        async with live.peer("ann") as ann, live.peer("ann") as other, live.peer("operator") as operator, live.connected("ann") as late:
+        async with (
+            live.peer("ann") as ann,
+            live.peer("ann") as other,
+            live.peer("operator") as operator,
+            live.connected("ann") as late,
+        ):
             with Gate(live.world) as gate:
-                await ann.say(place("1", "a100", "1"), {"type": "quote", "id": "2", "scope": "h100"}, {"type": "ping", "id": "3"})
+                await ann.say(
+                    place("1", "a100", "1"),
+                    {"type": "quote", "id": "2", "scope": "h100"},
+                    {"type": "ping", "id": "3"},
+                )
                 await eventually(lambda: live.world.desk.position > live.world.desk.durable)
                 await other.say({"type": "leases", "id": "4"})
                 await late.say({"type": "hello"})
-                hearing = [asyncio.create_task(peer.hear()) for peer in (ann, other, operator, late)]
+                hearing = [
+                    asyncio.create_task(peer.hear()) for peer in (ann, other, operator, late)
+                ]
                 await many_turns()
                 for session in live.sessions._open:
                     session.beat()
@@ -121,9 +137,20 @@ def test_no_session_hears_anything_before_it_is_durable(tmp_path: Path) -> None:
                 gate.open()
                 reply, told, seen, welcome = await asyncio.gather(*hearing)
                 assert [(1, "order.placed"), (2, "lease.started")] == events_of(reply)
-                assert ("event", 1, "event", "welcome", 2) == (told["type"], told["told"]["n"], seen["type"], welcome["type"], welcome["n"])
-                assert (2, 2) == ((await other.until("leases"))["n"], (await other.until("heartbeat"))["n"])
-                assert ["quote", "pong", "heartbeat"] == [message["type"] for message in await ann.hear_all(3)]
+                assert ("event", 1, "event", "welcome", 2) == (
+                    told["type"],
+                    told["told"]["n"],
+                    seen["type"],
+                    welcome["type"],
+                    welcome["n"],
+                )
+                assert (2, 2) == (
+                    (await other.until("leases"))["n"],
+                    (await other.until("heartbeat"))["n"],
+                )
+                assert ["quote", "pong", "heartbeat"] == [
+                    message["type"] for message in await ann.hear_all(3)
+                ]
 
     with_live(tmp_path / "data", tale)
 
@@ -131,7 +158,9 @@ def test_no_session_hears_anything_before_it_is_durable(tmp_path: Path) -> None:
 # -- nothing leaves after a failure
 
 
-def test_after_the_journal_has_failed_nothing_that_waited_is_sent_and_all_is_turned_away(tmp_path: Path) -> None:
+def test_after_the_journal_has_failed_nothing_that_waited_is_sent_and_all_is_turned_away(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         told: list[str] = []
         world.desk.on_failure = told.append
@@ -160,16 +189,22 @@ def test_why_the_journal_failed_is_told_to_the_operator_and_to_no_tenant(tmp_pat
     async def story(world: World) -> None:
         with Gate(world) as gate:
             gate.fail()
-            answers = [await world.ask("ann", "POST", "/v1/orders", ORDER), await world.ask("ann", "GET", "/v1/orders")]
+            answers = [
+                await world.ask("ann", "POST", "/v1/orders", ORDER),
+                await world.ask("ann", "GET", "/v1/orders"),
+            ]
         for answer in answers:
             assert "journal_failed" == answer.json()["code"]
-            assert not [word for word in (str(tmp_path), "space", "entry") if word in answer.text]  # an entry's number counts everybody's commands
+            # an entry's number counts everybody's commands
+            assert not [word for word in (str(tmp_path), "space", "entry") if word in answer.text]
         assert world.desk.failure is not None and "No space left on device" in world.desk.failure
 
     with_service(tmp_path / "data", story)
 
 
-def test_after_the_journal_has_failed_sessions_hear_only_that_they_are_closed(tmp_path: Path) -> None:
+def test_after_the_journal_has_failed_sessions_hear_only_that_they_are_closed(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         desk = live.world.desk
         desk.on_failure = lambda reason: desk.end_streams(4503, "journal_failed")
@@ -183,7 +218,10 @@ def test_after_the_journal_has_failed_sessions_hear_only_that_they_are_closed(tm
                 gate.fail()
                 for peer, latest in ((ann, 2), (operator, n)):
                     code, heard = await peer.end()
-                    assert (4503, [("closing", "journal_failed", latest)]) == (code, [(one["type"], one["reason"], one["n"]) for one in heard])
+                    assert (4503, [("closing", "journal_failed", latest)]) == (
+                        code,
+                        [(one["type"], one["reason"], one["n"]) for one in heard],
+                    )
         async with live.connected("ann") as late:
             assert "journal_failed" == (await late.ask(type="hello"))["code"]
             assert (4503, []) == await late.end()
@@ -204,14 +242,28 @@ def test_a_bug_in_the_exchange_stops_the_service(tmp_path: Path) -> None:
         await world.place("ann", "h100", "1")
         world.desk.exchange.apply = broken  # type: ignore[method-assign]
         answer = await world.ask("ann", "POST", "/v1/orders", ORDER)
-        assert (500, "internal") == (answer.status_code, answer.json()["code"]) and "half done" not in answer.text
+        assert (500, "internal") == (
+            answer.status_code,
+            answer.json()["code"],
+        ) and "half done" not in answer.text
         world.desk.exchange.apply = apply  # type: ignore[method-assign]
         for method, path in (("GET", "/v1/orders"), ("POST", "/v1/orders"), ("GET", "/readyz")):
-            assert 503 == (await world.ask("ann", method, path, ORDER if method == "POST" else None)).status_code
-        assert world.desk.failure is not None and "ZeroDivisionError" in world.desk.failure and "half done" not in world.desk.failure
+            assert (
+                503
+                == (
+                    await world.ask("ann", method, path, ORDER if method == "POST" else None)
+                ).status_code
+            )
+        assert (
+            world.desk.failure is not None
+            and "ZeroDivisionError" in world.desk.failure
+            and "half done" not in world.desk.failure
+        )
 
     async def after(world: World) -> None:
-        assert [1, 2] == [one["n"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]]
+        assert [1, 2] == [
+            one["n"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
+        ]
 
     with_service(tmp_path / "data", story, secrets=secrets)
     with_service(tmp_path / "data", after, secrets=secrets)
@@ -234,7 +286,10 @@ def test_time_that_falls_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
 def test_a_request_sent_again_while_it_is_on_its_way_is_done_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
-            asks = [asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER, key="one")) for _ in range(3)]
+            asks = [
+                asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER, key="one"))
+                for _ in range(3)
+            ]
             await eventually(lambda: world.desk.position > world.desk.durable)
             await many_turns()
             other = {"alternatives": [{"scope": "h100", "limit": "2"}]}
@@ -244,7 +299,9 @@ def test_a_request_sent_again_while_it_is_on_its_way_is_done_once(tmp_path: Path
             gate.open()
             answers = [await task for task in asks]
         assert 1 == len({answer.content for answer in answers})
-        assert [False, True, True] == ["idempotency-replayed" in answer.headers for answer in answers]
+        assert [False, True, True] == [
+            "idempotency-replayed" in answer.headers for answer in answers
+        ]
         assert "idempotency_conflict" == (await conflict).json()["code"]
         later = await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
         assert answers[0].content == later.content and 2 == world.desk.latest("ann")
@@ -252,13 +309,18 @@ def test_a_request_sent_again_while_it_is_on_its_way_is_done_once(tmp_path: Path
     with_service(tmp_path / "data", story)
 
 
-def test_a_refusal_is_remembered_too_also_when_the_request_would_now_succeed(tmp_path: Path) -> None:
+def test_a_refusal_is_remembered_too_also_when_the_request_would_now_succeed(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"open_orders": 0}})
         first = await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {}})
         again = await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
-        assert (409, first.content) == (again.status_code, again.content) and "true" == again.headers["idempotency-replayed"]
+        assert (409, first.content) == (
+            again.status_code,
+            again.content,
+        ) and "true" == again.headers["idempotency-replayed"]
 
     with_service(tmp_path / "data", story)
 
@@ -281,7 +343,11 @@ def test_an_allowance_gives_a_burst_then_so_many_per_second() -> None:
     allowance.take(5, 0)
     with pytest.raises(ProblemError) as refused:
         allowance.take(1, 0)
-    assert ("rate_limited", 429, 0.1) == (refused.value.code, refused.value.status, refused.value.retry_after)
+    assert ("rate_limited", 429, 0.1) == (
+        refused.value.code,
+        refused.value.status,
+        refused.value.retry_after,
+    )
     with pytest.raises(ProblemError) as refused:
         allowance.take(1, second // 10 - 1)
     assert refused.value.retry_after == pytest.approx(1e-6)
@@ -302,19 +368,33 @@ def test_more_at_once_than_the_burst_can_never_be_had() -> None:
     assert refused.value.retry_after is None
 
 
-def test_a_tenant_that_sends_too_much_is_told_when_to_come_back_and_nobody_else_is(tmp_path: Path) -> None:
+def test_a_tenant_that_sends_too_much_is_told_when_to_come_back_and_nobody_else_is(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
         position = world.desk.position
         limited = await world.ask("ann", "DELETE", "/v1/orders/ord_x")
-        assert (429, "rate_limited", "1") == (limited.status_code, limited.json()["code"], limited.headers["retry-after"])
-        assert ("3", "0") == (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"])
+        assert (429, "rate_limited", "1") == (
+            limited.status_code,
+            limited.json()["code"],
+            limited.headers["retry-after"],
+        )
+        assert ("3", "0") == (
+            limited.headers["ratelimit-limit"],
+            limited.headers["ratelimit-remaining"],
+        )
         assert position == world.desk.position
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         assert 404 == (await world.ask("bob", "DELETE", "/v1/orders/ord_x")).status_code
         for _ in range(9):
-            assert 200 == (await world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1"})).status_code
+            assert (
+                200
+                == (
+                    await world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1"})
+                ).status_code
+            )
         world.passing.pass_us(1_000_000)
         assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"commands_burst": 10}})
@@ -326,12 +406,16 @@ def test_a_tenant_that_sends_too_much_is_told_when_to_come_back_and_nobody_else_
 def test_a_session_that_sends_too_much_is_refused_by_the_message(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
-            await peer.say(*[{"type": "cancel_order", "id": str(index), "order": "x"} for index in range(5)])
+            await peer.say(
+                *[{"type": "cancel_order", "id": str(index), "order": "x"} for index in range(5)]
+            )
             codes = [(one["code"], "retry_after" in one) for one in await peer.hear_all(5)]
             assert [("not_your_order", False)] * 3 + [("rate_limited", True)] * 2 == codes
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
             live.world.passing.pass_us(1_000_000)
-            assert "not_your_order" == (await peer.ask(type="cancel_order", id="4", order="x"))["code"]
+            assert (
+                "not_your_order" == (await peer.ask(type="cancel_order", id="4", order="x"))["code"]
+            )
 
     with_live(tmp_path / "data", tale, Limits(commands_per_second=1, commands_burst=3))
 
@@ -354,7 +438,10 @@ def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
             answer = asyncio.create_task(world.ask("bob", "DELETE", "/v1/orders/ord_x"))
             await many_turns()
             gate.open()
-            assert (503, "overloaded") == ((await answer).status_code, (await answer).json()["code"])
+            assert (503, "overloaded") == (
+                (await answer).status_code,
+                (await answer).json()["code"],
+            )
             assert position == desk.position
         await desk.all_durable()
         desk.admission.admit(ANN)
@@ -362,11 +449,17 @@ def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(pending_commands_max=5, commands_burst=100))
 
 
-def test_a_service_that_is_being_stopped_takes_nothing_and_still_answers_questions(tmp_path: Path) -> None:
+def test_a_service_that_is_being_stopped_takes_nothing_and_still_answers_questions(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         world.desk.stopping = True
         answer = await world.ask("ann", "POST", "/v1/orders", ORDER)
-        assert (503, "stopping", "1") == (answer.status_code, answer.json()["code"], answer.headers["retry-after"])
+        assert (503, "stopping", "1") == (
+            answer.status_code,
+            answer.json()["code"],
+            answer.headers["retry-after"],
+        )
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         assert "stopping" == (await world.ask(None, "GET", "/readyz")).json()["status"]
 

@@ -1,4 +1,5 @@
-"""What the pages about the API and about running it show is what happens, and their tables leave nothing out."""
+"""What the pages about the API and about running it show is what happens, and their tables leave
+nothing out."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ ROOT = Path(__file__).parent.parent
 API = (ROOT / "docs" / "api.md").read_text()
 RUNNING = (ROOT / "docs" / "operations.md").read_text()
 PAGES = {"api": API, "operations": RUNNING}
-IN_PAGES = [pytest.param(page, index, id=f"{page}-line{one.line}") for page, text in PAGES.items() for index, one in enumerate(examples(text))]
+IN_PAGES = [
+    pytest.param(page, index, id=f"{page}-line{one.line}")
+    for page, text in PAGES.items()
+    for index, one in enumerate(examples(text))
+]
 
 pytestmark = pytest.mark.once
 
@@ -52,13 +57,18 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Exa
 @pytest.mark.slow
 @pytest.mark.xdist_group("doc_examples")
 @pytest.mark.parametrize(("page", "index"), IN_PAGES)
-def test_an_example_prints_what_its_page_shows(ran: dict[str, list[Example]], page: str, index: int) -> None:
+def test_an_example_prints_what_its_page_shows(
+    ran: dict[str, list[Example]], page: str, index: int
+) -> None:
     example = ran[page][index]
     for (typed, shown), (status, printed) in zip(example.steps, example.found, strict=True):
-        if shutil.which("curl") is None and re.match(r"(curl|ask|place)\b", typed):  # the last two are functions that call it
+        # the last two are functions that call it
+        if shutil.which("curl") is None and re.match(r"(curl|ask|place)\b", typed):
             pytest.skip("there is no curl here")
         assert 0 == status, f"{page}.md line {example.line}: {typed}\n{printed}"
-        assert matches(shown, printed), f"{page}.md line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"
+        assert matches(shown, printed), (
+            f"{page}.md line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"
+        )
 
 
 def test_three_dots_stand_for_anything_and_everything_else_for_itself() -> None:
@@ -83,7 +93,13 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 def test_every_operation_is_in_the_table_with_its_scope() -> None:
     def scope(one: Operation) -> str:
-        return "read, the operator's" if one.of_operator else "none" if one.scopes is None else " or ".join(one.scopes) or "any"
+        return (
+            "read, the operator's"
+            if one.of_operator
+            else "none"
+            if one.scopes is None
+            else " or ".join(one.scopes) or "any"
+        )
 
     expected = [(f"`{one.method} {one.written_path}`", scope(one)) for one in OPERATIONS]
     assert expected == [(row[0], row[1]) for row in rows(API, "Every operation")]
@@ -96,26 +112,39 @@ def test_every_operation_is_shown_with_its_body_and_status() -> None:
 
 
 def test_every_problem_is_in_the_table_with_its_status() -> None:
-    assert {str(code): status for code, status in STATUS.items()} == {row[0].strip("`"): int(row[1]) for row in rows(API, "Problems")}
+    assert {str(code): status for code, status in STATUS.items()} == {
+        row[0].strip("`"): int(row[1]) for row in rows(API, "Problems")
+    }
 
 
 def test_every_limit_is_in_the_table_with_its_default() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
-    shown = {row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")}
+    shown = {
+        row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")
+    }
     assert bounds == shown
-    assert set(Limits.__struct_fields__) == {row[0].strip(" *").strip("`") for row in rows(API, "Limits") if "*" in row[0]}
+    assert set(Limits.__struct_fields__) == {
+        row[0].strip(" *").strip("`") for row in rows(API, "Limits") if "*" in row[0]
+    }
 
 
 def test_every_column_of_a_bill_is_named() -> None:
     named = re.findall(r"`(\w+)`", "\n".join(row[0] for row in rows(API, "Bills")))
     assert sorted(exports.FOCUS) == sorted(named)
-    assert all(f"`{column}`" in API.partition("**CSV**")[2].partition("\n\n")[0] for column in exports.PLAIN)
+    assert all(
+        f"`{column}`" in API.partition("**CSV**")[2].partition("\n\n")[0]
+        for column in exports.PLAIN
+    )
 
 
 def test_every_event_notice_close_code_and_end_of_a_lease_is_named() -> None:
     tags = [str(kind.__struct_config__.tag) for kind in (*Event.__args__, *Notice.__args__)]
     assert [] == [tag for tag in [*tags, *EndReason] if f"`{tag}`" not in API]
-    assert [] == [code for name, code in vars(session).items() if name.startswith("CLOSE_") and f"\n| {code} | " not in API]
+    assert [] == [
+        code
+        for name, code in vars(session).items()
+        if name.startswith("CLOSE_") and f"\n| {code} | " not in API
+    ]
 
 
 def test_every_message_of_a_session_is_named() -> None:
@@ -127,10 +156,16 @@ def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "3")
         text = (await world.ask("operator", "GET", "/metrics")).text
-        samples = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+        samples = {
+            sample.name
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
         told = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in samples}
         ours = {name for name in told if name.startswith("laissez_")}
-        assert ours == set(re.findall(r"`(laissez_\w+)`", "\n".join(row[0] for row in rows(RUNNING, "Metrics"))))
+        assert ours == set(
+            re.findall(r"`(laissez_\w+)`", "\n".join(row[0] for row in rows(RUNNING, "Metrics")))
+        )
         named = set(re.findall(r"\b(?:laissez|process)_\w+", RUNNING))
         assert set() == named - samples - told
 
@@ -162,9 +197,13 @@ def test_every_setting_that_is_named_is_one() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_leads_somewhere(page: str) -> None:
-    for path, _, place in (link.partition("#") for link in re.findall(r"\]\(([^)]+)\)", PAGES[page])):
+    for path, _, place in (
+        link.partition("#") for link in re.findall(r"\]\(([^)]+)\)", PAGES[page])
+    ):
         target = ROOT / "docs" / path if path else ROOT / "docs" / f"{page}.md"
         headings = {
-            re.sub(r"[^a-z -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in target.read_text().splitlines() if line[:1] == "#"
+            re.sub(r"[^a-z -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+            for line in target.read_text().splitlines()
+            if line[:1] == "#"
         }
         assert not place or place in headings, f"{path}#{place}"

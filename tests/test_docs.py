@@ -37,14 +37,20 @@ def test_every_file_the_readme_names_is_there() -> None:
 
 
 def test_the_readme_gives_a_figure_for_every_operation() -> None:
-    assert [] == [operation for operation in OPERATIONS if not re.search(rf"^\| {operation} \|.*\d", README, re.MULTILINE)]
+    assert [] == [
+        operation
+        for operation in OPERATIONS
+        if not re.search(rf"^\| {operation} \|.*\d", README, re.MULTILINE)
+    ]
 
 
 def test_every_command_the_readme_and_the_makefile_name_is_there() -> None:
     lines = README + (ROOT / "Makefile").read_text()
     commands = {
         tuple(found.split())
-        for found in re.findall(r"bin/laissez ((?:[a-z][a-z-]* ?)+)|BIN\)/laissez ((?:[a-z][a-z-]* ?)+)", lines)
+        for found in re.findall(
+            r"bin/laissez ((?:[a-z][a-z-]* ?)+)|BIN\)/laissez ((?:[a-z][a-z-]* ?)+)", lines
+        )
         for found in found
         if found
     }
@@ -55,14 +61,26 @@ def test_every_command_the_readme_and_the_makefile_name_is_there() -> None:
 
 @pytest.mark.parametrize("rule", range(1, 19))
 def test_the_specification_names_the_tests_of_each_rule(rule: int) -> None:
-    files = [f"`tests/{path.name}`" for path in TEST_FILES if f"def test_m{rule}_" in path.read_text()]
+    files = [
+        f"`tests/{path.name}`" for path in TEST_FILES if f"def test_m{rule}_" in path.read_text()
+    ]
     assert files
     assert f"*Tests: {', '.join(files)} (`pytest -k m{rule}_`).*" in SPECIFICATION
 
 
 def test_every_command_and_page_that_the_promises_name_is_there() -> None:
     promises = (ROOT / "SECURITY.md").read_text()
-    commands = {tuple(found.split()) for found in re.findall(r"`laissez ((?:[a-z][a-z-]* ?)+)", promises)}
+    commands = {
+        tuple(found.split()) for found in re.findall(r"`laissez ((?:[a-z][a-z-]* ?)+)", promises)
+    }
     assert {("check", "crashes"), ("check", "access"), ("audit", "verify")} <= commands
-    assert [] == [command for command in sorted(commands) if CliRunner().invoke(app, [*command, "--help"]).exit_code]
-    assert [] == [path for path in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", promises) if not (ROOT / path).exists()]
+    assert [] == [
+        command
+        for command in sorted(commands)
+        if CliRunner().invoke(app, [*command, "--help"]).exit_code
+    ]
+    assert [] == [
+        path
+        for path in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", promises)
+        if not (ROOT / path).exists()
+    ]

@@ -1,4 +1,5 @@
-"""Profiles from files: the two formats, what is refused, and how well the model fits the public sweeps where they are at hand."""
+"""Profiles from files: the two formats, what is refused, and how well the model fits the public
+sweeps where they are at hand."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ CONFIGURATOR: dict[str, Any] = {
         "max_kv_tokens": 315_000,
     },
 }
-# A few points of Dynamo 0.7.0's sweep of Llama-3.3-70B FP8 on H100, TP 8 and 4. The stored throughput was divided by 8 for both.
+# A few points of Dynamo 0.7.0's sweep of Llama-3.3-70B FP8 on H100, TP 8 and 4. The stored
+# throughput was divided by 8 for both.
 PREFILL: dict[str, Any] = {
     "prefill_isl": [[100, 2135, 4170], [100, 2135, 4170]],
     "prefill_ttft": [[18.98, 95.20, 162.32], [23.42, 132.46, 236.22]],
@@ -64,7 +66,8 @@ def test_dynamo_files_hold_one_engine_per_tp_and_throughput_is_recomputed(tmp_pa
     assert [8, 4] == list(by_tp)
     assert 132.46 == by_tp[4].ttft_ms(2135)
     assert 12.1 == pytest.approx(by_tp[4].itl_ms(1, 350), rel=1e-4)
-    assert 2135 / 132.46 * 1000 == by_tp[4].prefill_tokens_per_s(2135)  # of the engine: the stored value, times 8 and not times 4
+    # of the engine: the stored value, times 8 and not times 4
+    assert 2135 / 132.46 * 1000 == by_tp[4].prefill_tokens_per_s(2135)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,12 @@ def test_dynamo_files_hold_one_engine_per_tp_and_throughput_is_recomputed(tmp_pa
         ("meta", "tp", True, "meta.tp: expected a whole number above 0"),
         ("prefill", "prefill_ttft", None, "expected a list under 'prefill_ttft'"),
         ("prefill", "prefill_ttft", [7.3, 24.0], r"one length above 0, found \[3, 2\]"),
-        ("prefill", "prefill_ttft", [7.3, float("nan"), 65.0], r"prefill_ttft\[1\]: expected a finite number above 0, found nan"),
+        (
+            "prefill",
+            "prefill_ttft",
+            [7.3, float("nan"), 65.0],
+            r"prefill_ttft\[1\]: expected a finite number above 0, found nan",
+        ),
         ("prefill", "prefill_ttft", [7.3, -24.0, 65.0], r"prefill_ttft\[1\]"),
         ("prefill", "prefill_isl", [100, "1085", 3055], r"prefill_isl\[1\]"),
         ("prefill", "prefill_isl", [100, 100, 3055], "expected each point once"),
@@ -85,7 +93,9 @@ def test_dynamo_files_hold_one_engine_per_tp_and_throughput_is_recomputed(tmp_pa
         ("decode", "max_kv_tokens", 315_000.5, "decode.max_kv_tokens"),
     ],
 )
-def test_a_bad_aiconfigurator_file_is_refused_with_the_field(tmp_path: Path, part: str, key: str | None, value: object, said: str) -> None:
+def test_a_bad_aiconfigurator_file_is_refused_with_the_field(
+    tmp_path: Path, part: str, key: str | None, value: object, said: str
+) -> None:
     whole = copy.deepcopy(CONFIGURATOR)
     if key is None:
         del whole[part]
@@ -102,20 +112,33 @@ def test_a_bad_aiconfigurator_file_is_refused_with_the_field(tmp_path: Path, par
     [
         ({"tp": [[8], [2]]}, {}, "expected the TPs of"),
         ({"tp": [8, 4]}, {}, "expected one value per TP"),
-        ({"prefill_ttft": [[18.98, 95.20, 162.32]]}, {}, "expected a row per TP under 'prefill_ttft', found 1"),
+        (
+            {"prefill_ttft": [[18.98, 95.20, 162.32]]},
+            {},
+            "expected a row per TP under 'prefill_ttft', found 1",
+        ),
         ({}, {"z_itl": [[9.5, 12.8, float("nan")], [1, 2, 3]]}, r"z_itl\[2\]"),
         ({}, {"max_kv_tokens": [[0], [5]]}, r"max_kv_tokens\[0\]"),
     ],
 )
-def test_bad_dynamo_files_are_refused(tmp_path: Path, prefill: dict[str, Any], decode: dict[str, Any], said: str) -> None:
-    paths = written(tmp_path / "p.json", PREFILL | prefill), written(tmp_path / "d.json", DECODE | decode)
+def test_bad_dynamo_files_are_refused(
+    tmp_path: Path, prefill: dict[str, Any], decode: dict[str, Any], said: str
+) -> None:
+    paths = (
+        written(tmp_path / "p.json", PREFILL | prefill),
+        written(tmp_path / "d.json", DECODE | decode),
+    )
     with pytest.raises(ProfileError, match=said):
         load_dynamo(*paths)
 
 
 def test_what_is_no_json_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text("{")
-    for path in (tmp_path / "torn.json", tmp_path / "absent.json", written(tmp_path / "list.json", [])):
+    for path in (
+        tmp_path / "torn.json",
+        tmp_path / "absent.json",
+        written(tmp_path / "list.json", []),
+    ):
         with pytest.raises(ProfileError, match="expected a JSON"):
             load_aiconfigurator(path)
 
@@ -123,11 +146,25 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path) -> None:
 @real
 def test_the_measured_sweep_is_read_as_published() -> None:
     stem = "h100_sxm_vllm_Llama-3.3-70B-Instruct-FP8"
-    by_tp = load_dynamo(DATA / "dynamo" / f"{stem}_prefill.json", DATA / "dynamo" / f"{stem}_decode.json")
-    expected = {2: [32, 208, 397, 832, 1957], 4: [23, 132, 236, 499, 1133], 8: [19, 95, 162, 321, 704]}
-    assert expected == {tp: [round(by_tp[tp].ttft_ms(isl)) for isl in (100, 2135, 4170, 8240, 16_380)] for tp in expected}
-    modelled = load_aiconfigurator(DATA / "aiconfigurator" / "h100_sxm__vllm-0.24.0__Meta-Llama-3.1-70B__fp8__tp4.json")
-    errors = {isl: modelled.ttft_ms(isl) / by_tp[4].ttft_ms(isl) - 1 for isl in (100, 2135, 4170, 8240, 14_345)}
+    by_tp = load_dynamo(
+        DATA / "dynamo" / f"{stem}_prefill.json", DATA / "dynamo" / f"{stem}_decode.json"
+    )
+    expected = {
+        2: [32, 208, 397, 832, 1957],
+        4: [23, 132, 236, 499, 1133],
+        8: [19, 95, 162, 321, 704],
+    }
+    assert expected == {
+        tp: [round(by_tp[tp].ttft_ms(isl)) for isl in (100, 2135, 4170, 8240, 16_380)]
+        for tp in expected
+    }
+    modelled = load_aiconfigurator(
+        DATA / "aiconfigurator" / "h100_sxm__vllm-0.24.0__Meta-Llama-3.1-70B__fp8__tp4.json"
+    )
+    errors = {
+        isl: modelled.ttft_ms(isl) / by_tp[4].ttft_ms(isl) - 1
+        for isl in (100, 2135, 4170, 8240, 14_345)
+    }
     assert all(abs(errors[isl]) < 0.07 for isl in (2135, 4170))
     assert all(-0.36 < errors[isl] < 0 for isl in (100, 8240, 14_345))
 
@@ -139,12 +176,26 @@ def test_left_out_points_are_found_again_by_interpolation() -> None:
     for path in sorted((DATA / "aiconfigurator").glob("*Llama*bf16*.json")):
         whole = load_aiconfigurator(path)
         prefill = list(zip(whole.prefill.xs, whole.prefill.ys, strict=True))
-        decode = {context: list(zip(curve.xs, curve.ys, strict=True)) for context, curve in zip(whole.contexts, whole.decode, strict=True)}
+        decode = {
+            context: list(zip(curve.xs, curve.ys, strict=True))
+            for context, curve in zip(whole.contexts, whole.decode, strict=True)
+        }
         for at in range(1, len(prefill) - 1):
-            rest = EngineProfile(whole.gpu, whole.gpus, whole.max_kv_tokens, prefill[:at] + prefill[at + 1 :], decode)
+            rest = EngineProfile(
+                whole.gpu, whole.gpus, whole.max_kv_tokens, prefill[:at] + prefill[at + 1 :], decode
+            )
             ttft_errors.append(abs(rest.ttft_ms(prefill[at][0]) / prefill[at][1] - 1))
         for context in whole.contexts[1:-1]:
-            rest = EngineProfile(whole.gpu, whole.gpus, whole.max_kv_tokens, prefill, {other: decode[other] for other in decode if other != context})
-            itl_errors += [abs(rest.itl_ms(used * whole.max_kv_tokens / context, context) / itl - 1) for used, itl in decode[context]]
+            rest = EngineProfile(
+                whole.gpu,
+                whole.gpus,
+                whole.max_kv_tokens,
+                prefill,
+                {other: decode[other] for other in decode if other != context},
+            )
+            itl_errors += [
+                abs(rest.itl_ms(used * whole.max_kv_tokens / context, context) / itl - 1)
+                for used, itl in decode[context]
+            ]
     assert median(ttft_errors) < 0.005 and max(ttft_errors) < 0.15
     assert median(itl_errors) < 0.02 and max(itl_errors) < 0.2

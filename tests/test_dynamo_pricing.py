@@ -1,4 +1,5 @@
-"""What an inference service bids: for what it misses, for what it would miss, and not for what it has to spare."""
+"""What an inference service bids: for what it misses, for what it would miss, and not for what it
+has to spare."""
 
 from __future__ import annotations
 
@@ -22,15 +23,26 @@ from laissez.tenants.pricing import grow_price, keep_price
 
 pytestmark = pytest.mark.once
 
-# Llama-3.1-8B, 2000 tokens in and 200 out. An A100 reads 2000 tokens in 125 ms and writes them at 12 ms each at best.
+# Llama-3.1-8B, 2000 tokens in and 200 out. An A100 reads 2000 tokens in 125 ms and writes them at
+# 12 ms each at best.
 LOOSE = Sla(isl=2000, osl=200, ttft_ms=500, itl_ms=50)
 TIGHT_ITL = Sla(isl=2000, osl=200, ttft_ms=500, itl_ms=11)
 TIGHT_TTFT = Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=50)
 TREES = ("h100", "a100")
 
 
-def service(req_per_s: float, sla: Sla = LOOSE, *, model: str = "llama-3.1-8b", gpus: int = 1, min_endpoint: int = 1, nominal: float = 0.0) -> Dynamo:
-    serving = Serving(built_in(model, gpus), sla, predictor=Constant, min_endpoint=min_endpoint, correct=False)
+def service(
+    req_per_s: float,
+    sla: Sla = LOOSE,
+    *,
+    model: str = "llama-3.1-8b",
+    gpus: int = 1,
+    min_endpoint: int = 1,
+    nominal: float = 0.0,
+) -> Dynamo:
+    serving = Serving(
+        built_in(model, gpus), sla, predictor=Constant, min_endpoint=min_endpoint, correct=False
+    )
     app = Dynamo(serving, TREES, 100.0, nominal)
     app.observe(traffic(req_per_s, sla), ())
     return app
@@ -41,7 +53,11 @@ def traffic(req_per_s: float, sla: Sla = LOOSE) -> Observation:
 
 
 def leaves(h100: int, a100: int = 0) -> tuple[str, ...]:
-    return tuple(f"{tree}/zone-a/host{at // 8}/gpu{at % 8}" for tree, count in (("h100", h100), ("a100", a100)) for at in range(count))
+    return tuple(
+        f"{tree}/zone-a/host{at // 8}/gpu{at % 8}"
+        for tree, count in (("h100", h100), ("a100", a100))
+        for at in range(count)
+    )
 
 
 def total(app: Dynamo, tree: str = "h100") -> int:
@@ -49,7 +65,9 @@ def total(app: Dynamo, tree: str = "h100") -> int:
 
 
 def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> None:
-    assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx([service_credits(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)])
+    assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx(
+        [service_credits(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)]
+    )
     assert [0.0, 0.001, 0.5, 1.0] == [in_proportion(late) for late in (0, 0.001, 0.5, 1)]
     assert 0.0 == service_credits(1e-12) == in_proportion(1e-12), "an error of rounding"
 
@@ -64,12 +82,21 @@ def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses(
 
 
 def test_a_service_that_is_paid_by_the_request_bids_what_its_requests_earn() -> None:
-    by_request = Serving(built_in("llama-3.1-8b", 1), LOOSE, predictor=Constant, min_endpoint=0, correct=False, credits=in_proportion)
+    by_request = Serving(
+        built_in("llama-3.1-8b", 1),
+        LOOSE,
+        predictor=Constant,
+        min_endpoint=0,
+        correct=False,
+        credits=in_proportion,
+    )
     app = Dynamo(by_request, TREES, 100.0)
     app.observe(traffic(200), ())
     late = app.serving.standing(leaves(6))
     assert app.utility_gap(leaves(6), 0) == pytest.approx(max(late.prefill_late, late.decode_late))
-    assert grow_price(app, "h100", leaves(6), 0) < grow_price(service(200, min_endpoint=0), "h100", leaves(6), 0)
+    assert grow_price(app, "h100", leaves(6), 0) < grow_price(
+        service(200, min_endpoint=0), "h100", leaves(6), 0
+    )
 
 
 def test_a_service_without_nodes_misses_everything_and_with_its_plan_nothing() -> None:
@@ -90,7 +117,8 @@ def test_there_is_one_wish_for_each_engine_short_and_none_beyond() -> None:
 
 
 def test_a_type_that_misses_the_objective_is_not_wished_for_where_it_would_not_do() -> None:
-    assert {("h100",), TREES} == set(service(60, TIGHT_ITL).wishes((), 0))  # an A100 may still prefill
+    # an A100 may still prefill
+    assert {("h100",), TREES} == set(service(60, TIGHT_ITL).wishes((), 0))
     assert {("h100",), TREES} == set(service(60, TIGHT_TTFT).wishes((), 0))  # or decode
     neither = service(60, Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=11))
     assert {("h100",)} == set(neither.wishes((), 0))
@@ -141,14 +169,17 @@ def test_before_anything_was_seen_the_fewest_engines_are_wished_for() -> None:
 
 def test_revenue_follows_the_load_if_a_nominal_load_is_given() -> None:
     assert 100.0 == service(30).value_per_utility(0)
-    assert [10.0, 50.0, 200.0] == pytest.approx([service(load, nominal=60).value_per_utility(0) for load in (0, 30, 120)])
+    assert [10.0, 50.0, 200.0] == pytest.approx(
+        [service(load, nominal=60).value_per_utility(0) for load in (0, 30, 120)]
+    )
 
 
 def test_types_are_put_where_they_are_comparatively_good() -> None:
     app = service(60)
     need = app.serving.plan.replicas("h100")[0]
     roles = app.serving.roles(leaves(need, 30))
-    assert all(engine[0].startswith("h100") for engine in roles.prefill[:need])  # 2.8x in prefill, 2x in decode
+    # 2.8x in prefill, 2x in decode
+    assert all(engine[0].startswith("h100") for engine in roles.prefill[:need])
     assert {engine[0][:4] for engine in roles.decode} == {"a100"}
     assert need + 30 == len(roles.prefill) + len(roles.decode)
 
@@ -210,8 +241,11 @@ def test_what_cannot_be_set_up_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("h100", "a100", "closes_all"), [(1, 0, False), (2, 1, True)])
-def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_that_closes(h100: int, a100: int, closes_all: bool) -> None:
-    """Here an A100 can only decode, and prefill is late. With one more of them an H100 that decodes can prefill instead."""
+def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_that_closes(
+    h100: int, a100: int, closes_all: bool
+) -> None:
+    """Here an A100 can only decode, and prefill is late. With one more of them an H100 that decodes
+    can prefill instead."""
     app, held = service(26, TIGHT_TTFT), leaves(h100, a100)
     assert 0.0 == app.serving.steps["a100"].prefill < app.serving.standing(held).prefill_late
     after = app.utility_gap((*held, "a100"), 0)
@@ -219,7 +253,9 @@ def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_th
     closed = app.utility_gap(held, 0) - max(0.0, after)
     assert closed > 0.2 and not app.is_redundant("a100", (*held, "a100"), 0)
     assert 100 * closed * (1 - 60 / 3600) == pytest.approx(grow_price(app, "a100", held, 0))
-    assert 100 * closed * (1 + 60 / 3600) == pytest.approx(keep_price(app, "a100", (*held, "a100"), 0))
+    assert 100 * closed * (1 + 60 / 3600) == pytest.approx(
+        keep_price(app, "a100", (*held, "a100"), 0)
+    )
 
 
 shares = st.floats(0.01, 0.6)
@@ -228,26 +264,47 @@ pools = st.builds(Step, shares, shares)
 
 @settings(max_examples=100)
 @given(
-    counts=st.tuples(st.integers(0, 6), st.integers(0, 6)), steps=st.tuples(pools, pools), credits=st.sampled_from([service_credits, in_proportion])
+    counts=st.tuples(st.integers(0, 6), st.integers(0, 6)),
+    steps=st.tuples(pools, pools),
+    credits=st.sampled_from([service_credits, in_proportion]),
 )
-def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(counts: tuple[int, int], steps: tuple[Step, Step], credits: Credits) -> None:
+def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(
+    counts: tuple[int, int], steps: tuple[Step, Step], credits: Credits
+) -> None:
     now = Pools(steps, (True, True), credits).stand(counts)
     for step in steps:
         missing = now.prefill_late / step.prefill + now.decode_late / step.decode
-        assert now.closed_by(step) * max(1.0, missing) == pytest.approx(now.lost if missing else 0.0)
-    prefill, decode = (now.closed_by(only) for only in (Step(steps[0].prefill, 0.0), Step(0.0, steps[0].decode)))
+        assert now.closed_by(step) * max(1.0, missing) == pytest.approx(
+            now.lost if missing else 0.0
+        )
+    prefill, decode = (
+        now.closed_by(only) for only in (Step(steps[0].prefill, 0.0), Step(0.0, steps[0].decode))
+    )
     assert prefill <= now.lost and decode <= now.lost
-    if now.lost and min(now.prefill_late / steps[0].prefill, now.decode_late / steps[0].decode) >= 1:  # specialists share it by what each pool lacks
-        together = prefill * now.prefill_late / steps[0].prefill + decode * now.decode_late / steps[0].decode
+    # specialists share it by what each pool lacks
+    if (
+        now.lost
+        and min(now.prefill_late / steps[0].prefill, now.decode_late / steps[0].decode) >= 1
+    ):
+        together = (
+            prefill * now.prefill_late / steps[0].prefill
+            + decode * now.decode_late / steps[0].decode
+        )
         assert together == pytest.approx(now.lost)
 
 
 @settings(max_examples=100)
-@given(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3), steps=st.lists(pools, min_size=3, max_size=3))
+@given(
+    counts=st.lists(st.integers(0, 6), min_size=3, max_size=3),
+    steps=st.lists(pools, min_size=3, max_size=3),
+)
 def test_no_other_split_between_the_pools_serves_more(counts: list[int], steps: list[Step]) -> None:
     ranked = sorted(zip(counts, steps, strict=True), key=lambda one: -one[1].advantage)
     nodes = [step for count, step in ranked for _ in range(count)]
-    splits = [(sum(one.prefill for one in nodes[:at]), sum(one.decode for one in nodes[at:])) for at in range(len(nodes) + 1)]
+    splits = [
+        (sum(one.prefill for one in nodes[:at]), sum(one.decode for one in nodes[at:]))
+        for at in range(len(nodes) + 1)
+    ]
     served = max(min(split) for split in splits)
     both = Pools(steps, (True, True), in_proportion)
     assert max(0.0, 1 - served) == pytest.approx(both.stand(counts).lost, abs=1e-8)
@@ -265,7 +322,9 @@ def test_up_at_once_and_down_slowly() -> None:
 
 
 def test_a_service_with_a_steady_predictor_keeps_its_engines_through_a_lull() -> None:
-    serving = Serving(built_in("llama-3.1-8b", 1), LOOSE, predictor=lambda: Steady(5, Constant), correct=False)
+    serving = Serving(
+        built_in("llama-3.1-8b", 1), LOOSE, predictor=lambda: Steady(5, Constant), correct=False
+    )
     app = Dynamo(serving, TREES, 100.0)
     app.observe(traffic(60), ())
     held = leaves(total(app))
@@ -276,23 +335,35 @@ def test_a_service_with_a_steady_predictor_keeps_its_engines_through_a_lull() ->
     assert 0.0 == keep_price(app, held[0], held, 0), "five intervals are over"
 
 
-slas = st.sampled_from([LOOSE, TIGHT_ITL, TIGHT_TTFT, Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=11)])
+slas = st.sampled_from(
+    [LOOSE, TIGHT_ITL, TIGHT_TTFT, Sla(isl=2000, osl=200, ttft_ms=100, itl_ms=11)]
+)
 
 
 @settings(max_examples=60)
-@example(load=35, sla=LOOSE, h100=2, a100=1, min_endpoint=1, added="a100")  # a new split closes the gap: the node is the last one missing
+# a new split closes the gap: the node is the last one missing
+@example(load=35, sla=LOOSE, h100=2, a100=1, min_endpoint=1, added="a100")
 @example(load=31, sla=LOOSE, h100=0, a100=3, min_endpoint=1, added="h100")
 @given(
-    load=st.floats(0, 500), sla=slas, h100=st.integers(0, 12), a100=st.integers(0, 12), min_endpoint=st.integers(0, 2), added=st.sampled_from(TREES)
+    load=st.floats(0, 500),
+    sla=slas,
+    h100=st.integers(0, 12),
+    a100=st.integers(0, 12),
+    min_endpoint=st.integers(0, 2),
+    added=st.sampled_from(TREES),
 )
-def test_more_held_never_widens_the_gap_and_every_price_is_finite(load: float, sla: Sla, h100: int, a100: int, min_endpoint: int, added: str) -> None:
+def test_more_held_never_widens_the_gap_and_every_price_is_finite(
+    load: float, sla: Sla, h100: int, a100: int, min_endpoint: int, added: str
+) -> None:
     app, held = service(load, sla, min_endpoint=min_endpoint), leaves(h100, a100)
     gap, after = app.utility_gap(held, 0), app.utility_gap((*held, added), 0)
     assert -1 <= after <= gap + 1e-12 <= 1 + 1e-9
     marginal = app.marginal_utility(added, held, 0)
     assert 0 <= marginal <= max(0.0, gap) + max(0.0, -after) + 1e-12
     assert marginal > 0 or gap == pytest.approx(after), "what helps is worth something"
-    assert after > 0 or marginal == pytest.approx(gap - after), "the last one closes all that is open"
+    assert after > 0 or marginal == pytest.approx(gap - after), (
+        "the last one closes all that is open"
+    )
     assert marginal == app.marginal_utility(added, (*held, added), 0), "coming or going"
     bid = grow_price(app, added, held, 0)
     assert 0 <= bid <= keep_price(app, added, (*held, added), 0) + 1e-9 <= 200

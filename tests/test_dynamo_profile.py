@@ -1,4 +1,5 @@
-"""Engine profiles: linear along curves, in 1 / context between them, and never beyond what was profiled."""
+"""Engine profiles: linear along curves, in 1 / context between them, and never beyond what was
+profiled."""
 
 from __future__ import annotations
 
@@ -25,20 +26,28 @@ def modelled_ms(requests: float, context: float) -> float:
 
 
 def example() -> EngineProfile:
-    decode = {context: [(used, modelled_ms(used * KV / context, context)) for used in (0.04, 0.4, 0.8)] for context in CONTEXTS}
+    decode = {
+        context: [(used, modelled_ms(used * KV / context, context)) for used in (0.04, 0.4, 0.8)]
+        for context in CONTEXTS
+    }
     return EngineProfile("h100", 1, KV, [(100, 20.0), (1000, 50.0), (3000, 150.0)], decode)
 
 
 def test_ttft_is_linear_between_points_and_flat_beyond_them() -> None:
     profile = example()
-    assert [20.0, 35.0, 100.0, 150.0, 150.0] == [profile.ttft_ms(isl) for isl in (1, 550, 2000, 3000, 90_000)]
+    assert [20.0, 35.0, 100.0, 150.0, 150.0] == [
+        profile.ttft_ms(isl) for isl in (1, 550, 2000, 3000, 90_000)
+    ]
     assert 20_000 == pytest.approx(profile.prefill_tokens_per_s(2000))
-    assert 20_000 == pytest.approx(profile.prefill_tokens_per_s(90_000))  # not 90,000 tokens in the time of 3,000
+    # not 90,000 tokens in the time of 3,000
+    assert 20_000 == pytest.approx(profile.prefill_tokens_per_s(90_000))
     assert 500 == pytest.approx(profile.prefill_tokens_per_s(10))
 
 
 @pytest.mark.parametrize(("requests", "context"), [(20, 500), (40, 750), (25, 1600), (10, 3999)])
-def test_itl_between_contexts_is_what_the_cost_of_a_step_says(requests: float, context: float) -> None:
+def test_itl_between_contexts_is_what_the_cost_of_a_step_says(
+    requests: float, context: float
+) -> None:
     assert modelled_ms(requests, context) == pytest.approx(example().itl_ms(requests, context))
 
 
@@ -46,7 +55,9 @@ def test_a_batch_never_uses_more_of_the_cache_than_was_profiled() -> None:
     profile = example()
     assert 160 == profile.batch_max(500)
     assert profile.itl_ms(160, 500) == profile.itl_ms(10_000, 500)
-    assert 160 / profile.itl_ms(160, 500) * 1000 == pytest.approx(profile.decode_tokens_per_s(500, 1e9))
+    assert 160 / profile.itl_ms(160, 500) * 1000 == pytest.approx(
+        profile.decode_tokens_per_s(500, 1e9)
+    )
     assert 1 == profile.batch_max(1e9)
 
 
@@ -65,13 +76,19 @@ def test_the_largest_batch_is_the_last_one_that_meets_the_objective() -> None:
 
 
 def test_a_point_that_is_slower_than_a_harder_one_is_lowered() -> None:
-    profile = EngineProfile("h100", 1, KV, [(100, 20.0), (1000, 500.0), (2000, 300.0)], {500: [(0.1, 10.0)]})
+    profile = EngineProfile(
+        "h100", 1, KV, [(100, 20.0), (1000, 500.0), (2000, 300.0)], {500: [(0.1, 10.0)]}
+    )
     assert 300.0 == profile.ttft_ms(1000)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0])
 def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
-    for asked in (example().ttft_ms, lambda isl: example().itl_ms(isl, 500), lambda context: example().itl_ms(1, context)):
+    for asked in (
+        example().ttft_ms,
+        lambda isl: example().itl_ms(isl, 500),
+        lambda context: example().itl_ms(1, context),
+    ):
         with pytest.raises(ProfileError, match="from 0 on"):
             asked(number)
 
@@ -90,7 +107,9 @@ def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
         ([(100, 1.0)], {500: [(0.1, math.inf)]}),
     ],
 )
-def test_a_profile_of_bad_points_is_refused(prefill: list[tuple[float, float]], decode: dict[float, list[tuple[float, float]]]) -> None:
+def test_a_profile_of_bad_points_is_refused(
+    prefill: list[tuple[float, float]], decode: dict[float, list[tuple[float, float]]]
+) -> None:
     with pytest.raises(ProfileError, match="h100"):
         EngineProfile("h100", 1, KV, prefill, decode)
 
@@ -130,7 +149,9 @@ def test_an_unknown_built_in_engine_is_refused_with_the_known_ones() -> None:
     context=st.floats(0, 1e6),
     slo=st.floats(0.1, 500),
 )
-def test_every_answer_is_finite_and_more_work_is_never_faster(engine: tuple[str, int], requests: float, context: float, slo: float) -> None:
+def test_every_answer_is_finite_and_more_work_is_never_faster(
+    engine: tuple[str, int], requests: float, context: float, slo: float
+) -> None:
     for profile in built_in(*engine).values():
         itl = profile.itl_ms(requests, context)
         assert 0 < itl <= profile.itl_ms(requests + 1, context) < math.inf

@@ -1,4 +1,5 @@
-"""The exchange: the same requests give the same bytes, whenever it was saved and restored; ids, caps and statements."""
+"""The exchange: the same requests give the same bytes, whenever it was saved and restored; ids,
+caps and statements."""
 
 from __future__ import annotations
 
@@ -22,7 +23,17 @@ from laissez.service import billing
 from laissez.service.accounts import Account
 from laissez.service.aside import Pieces
 from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, AmendOrder, CancelOrder, Command, CreateTenant, PlaceOrder, Relinquish, Request, SetCaps
+from laissez.service.commands import (
+    OPERATOR,
+    AmendOrder,
+    CancelOrder,
+    Command,
+    CreateTenant,
+    PlaceOrder,
+    Relinquish,
+    Request,
+    SetCaps,
+)
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.filed import read_statement
 from laissez.service.outcomes import Outcome, read_outcome
@@ -44,7 +55,12 @@ SECOND_US = 1_000_000
 class Desk:
     """An exchange at a time that the test moves."""
 
-    def __init__(self, *leaves: str, tenants: tuple[str, ...] = ("ann", "bob"), orders_max: int = OPEN_ORDERS_MAX) -> None:
+    def __init__(
+        self,
+        *leaves: str,
+        tenants: tuple[str, ...] = ("ann", "bob"),
+        orders_max: int = OPEN_ORDERS_MAX,
+    ) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2")), orders_max))
         self.at = HOUR_US
         self.statements: dict[str, list[Statement]] = {}
@@ -59,7 +75,9 @@ class Desk:
         return applied.outcome
 
     def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
-        return self.say(who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),)))
+        return self.say(
+            who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),))
+        )
 
     def refused(self, outcome: Outcome) -> str:
         assert outcome.refused is not None
@@ -72,8 +90,18 @@ class Desk:
 def test_outcomes_and_snapshots_do_not_depend_on_the_hash_seed() -> None:
     found = set()
     for hash_seed in HASH_SEEDS:
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path(__file__).parent)}
-        ran = subprocess.run([sys.executable, exchange_histories.__file__, "0", "6"], env=environment, capture_output=True, text=True, check=True)
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hash_seed,
+            "PYTHONPATH": str(Path(__file__).parent),
+        }
+        ran = subprocess.run(
+            [sys.executable, exchange_histories.__file__, "0", "6"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         found.add(ran.stdout)
     assert 1 == len(found)
 
@@ -147,13 +175,21 @@ def owed_by_all(exchange: Exchange) -> dict[str, int]:
     return {tenant: exchange.market.bill(tenant).total for tenant in exchange.accounts}
 
 
-def billed(exchange: Exchange, account: Account, statements: list[Statement], since: int | None, until: int | None, at: int) -> billing.Owed:
+def billed(
+    exchange: Exchange,
+    account: Account,
+    statements: list[Statement],
+    since: int | None,
+    until: int | None,
+    at: int,
+) -> billing.Owed:
     closed = asyncio.run(closed_lines(statements, since, until, Pieces(Clock(0))))
     return of_period(exchange, account, closed, since, until, at)
 
 
 def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Statement]]]:
-    """The exchange after the history, with the statements made on the way; without closing, time only passes instead."""
+    """The exchange after the history, with the statements made on the way; without closing, time
+    only passes instead."""
     exchange = Exchange.begin(drawn.genesis)
     filed: dict[str, list[Statement]] = {}
     for step in drawn.steps:
@@ -187,7 +223,9 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
         begin = desk.at
         hour = begin // HOUR_US
 
-        def both(who: str, command: Command, after_us: int, pair: tuple[Desk, Desk] = (desk, open_)) -> None:
+        def both(
+            who: str, command: Command, after_us: int, pair: tuple[Desk, Desk] = (desk, open_)
+        ) -> None:
             for one in pair:
                 one.say(who, command, after_us)
 
@@ -198,7 +236,11 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
                 desk.say(OPERATOR, to_market.CloseBooks(hour * HOUR_US), 0)
             price = rng.randrange(1, 9) * DOLLAR
             who = rng.choice(("ann", "bob"))
-            both(who, PlaceOrder((Alternative("a", price, price + DOLLAR),)), rng.randrange(HOUR_US // 3))
+            both(
+                who,
+                PlaceOrder((Alternative("a", price, price + DOLLAR),)),
+                rng.randrange(HOUR_US // 3),
+            )
             waiting = [name for name, _ in desk.exchange.accounts[who].orders.items()]
             if waiting and rng.random() < 0.5:
                 both(who, CancelOrder(rng.choice(waiting)), 0)
@@ -207,7 +249,14 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
             edges = [*range(begin // HOUR_US * HOUR_US, desk.at, HOUR_US), desk.at]
             for since, until in pairwise(edges):
                 account = desk.exchange.accounts[tenant]
-                part = billed(desk.exchange, account, desk.statements.get(document_name(tenant), []), since, until, desk.at)
+                part = billed(
+                    desk.exchange,
+                    account,
+                    desk.statements.get(document_name(tenant), []),
+                    since,
+                    until,
+                    desk.at,
+                )
                 assert open_.exchange.market.bill(tenant, since, until).total == part.total
                 total += part.total
             assert desk.exchange.market.bill(tenant).total == total > 0
@@ -219,11 +268,16 @@ def test_fees_of_one_instant_are_all_billed() -> None:
     desk.place("bob", "a", 1, 100)
     order = desk.place("ann", "a", 10).told[0].event.order  # type: ignore[union-attr]
     desk.at += 20 * SECOND_US
-    for bid in (7, 3, 8, 5, 1):  # two fees until the bid of 10 is free to go, two until that of 8 is
+    # two fees until the bid of 10 is free to go, two until that of 8 is
+    for bid in (7, 3, 8, 5, 1):
         desk.say("ann", AmendOrder(order, (Alternative("a", bid, 10),)), 0)
     for after_s in (10, 20, 20, 60):
         desk.say(OPERATOR, to_market.CloseBooks(desk.at + after_s * SECOND_US), after_s * SECOND_US)
-        charged = sum(int(line.charge) for statement in desk.statements[document_name("ann")] for line in statement.lines)
+        charged = sum(
+            int(line.charge)
+            for statement in desk.statements[document_name("ann")]
+            for line in statement.lines
+        )
         assert desk.exchange.market.bill("ann").total == charged > 0
     assert not desk.exchange.accounts["ann"].billed and not desk.exchange.accounts["ann"].fees
 
@@ -255,7 +309,9 @@ def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there()
     assert order == billing.running(restored, restored.accounts["ann"], desk.at).lines[0].id
     desk.say(OPERATOR, to_market.CloseBooks(desk.at + 60 * SECOND_US), 60 * SECOND_US)
     assert not account.order_names and not account.fees
-    assert [order, order] == [line.id for statement in desk.statements[document_name("ann")] for line in statement.lines]
+    assert [order, order] == [
+        line.id for statement in desk.statements[document_name("ann")] for line in statement.lines
+    ]
     assert "not_your_order" == desk.refused(desk.say("ann", CancelOrder(order)))
 
 
@@ -312,9 +368,15 @@ def test_ids_are_counted_for_each_tenant_and_tell_nothing_of_others() -> None:
     names = {}
     for who in ("ann", "bob", "ann", "ann"):
         placed = desk.place(who, "a", 1)
-        names[who] = [getattr(told.event, "order", None) for told in placed.told if told.tenant == who]
-    assert [f"ord_{tag_of('ann')}3"] == names["ann"] and [f"ord_{tag_of('bob')}1"] * 2 == names["bob"]
-    assert {f"lse_{tag_of('ann')}1", f"lse_{tag_of('ann')}2"} == set(desk.exchange.accounts["ann"].leases)
+        names[who] = [
+            getattr(told.event, "order", None) for told in placed.told if told.tenant == who
+        ]
+    assert [f"ord_{tag_of('ann')}3"] == names["ann"] and [f"ord_{tag_of('bob')}1"] * 2 == names[
+        "bob"
+    ]
+    assert {f"lse_{tag_of('ann')}1", f"lse_{tag_of('ann')}2"} == set(
+        desk.exchange.accounts["ann"].leases
+    )
     assert tag_of("ann") != tag_of("bob") and 8 == len(tag_of("ann"))
 
 
@@ -327,7 +389,10 @@ def test_an_id_of_somebody_else_answers_like_one_that_never_existed() -> None:
         theirs = desk.say("bob", command(name)).refused
         unknown = desk.say("bob", command("x" + name[1:])).refused
         assert theirs is not None and unknown is not None
-        assert (theirs.code, theirs.detail.replace(name, "x" + name[1:])) == (unknown.code, unknown.detail)
+        assert (theirs.code, theirs.detail.replace(name, "x" + name[1:])) == (
+            unknown.code,
+            unknown.detail,
+        )
     assert position == desk.exchange.events
 
 

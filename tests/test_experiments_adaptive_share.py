@@ -21,7 +21,8 @@ pytestmark = pytest.mark.once
 
 FULL = Plan(seeds=1)
 PLAN = Plan(seeds=5, quick=True)  # three tenants, of whom one adapts, or all
-KEPT = {("market", True): 0.9, ("market", False): 0.7, ("fcfs", True): 0.8, ("fcfs", False): 0.6}  # by cloud, and whether it adapts
+# by cloud, and whether it adapts
+KEPT = {("market", True): 0.9, ("market", False): 0.7, ("fcfs", True): 0.8, ("fcfs", False): 0.6}
 
 
 def achieved(run: CloudRun, at: int) -> float:
@@ -57,15 +58,23 @@ def test_claims_say_what_was_measured(findings: Findings) -> None:
     assert some.measured == pytest.approx((1 - lost["market"] / lost["fcfs"]) * 100)
     assert everyone.measured == pytest.approx((1 - 0.096 / 0.196) * 100)
     assert [adaptive.measured, fixed.measured] == [pytest.approx(0.1)] * 2
-    assert all(claim.interval is not None and claim.holds is None and claim.paper is None for claim in (some, everyone, adaptive, fixed))
+    assert all(
+        claim.interval is not None and claim.holds is None and claim.paper is None
+        for claim in (some, everyone, adaptive, fixed)
+    )
 
 
 def test_groups_are_told_apart(findings: Findings) -> None:
     text = findings.text
-    assert "adaptive tenants keep 0.904 against 0.804; fixed tenants keep 0.704 against 0.604" in text
+    assert (
+        "adaptive tenants keep 0.904 against 0.804; fixed tenants keep 0.704 against 0.604" in text
+    )
     assert "Where 25 % adapt" in text
     assert f"at a limit of {ON_DEMAND_TIMES:g} times the highest list price" in text
-    assert "Where it is 25 %, fixed tenants pay 20 dollars a run on the market and 20 on fcfs; adaptive ones hold 0.0 GPU-hours" in text
+    assert (
+        "Where it is 25 %, fixed tenants pay 20 dollars a run on the market and 20 on fcfs;"
+        " adaptive ones hold 0.0 GPU-hours" in text
+    )
     rows = [row for row in findings.rows if row["adaptive_share"] == 0.25 and row["seed"] == 0]
     assert sorted((str(row["cloud"]), str(row["trades"]), row["retention"]) for row in rows) == [
         ("fcfs", "adaptive", 0.8),
@@ -88,11 +97,19 @@ def test_a_market_that_loses_more_is_told_so() -> None:
 
 
 def test_too_few_seeds_have_no_interval() -> None:
-    assert {(claim.interval, claim.note) for claim in found_in(Plan(seeds=2, quick=True)).claims} == {(None, TOO_FEW)}
+    assert {
+        (claim.interval, claim.note) for claim in found_in(Plan(seeds=2, quick=True)).claims
+    } == {(None, TOO_FEW)}
 
 
 def test_all_curves_are_drawn_and_have_tips(findings: Findings, tmp_path: Path) -> None:
     write_findings("adaptive-share", findings, tmp_path)
     svg = (tmp_path / "adaptive-share.svg").read_text()
     assert all(f":{key}:" in svg for key in findings.tips)
-    assert len(findings.tips["fixed-market"]) == 1 < len(findings.tips["adaptive-market"]) == len(findings.tips["all-fcfs"]) == 2
+    assert (
+        len(findings.tips["fixed-market"])
+        == 1
+        < len(findings.tips["adaptive-market"])
+        == len(findings.tips["all-fcfs"])
+        == 2
+    )

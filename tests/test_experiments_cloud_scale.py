@@ -9,7 +9,12 @@ import pytest
 
 from laissez_bench.simulation import Kind, Row
 from laissez_experiments.cloud_scale.cells import SimulationSpeed
-from laissez_experiments.cloud_scale.experiment import CloudScale, paper_asks, share_at_the_papers_rates, size_cells
+from laissez_experiments.cloud_scale.experiment import (
+    CloudScale,
+    paper_asks,
+    share_at_the_papers_rates,
+    size_cells,
+)
 from laissez_experiments.lab.findings import Claim
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.scalability.cells import this_machine
@@ -36,14 +41,18 @@ ROW = Row(
 
 
 def claims(row: Row = ROW, plan: Plan = FULL) -> tuple[Claim, ...]:
-    return tuple(CloudScale().findings(plan, dict.fromkeys(size_cells(plan, this_machine()), row)).claims)
+    return tuple(
+        CloudScale().findings(plan, dict.fromkeys(size_cells(plan, this_machine()), row)).claims
+    )
 
 
 def test_the_largest_has_over_a_thousand_tenants_and_the_machine_for_itself() -> None:
     cells = size_cells(FULL, this_machine())
     assert (10_000, 1_010) == (cells[-1].nodes, cells[-1].tenants)
     assert all(cell.is_alone for cell in cells)
-    assert {("inference", "training")} == {cell.kinds for cell in cells}, "no other kind, at any size"
+    assert {("inference", "training")} == {cell.kinds for cell in cells}, (
+        "no other kind, at any size"
+    )
     assert [cells[0]] == size_cells(QUICK, this_machine())
 
 
@@ -53,7 +62,9 @@ def test_tenants_at_the_papers_rates_ask_three_times_a_second_and_inference_ten(
 
 def test_at_the_papers_rates_the_market_has_more_to_do_and_nothing_else_has() -> None:
     """Twice as much is asked: two tenths of the time, beside the nine of everything else."""
-    row = msgspec.structs.replace(ROW, kinds={kind: Kind(of.tenants, paper_asks(ROW) / 4) for kind, of in ROW.kinds.items()})
+    row = msgspec.structs.replace(
+        ROW, kinds={kind: Kind(of.tenants, paper_asks(ROW) / 4) for kind, of in ROW.kinds.items()}
+    )
     assert pytest.approx(2 / 11) == share_at_the_papers_rates(row)
 
 
@@ -75,7 +86,8 @@ def test_what_holds_follows_from_what_was_measured() -> None:
         (0, {"holding": 908}),  # less than nine in ten
         (0, {"tenants": 1_000}),  # not more than a thousand
         (1, {"market_share": 0.6}),
-        (2, {"kinds": {"inference": Kind(505, 50.5), "training": Kind(505, 50.5)}}),  # the paper's ask 65 times as much
+        # the paper's ask 65 times as much
+        (2, {"kinds": {"inference": Kind(505, 50.5), "training": Kind(505, 50.5)}}),
         (3, {"requests_per_second": 500.0}),  # it could serve 5,000
     ],
 )
@@ -91,7 +103,9 @@ def test_a_small_cloud_decides_nothing() -> None:
 
 
 def test_a_tiny_cloud_is_measured_and_shown() -> None:
-    cell = SimulationSpeed(machine=this_machine(), nodes=20, tenants=3, kinds=("inference", "training"), minutes=0.5)
+    cell = SimulationSpeed(
+        machine=this_machine(), nodes=20, tenants=3, kinds=("inference", "training"), minutes=0.5
+    )
     row = cell.run()
     assert (20, 3) == (row.nodes, row.tenants)
     assert {"inference", "training"} == set(row.kinds)

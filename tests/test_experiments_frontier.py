@@ -1,4 +1,5 @@
-"""Cost against performance: the Pareto set, and that what is claimed about it follows from what the policies came to."""
+"""Cost against performance: the Pareto set, and that what is claimed about it follows from what the
+policies came to."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ Points = Mapping[str, tuple[float, float]]  # cost and performance
 TODAY: Points = {FCFS: (0.9, 0.95), ON_DEMAND: (3.0, 1.0), SPOT: (0.2, 0.2)}
 CONCAVE: Points = {
     budget_name(times): point
-    for times, point in zip(BUDGETS, ((0.25, 0.3), (0.5, 0.5), (0.8, 0.7), (1.2, 0.8), (1.8, 0.9), (3.2, 0.97), (3.6, 1.0)), strict=True)
+    for times, point in zip(
+        BUDGETS,
+        ((0.25, 0.3), (0.5, 0.5), (0.8, 0.7), (1.2, 0.8), (1.8, 0.9), (3.2, 0.97), (3.6, 1.0)),
+        strict=True,
+    )
 }
 Noise = Mapping[str, tuple[float, float]]  # of cost and performance
 NO_NOISE: Noise = {}
@@ -33,13 +38,16 @@ FEW_RESAMPLES = 400
 
 
 def outcomes(budgets: Points, seeds: int, noise: Noise = NO_NOISE) -> list[list[Outcome]]:
-    """Under every other seed all costs and performances are a little higher, and those of some policies differ by more, up and down."""
+    """Under every other seed all costs and performances are a little higher, and those of some
+    policies differ by more, up and down."""
     return [
         [
             Outcome(
                 policy=policy,
-                cost=cost * (1 + 0.02 * (seed % 2)) + noise.get(policy, (0.0, 0.0))[0] * (-1) ** seed,
-                performance=done * (1 + 0.02 * (seed % 2)) + noise.get(policy, (0.0, 0.0))[1] * (-1) ** seed,
+                cost=cost * (1 + 0.02 * (seed % 2))
+                + noise.get(policy, (0.0, 0.0))[0] * (-1) ** seed,
+                performance=done * (1 + 0.02 * (seed % 2))
+                + noise.get(policy, (0.0, 0.0))[1] * (-1) ** seed,
                 gpu_hours=1.0,
                 revocations=0,
             )
@@ -50,7 +58,9 @@ def outcomes(budgets: Points, seeds: int, noise: Noise = NO_NOISE) -> list[list[
 
 
 def made_up(plan: Plan) -> Findings:
-    results: dict[Cell, list[Outcome]] = dict(zip(cells(plan), outcomes(CONCAVE, plan.seeds), strict=True))
+    results: dict[Cell, list[Outcome]] = dict(
+        zip(cells(plan), outcomes(CONCAVE, plan.seeds), strict=True)
+    )
     return Frontier().findings(plan, results)
 
 
@@ -79,8 +89,16 @@ def test_the_pareto_set_is_what_no_other_dominates() -> None:
         "best": (2.0, 0.9),
         "best too": (2.0, 0.9),
     }
-    points = [FrontierPoint(name, Estimate(cost), Estimate(done)) for name, (cost, done) in given.items()]
-    assert [point.policy for point in pareto(points)] == ["nothing", "good", "nearly", "best", "best too"]
+    points = [
+        FrontierPoint(name, Estimate(cost), Estimate(done)) for name, (cost, done) in given.items()
+    ]
+    assert [point.policy for point in pareto(points)] == [
+        "nothing",
+        "good",
+        "nearly",
+        "best",
+        "best too",
+    ]
 
 
 def test_budgets_that_span_and_dominate_are_found_to(concave: Findings) -> None:
@@ -103,14 +121,25 @@ def test_budgets_that_span_and_dominate_are_found_to(concave: Findings) -> None:
         ((0.0, 0.0), False),
     ],
 )
-def test_like_spot_is_who_costs_and_performs_like_it(smallest: tuple[float, float], holds: bool) -> None:
+def test_like_spot_is_who_costs_and_performs_like_it(
+    smallest: tuple[float, float], holds: bool
+) -> None:
     assert claims({"1x": smallest, "1.5x": (1.0, 0.6)})[0].holds is holds
 
 
 @pytest.mark.parametrize(
-    ("largest", "holds"), [((2.6, 0.95), True), ((3.4, 1.0), True), ((3.7, 1.0), False), ((3.0, 0.8), False), ((2.3, 1.0), False)]
+    ("largest", "holds"),
+    [
+        ((2.6, 0.95), True),
+        ((3.4, 1.0), True),
+        ((3.7, 1.0), False),
+        ((3.0, 0.8), False),
+        ((2.3, 1.0), False),
+    ],
 )
-def test_like_on_demand_is_who_costs_and_performs_like_it(largest: tuple[float, float], holds: bool) -> None:
+def test_like_on_demand_is_who_costs_and_performs_like_it(
+    largest: tuple[float, float], holds: bool
+) -> None:
     """The only one that comes near it."""
     claim = claims({"4x": (4.5, 1.0), "6x": largest})[1]
     assert claim.holds is holds
@@ -126,7 +155,11 @@ def test_a_bound_within_the_interval_decides_nothing() -> None:
 def test_dominated_is_only_what_is_dearer_and_worse_beyond_doubt() -> None:
     """3x is dearer and worse than 2.5x: by far, or by less than it varies."""
     far = claims({"3x": (1.8, 0.6)})[2]
-    assert (far.holds, far.measured, far.note) == (False, "4 of 5 (1x, 1.5x, 2x, 2.5x)", "dominated: 3x by 2x, 3x by 2.5x")
+    assert (far.holds, far.measured, far.note) == (
+        False,
+        "4 of 5 (1x, 1.5x, 2x, 2.5x)",
+        "dominated: 3x by 2x, 3x by 2.5x",
+    )
     doubtful = claims({"3x": (1.8, 0.75)}, noise={"3x": (0.0, 0.1)})[2]
     assert (doubtful.holds, doubtful.measured) == (None, "4 of 5 (1x, 1.5x, 2x, 2.5x)")
     assert "3x by 2.5x" in doubtful.note and TOO_WIDE in doubtful.note
@@ -134,13 +167,18 @@ def test_dominated_is_only_what_is_dearer_and_worse_beyond_doubt() -> None:
 
 def test_between_are_only_budgets_that_cost_so_much_beyond_doubt() -> None:
     assert claims({"3x": (2.9, 0.99)})[2].measured == "5 of 5 (1x, 1.5x, 2x, 2.5x, 3x)"
-    assert claims({"3x": (2.9, 0.99)}, noise={"3x": (0.5, 0.0)})[2].measured == "4 of 4 (1x, 1.5x, 2x, 2.5x)"
+    assert (
+        claims({"3x": (2.9, 0.99)}, noise={"3x": (0.5, 0.0)})[2].measured
+        == "4 of 4 (1x, 1.5x, 2x, 2.5x)"
+    )
     none = claims(dict.fromkeys(CONCAVE, (0.1, 0.1)))
     assert [(claim.measured, claim.holds) for claim in none[2:]] == [("0 of 0", False)] * 2
 
 
 def test_budgets_below_the_mixes_are_not_beyond_them() -> None:
-    below = {budget: (cost, 0.19 + (cost - 0.2) / 2.8 * 0.8) for budget, (cost, _) in CONCAVE.items()}
+    below = {
+        budget: (cost, 0.19 + (cost - 0.2) / 2.8 * 0.8) for budget, (cost, _) in CONCAVE.items()
+    }
     beyond = claims(below)[3]
     assert (beyond.holds, beyond.measured) == (False, "0 of 5")
     assert claims({**below, "2.5x": (1.2, 0.6)})[3].measured == "1 of 5 (2.5x)"
@@ -153,21 +191,40 @@ def test_intervals_for_all_budgets_at_once_are_wider() -> None:
         return means["2x"].cost
 
     alone, jointly = probe.estimate(cost), probe.estimate(cost, jointly=True)
-    assert alone.low is not None and jointly.low is not None and alone.high is not None and jointly.high is not None
+    assert (
+        alone.low is not None
+        and jointly.low is not None
+        and alone.high is not None
+        and jointly.high is not None
+    )
     assert jointly.low < alone.low < alone.value == jointly.value < alone.high < jointly.high
 
 
 def test_a_mean_has_the_interval_that_it_has_everywhere() -> None:
     seeds = outcomes(CONCAVE, 8, {"2x": (0.3, 0.1)})
-    point, numbers = Probe(seeds).points["2x"], [outcome for seed in seeds for outcome in seed if outcome.policy == "2x"]
-    for found, told in ((point.cost, [one.cost for one in numbers]), (point.performance, [one.performance for one in numbers])):
+    point, numbers = (
+        Probe(seeds).points["2x"],
+        [outcome for seed in seeds for outcome in seed if outcome.policy == "2x"],
+    )
+    for found, told in (
+        (point.cost, [one.cost for one in numbers]),
+        (point.performance, [one.performance for one in numbers]),
+    ):
         expected = Bootstrap(8).mean(told)
-        assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (expected.value, expected.low, expected.high)
+        )
 
 
-def test_fcfs_and_what_work_is_worth_to_the_others_are_told_beside_the_market(concave: Findings) -> None:
-    assert "cheaper and better than 2 of the market's 9 policies (2.5x, 3x)" in concave.text  # on demand is dearer too, but better
-    assert "To the others their work is worth about 4 times what it costs at list prices" in concave.text
+def test_fcfs_and_what_work_is_worth_to_the_others_are_told_beside_the_market(
+    concave: Findings,
+) -> None:
+    # on demand is dearer too, but better
+    assert "cheaper and better than 2 of the market's 9 policies (2.5x, 3x)" in concave.text
+    assert (
+        "To the others their work is worth about 4 times what it costs at list prices"
+        in concave.text
+    )
 
 
 def test_too_few_seeds_decide_nothing() -> None:

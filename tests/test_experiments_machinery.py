@@ -1,4 +1,5 @@
-"""Cells are done once and kept, experiments share them, and what was found is written the same way every time."""
+"""Cells are done once and kept, experiments share them, and what was found is written the same way
+every time."""
 
 from __future__ import annotations
 
@@ -107,15 +108,21 @@ def test_a_result_is_found_by_what_its_cell_is_made_of(store: Store, notes: str)
     assert not store.has(Alone(number=3, notes=notes)), "another kind of cell with the same fields"
 
 
-def test_results_of_other_code_are_not_taken(store: Store, notes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_other_code_are_not_taken(
+    store: Store, notes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.put(Square(number=3, notes=notes), (9, 1))
     monkeypatch.setattr(store_module, "code", lambda module, packages: b"other code")
-    assert store.has(Square(number=3, notes=notes)), "sources that change while it runs are not what runs"
+    assert store.has(Square(number=3, notes=notes)), (
+        "sources that change while it runs are not what runs"
+    )
     assert not Store(store.folder).has(Square(number=3, notes=notes))
 
 
 @pytest.mark.parametrize("content", [b"", b"[9,", b'"nine"', b"[9]"])
-def test_a_file_that_is_not_whole_counts_as_not_there(store: Store, notes: str, content: bytes) -> None:
+def test_a_file_that_is_not_whole_counts_as_not_there(
+    store: Store, notes: str, content: bytes
+) -> None:
     cell = Square(number=3, notes=notes)
     store.path(cell).write_bytes(content)
     assert not store.has(cell)
@@ -123,7 +130,9 @@ def test_a_file_that_is_not_whole_counts_as_not_there(store: Store, notes: str, 
     assert (9, os.getpid()) == store.get(cell)
 
 
-def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_source_that_is_simulated_is_part_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for file in (
         "laissez/sim/clouds/fcfs.py",
         "laissez/market/book.py",
@@ -139,13 +148,21 @@ def test_every_source_that_is_simulated_is_part_of_the_code(tmp_path: Path, monk
     digest = store_module.code
     before = digest(one)
     assert before != digest(two)
-    for file, matters in (("laissez/service/api.py", False), ("cells_two.py", False), ("cells_one.py", True), ("laissez/sim/clouds/fcfs.py", True)):
+    for file, matters in (
+        ("laissez/service/api.py", False),
+        ("cells_two.py", False),
+        ("cells_one.py", True),
+        ("laissez/sim/clouds/fcfs.py", True),
+    ):
         (tmp_path / file).write_text("changed = True\n")
         assert matters == (before != digest(one)), file
         before = digest(one)
     with_service = digest(one, ("laissez.service",))
     (tmp_path / "laissez/service/api.py").write_text("changed = 2\n")
-    assert (before, True) == (digest(one), with_service != digest(one, ("laissez.service",))), "it matters to those who name it"
+    assert (before, True) == (
+        digest(one),
+        with_service != digest(one, ("laissez.service",)),
+    ), "it matters to those who name it"
 
 
 # -- the work
@@ -163,7 +180,10 @@ def test_a_cell_that_several_need_is_done_once(store: Store, notes: str, workers
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_done_is_not_done_again(store: Store, notes: str, workers: int) -> None:
-    first, second = ([Square(number=number, notes=notes) for number in numbers] for numbers in ((1, 2), (1, 2, 3)))
+    first, second = (
+        [Square(number=number, notes=notes) for number in numbers]
+        for numbers in ((1, 2), (1, 2, 3))
+    )
     do(first, store, workers=workers)
     told: list[Cell] = []
     do(second, store, lambda cell, why: told.append(cell), workers)
@@ -173,19 +193,33 @@ def test_what_is_done_is_not_done_again(store: Store, notes: str, workers: int) 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_cell_that_fails_names_itself_and_others_are_kept(store: Store, notes: str, workers: int) -> None:
-    good, bad = Square(number=2, notes=notes, family="one"), Square(number=-2, notes=notes, family="one")
+def test_a_cell_that_fails_names_itself_and_others_are_kept(
+    store: Store, notes: str, workers: int
+) -> None:
+    good, bad = (
+        Square(number=2, notes=notes, family="one"),
+        Square(number=-2, notes=notes, family="one"),
+    )
     other = Square(number=5, notes=notes, family="other")
     after = Square(number=7, notes=notes, family="one")
     told: dict[Cell, str] = {}
     do([good, bad, after, other], store, lambda cell, why: told.update({cell: why}), workers)
-    assert {good: "", after: "", other: ""} == {cell: why for cell, why in told.items() if cell != bad}
-    assert re.match(r"^the square of -2: ValueError: expected no negative number \(test_experiments_machinery.py, line \d+\)$", told[bad])
+    assert {good: "", after: "", other: ""} == {
+        cell: why for cell, why in told.items() if cell != bad
+    }
+    assert re.match(
+        r"^the square of -2: ValueError: expected no negative number"
+        r" \(test_experiments_machinery.py, line \d+\)$",
+        told[bad],
+    )
     assert [True, False, True, True] == [store.has(cell) for cell in (good, bad, after, other)]
 
 
 def test_a_group_is_done_by_one_worker_in_order(store: Store, notes: str) -> None:
-    cells = [Square(number=number, notes=notes, family="odd" if number % 2 else "even") for number in range(8)]
+    cells = [
+        Square(number=number, notes=notes, family="odd" if number % 2 else "even")
+        for number in range(8)
+    ]
     do(cells, store, workers=2)
     for family in ("odd", "even"):
         assert 1 == len({got(store, cell)[1] for cell in cells if cell.family == family})
@@ -200,7 +234,10 @@ def test_the_longest_group_begins(notes: str) -> None:
 
 
 def test_what_wants_the_machine_for_itself_comes_last_and_here(store: Store, notes: str) -> None:
-    cells = [Alone(number=0, notes=notes), *(Square(number=number, notes=notes) for number in (1, 2))]
+    cells = [
+        Alone(number=0, notes=notes),
+        *(Square(number=number, notes=notes) for number in (1, 2)),
+    ]
     do(cells, store, workers=2)
     assert 0 == noted(notes)[-1]
     assert os.getpid() == got(store, cells[0])[1]
@@ -212,7 +249,9 @@ def test_a_worker_that_dies_ends_it_and_says_so(store: Store, notes: str) -> Non
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_result_that_would_not_be_read_back_is_a_failure(store: Store, notes: str, workers: int) -> None:
+def test_a_result_that_would_not_be_read_back_is_a_failure(
+    store: Store, notes: str, workers: int
+) -> None:
     cells = [NoNumber(number=number, notes=notes) for number in (1, 2)]
     told: dict[Cell, str] = {}
     do(cells, store, lambda cell, why: told.update({cell: why}), workers)
@@ -239,12 +278,16 @@ def test_an_interval_is_told_where_there_is_one() -> None:
         (None, None),
     ],
 )
-def test_a_claim_holds_if_there_is_an_effect_as_large_as_the_papers(estimate: Estimate | None, holds: bool | None) -> None:
+def test_a_claim_holds_if_there_is_an_effect_as_large_as_the_papers(
+    estimate: Estimate | None, holds: bool | None
+) -> None:
     assert holds is holds_at_least(estimate, 0.17)
 
 
 def a_claim(name: str, holds: bool | None = True) -> Claim:
-    return Claim(figure=name, claim=f"{name} is as it should be", paper=1, measured=1.0, holds=holds)
+    return Claim(
+        figure=name, claim=f"{name} is as it should be", paper=1, measured=1.0, holds=holds
+    )
 
 
 def draw() -> Figure:
@@ -259,7 +302,10 @@ def draw() -> Figure:
 
 
 def test_the_same_findings_are_written_as_the_same_bytes(tmp_path: Path) -> None:
-    rows: Rows = [{"seed": 0, "value": 0.1, "kind": "a, b"}, {"seed": 1, "value": None, "kind": "c"}]
+    rows: Rows = [
+        {"seed": 0, "value": 0.1, "kind": "a, b"},
+        {"seed": 1, "value": None, "kind": "c"},
+    ]
     findings = Findings(claims=[a_claim("one")], text="It is.", rows=rows, draw=draw)
     written = []
     for folder in (tmp_path / "first", tmp_path / "second"):
@@ -271,7 +317,9 @@ def test_the_same_findings_are_written_as_the_same_bytes(tmp_path: Path) -> None
 
 
 def test_without_a_figure_there_are_the_rows_alone(tmp_path: Path) -> None:
-    assert ["one.csv"] == write_findings("one", Findings(claims=[], text="", rows=[{"a": 1}], draw=None), tmp_path)
+    assert ["one.csv"] == write_findings(
+        "one", Findings(claims=[], text="", rows=[{"a": 1}], draw=None), tmp_path
+    )
     assert ["one.csv"] == [path.name for path in tmp_path.iterdir()]
 
 
@@ -281,15 +329,25 @@ def test_without_a_figure_there_are_the_rows_alone(tmp_path: Path) -> None:
 class Sum(Experiment):
     """Of some squares."""
 
-    def __init__(self, name: str, numbers: Sequence[int], notes: str, needs: str | None = None) -> None:
-        self.name, self.title, self.numbers, self.notes, self.needs = name, f"The sum {name}", numbers, notes, needs  # type: ignore[misc]
+    def __init__(
+        self, name: str, numbers: Sequence[int], notes: str, needs: str | None = None
+    ) -> None:
+        self.name, self.title, self.numbers, self.notes, self.needs = (  # type: ignore[misc]
+            name,
+            f"The sum {name}",
+            numbers,
+            notes,
+            needs,
+        )
 
     def cells(self, plan: Plan) -> list[Square]:
         return [Square(number=number, notes=self.notes) for number in self.numbers]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         total = sum(results[cell][0] for cell in self.cells(plan))
-        return Findings(claims=[a_claim(self.name)], text=f"It is {total}.", rows=[{"total": total}], draw=None)
+        return Findings(
+            claims=[a_claim(self.name)], text=f"It is {total}.", rows=[{"total": total}], draw=None
+        )
 
     def missing(self, plan: Plan) -> str | None:
         return self.needs
@@ -312,21 +370,37 @@ class Noting(Watch):
 def reproduced(folder: Path, *experiments: Experiment) -> list[str]:
     watch = Noting()
     claims = Reproduction(Plan(seeds=1), experiments, folder, watch, workers=1).run()
-    assert [one.name for one in experiments if one.missing(Plan()) is None] == [claim.figure for claim in claims]
+    assert [one.name for one in experiments if one.missing(Plan()) is None] == [
+        claim.figure for claim in claims
+    ]
     return watch.told
 
 
 def test_experiments_are_complete_as_soon_as_their_cells_are(tmp_path: Path, notes: str) -> None:
-    told = reproduced(tmp_path, Sum("late", (1, 2, 3), notes), Sum("early", (2, 1), notes), Sum("none", (), notes))
+    told = reproduced(
+        tmp_path, Sum("late", (1, 2, 3), notes), Sum("early", (2, 1), notes), Sum("none", (), notes)
+    )
     assert ["3 of 3", "none", "1", "2", "early", "3", "late"] == told
-    assert ["14", "5"] == [(tmp_path / f"{name}.csv").read_text().split()[1] for name in ("late", "early")]
+    assert ["14", "5"] == [
+        (tmp_path / f"{name}.csv").read_text().split()[1] for name in ("late", "early")
+    ]
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path, notes: str) -> None:
-    stopped = Reproduction(Plan(seeds=1), [Sum("one", (1, 2, -3), notes), Sum("two", (1, 2), notes)], tmp_path, Watch(), workers=1)
-    assert ["two"] == [claim.figure for claim in stopped.run()], "what failed keeps no other from being found"
+    stopped = Reproduction(
+        Plan(seeds=1),
+        [Sum("one", (1, 2, -3), notes), Sum("two", (1, 2), notes)],
+        tmp_path,
+        Watch(),
+        workers=1,
+    )
+    assert ["two"] == [claim.figure for claim in stopped.run()], (
+        "what failed keeps no other from being found"
+    )
     (why,) = stopped.failures
-    assert why.startswith("one: the square of -3: ValueError") and why in (tmp_path / "report.html").read_text().replace("failed: ", "one: ")
+    assert why.startswith("one: the square of -3: ValueError") and why in (
+        tmp_path / "report.html"
+    ).read_text().replace("failed: ", "one: ")
     assert ["1 of 3", "4", "one"] == reproduced(tmp_path, Sum("one", (1, 2, 4), notes))
     assert [1, 2, 4] == noted(notes)
 
@@ -334,13 +408,21 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path, notes: str) -> None:
 def test_a_file_that_is_not_whole_does_not_look_done(tmp_path: Path, notes: str) -> None:
     reproduced(tmp_path, Sum("one", (1, 2), notes))
     Store(tmp_path / CELLS).path(Square(number=2, notes=notes)).write_bytes(b"[4,")
-    two = Reproduction(Plan(seeds=1), [Sum("one", (1, 2), notes), Sum("more", (7, 8), notes)], tmp_path, Watch(), workers=2)
+    two = Reproduction(
+        Plan(seeds=1),
+        [Sum("one", (1, 2), notes), Sum("more", (7, 8), notes)],
+        tmp_path,
+        Watch(),
+        workers=2,
+    )
     assert ["one", "more"] == [claim.figure for claim in two.run()]
     assert (4, 4) == two.kept()
 
 
 def test_what_cannot_be_run_is_told_and_is_no_error(tmp_path: Path, notes: str) -> None:
-    assert ["1 of 1", "real", "1", "one"] == reproduced(tmp_path, Sum("real", (5,), notes, needs="a trace: --trace FILE"), Sum("one", (1,), notes))
+    assert ["1 of 1", "real", "1", "one"] == reproduced(
+        tmp_path, Sum("real", (5,), notes, needs="a trace: --trace FILE"), Sum("one", (1,), notes)
+    )
     assert "a trace: --trace FILE" in (tmp_path / "report.html").read_text()
     assert '"real": "not run, needs a trace: --trace FILE"' in (tmp_path / "run.json").read_text()
     assert [1] == noted(notes)

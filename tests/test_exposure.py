@@ -1,4 +1,5 @@
-"""What a tenant has let itself in for: what it is charged, what that can become, and what its bids may yet cost."""
+"""What a tenant has let itself in for: what it is charged, what that can become, and what its bids
+may yet cost."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ MINUTE_US = 60_000_000
 
 
 def traded() -> Market:
-    """Ann holds a/1 at 3, pressed by bob; b/1 is held for a minute, and c/1 is kept at any price. What waits of hers counts nothing."""
+    """Ann holds a/1 at 3, pressed by bob; b/1 is held for a minute, and c/1 is kept at any price.
+    What waits of hers counts nothing."""
     market = Market(Topology.of(("a/1", "b/1", "c/1")))
     at = 1
     for command in (
@@ -33,14 +35,21 @@ def traded() -> Market:
     return market
 
 
-def test_what_is_charged_and_possible_adds_up_and_a_held_lease_counts_with_the_limit_it_started_with() -> None:
+def test_charged_and_possible_add_up_and_a_held_lease_counts_with_its_first_limit() -> None:
     assert (3 + 0 + 0, 9 + 7 + to_market.PRICE_MAX) == leased(traded(), "ann")
-    assert [9, 7, to_market.PRICE_MAX] == [most_of(traded(), leaf) for leaf in ("a/1", "b/1", "c/1")]
+    assert [9, 7, to_market.PRICE_MAX] == [
+        most_of(traded(), leaf) for leaf in ("a/1", "b/1", "c/1")
+    ]
 
 
 def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
     market = traded()
-    assert ((0, 0), 0, [], ()) == (leased(market, "eve"), committed(market, "eve"), liabilities(market, "eve", 0), market.to_settle("eve"))
+    assert ((0, 0), 0, [], ()) == (
+        leased(market, "eve"),
+        committed(market, "eve"),
+        liabilities(market, "eve", 0),
+        market.to_settle("eve"),
+    )
 
 
 def test_a_lease_that_ended_is_settled_once() -> None:
@@ -70,7 +79,9 @@ def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_tha
     assert 5 * MINUTE_US == at_risk(market, "ann", wanted)
     market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 10)
     assert [(5, 10 + MINUTE_US)] == liabilities(market, "ann", 10) and 0 == committed(market, "ann")
-    assert (5 * MINUTE_US, 5, 0, 0) == tuple(at_stake(market, "ann", at) for at in (10, 9 + MINUTE_US, 10 + MINUTE_US, 11 + MINUTE_US))
+    assert (5 * MINUTE_US, 5, 0, 0) == tuple(
+        at_stake(market, "ann", at) for at in (10, 9 + MINUTE_US, 10 + MINUTE_US, 11 + MINUTE_US)
+    )
     assert (0, 0) == (at_stake(market, "bob", 10), at_stake(market, "eve", 10))
     copy = Market.restore(market.snapshot())
     copy.apply(to_market.CancelOrder("ann", copy.orders("ann")[0].order), 20)
@@ -86,9 +97,13 @@ def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:
         market.apply(to_market.SetControls(scope, flash_us=MINUTE_US), 1)
     market.apply(to_market.PlaceOrder("ann", (Alternative("a", 5, 5),)), 2)
     (order,) = market.orders("ann")
-    risks = [at_risk(market, "ann", (Alternative(scope, bid, 9),), order.order) for scope, bid in (("a", 4), ("a", 5), ("a", 6), ("b", 4))]
+    risks = [
+        at_risk(market, "ann", (Alternative(scope, bid, 9),), order.order)
+        for scope, bid in (("a", 4), ("a", 5), ("a", 6), ("b", 4))
+    ]
     assert [0, 0, 6 * MINUTE_US, 4 * MINUTE_US] == risks
-    assert 4 * MINUTE_US == at_risk(market, "ann", (Alternative("a", 4, 4),), 99)  # no order of hers
+    # no order of hers
+    assert 4 * MINUTE_US == at_risk(market, "ann", (Alternative("a", 4, 4),), 99)
 
 
 @pytest.mark.parametrize("seed", [0, 1, *with_fees(6)])
@@ -101,7 +116,11 @@ def test_what_is_committed_is_the_bill_and_what_of_fees_is_yet_to_come(seed: int
         exchange.replay(step.at, step.request)
         market = exchange.market
         for tenant in drawn.tenants:
-            to_come = sum(fee.rate * (fee.end - max(fee.start, market.now)) for fee in market.fees(tenant) if fee.end > market.now)
+            to_come = sum(
+                fee.rate * (fee.end - max(fee.start, market.now))
+                for fee in market.fees(tenant)
+                if fee.end > market.now
+            )
             assert market.bill(tenant).total + to_come == committed(market, tenant)
             charged, worst = leased(market, tenant)
             assert sum(lease.charged for lease in market.leases(tenant)) == charged <= worst

@@ -1,4 +1,5 @@
-"""The disk that fails on purpose: what it keeps, what it loses, and what the journal makes of that."""
+"""The disk that fails on purpose: what it keeps, what it loses, and what the journal makes of
+that."""
 
 from __future__ import annotations
 
@@ -136,12 +137,19 @@ def told(journal: Journal, machine: Sum) -> int:
 
 def founded(folder: Path) -> Journal:
     """As a server's first start does: again, if it was cut short."""
-    return Journal.open(folder) if (folder / "journal.db").exists() else Journal.create(folder, GENESIS)
+    return (
+        Journal.open(folder)
+        if (folder / "journal.db").exists()
+        else Journal.create(folder, GENESIS)
+    )
 
 
 @pytest.mark.parametrize("keeps_above", [True, False])
-def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(keeps_above: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without asking the disk to keep folders that are there already, one made by a process that died is lost with everything in it."""
+def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(
+    keeps_above: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without asking the disk to keep folders that are there already, one made by a process that
+    died is lost with everything in it."""
     if not keeps_above:
         monkeypatch.setattr(journal_file, "keep_above", lambda folder: None)
     lost = 0
@@ -165,7 +173,8 @@ def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(kee
 
 
 def test_a_founding_that_was_cut_short_looked_at_and_lost_is_repeated() -> None:
-    """SQLite makes a log as soon as it looks. Without the journal beside it, that would be taken for the rest of one that was lost."""
+    """SQLite makes a log as soon as it looks. Without the journal beside it, that would be taken
+    for the rest of one that was lost."""
     for at in range(20, 32):
         for seed in SEEDS:
             with fresh_disk(seed) as disk:
@@ -180,7 +189,9 @@ def test_a_founding_that_was_cut_short_looked_at_and_lost_is_repeated() -> None:
                         Journal.open(folder)
                 disk.fail_at = None
                 disk.power_off()
-                (Journal.open(folder) if is_founded(folder) else Journal.create(folder, GENESIS)).close()
+                (
+                    Journal.open(folder) if is_founded(folder) else Journal.create(folder, GENESIS)
+                ).close()
 
 
 def test_a_torn_mark_is_never_a_reason_to_refuse() -> None:
@@ -202,7 +213,8 @@ def test_a_torn_mark_is_never_a_reason_to_refuse() -> None:
 
 
 def test_what_a_start_finds_is_durable_before_it_tells() -> None:
-    """Whatever became of the last commit: what the next process saw is there after a power failure, too."""
+    """Whatever became of the last commit: what the next process saw is there after a power failure,
+    too."""
     for at in range(1, 5):
         for seed in SEEDS[:6]:
             with fresh_disk(seed) as disk:
@@ -224,7 +236,8 @@ def test_what_a_start_finds_is_durable_before_it_tells() -> None:
 
 
 def after_a_failed_sync(disk: FaultyDisk) -> Path:
-    """Two entries were acknowledged; a third is in memory, and the disk has said that it failed to keep it."""
+    """Two entries were acknowledged; a third is in memory, and the disk has said that it failed to
+    keep it."""
     folder = disk.root / "data"
     with Journal.create(folder, GENESIS) as journal:
         machine = recovered(journal).machine
@@ -242,8 +255,11 @@ def after_a_failed_sync(disk: FaultyDisk) -> Path:
 
 
 @pytest.mark.parametrize("copies", [True, False])
-def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite moved into the file what only the system's memory had in the log, and the power failed: a torn file, and nothing to mend it with."""
+def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(
+    copies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite moved into the file what only the system's memory had in the log, and the power
+    failed: a torn file, and nothing to mend it with."""
     if not copies:
         monkeypatch.setattr(log_copy, "make", lambda folder: None)
     torn = 0
@@ -259,7 +275,10 @@ def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(copies: bool, mon
                 try:
                     for _ in range(2):
                         with Journal.open(folder) as journal:
-                            assert 2 <= journal.last and int(GENESIS) + journal.last == recovered(journal).machine.total
+                            assert (
+                                2 <= journal.last
+                                and int(GENESIS) + journal.last == recovered(journal).machine.total
+                            )
                         assert not (folder / log_copy.COPY).exists()
                 except JournalError:
                     torn += 1

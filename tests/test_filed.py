@@ -1,4 +1,5 @@
-"""Statements that lie in the journal: which of them a bill of a period needs, and what that costs."""
+"""Statements that lie in the journal: which of them a bill of a period needs, and what that
+costs."""
 
 from __future__ import annotations
 
@@ -25,15 +26,22 @@ DOLLAR = 1_000_000
 HOURS, PER_HOUR = 8, 30
 
 
-@pytest.mark.parametrize("since", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 1_800_000_000_000_000])
+@pytest.mark.parametrize(
+    "since", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 1_800_000_000_000_000]
+)
 @pytest.mark.parametrize("lines", [0, 1, 15, 16, 65_535, 65_536])
-def test_how_a_statement_begins_tells_its_period_and_how_many_lines_it_has(since: int, lines: int) -> None:
-    body = msgspec.msgpack.encode(Statement(since, since + 1, (StatementLine("lease", "lse_1", "a", 0, 1, "1"),) * lines))
+def test_how_a_statement_begins_tells_its_period_and_how_many_lines_it_has(
+    since: int, lines: int
+) -> None:
+    body = msgspec.msgpack.encode(
+        Statement(since, since + 1, (StatementLine("lease", "lse_1", "a", 0, 1, "1"),) * lines)
+    )
     assert Head(7, since, since + 1, lines) == head_of(7, body[:HEAD_BYTES])
 
 
 async def work(world: World) -> list[int]:
-    """Ann has so many leases each hour, for some hours, each hour closed when it is over; says when each began, and when the last ended."""
+    """Ann has so many leases each hour, for some hours, each hour closed when it is over; says when
+    each began, and when the last ended."""
     desk = world.desk
     world.passing.pass_us(-desk.clock.now() % HOUR_US)
     desk.enter(OPERATOR, "", "", SetFloor("h100", DOLLAR))
@@ -43,14 +51,18 @@ async def work(world: World) -> list[int]:
         for _ in range(PER_HOUR):
             desk.enter("ann", "", "", PlaceOrder((Alternative("h100", DOLLAR, DOLLAR),)))
             world.passing.pass_us(1_000)
-            desk.enter("ann", "", "", Relinquish(next(reversed(desk.exchange.accounts["ann"].leases))))
+            desk.enter(
+                "ann", "", "", Relinquish(next(reversed(desk.exchange.accounts["ann"].leases)))
+            )
         world.passing.pass_us(HOUR_US - desk.clock.now() % HOUR_US)
         world.close_books(desk.clock.now() // HOUR_US * HOUR_US)
     await desk.all_durable()
     return [*hours, hours[-1] + HOUR_US]
 
 
-def test_only_the_statements_that_a_period_touches_are_read_and_one_more_on_either_side(tmp_path: Path) -> None:
+def test_only_the_statements_that_a_period_touches_are_read_and_one_more_on_either_side(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
         filed, rng = FiledStatements(world.desk), Random(1)
@@ -78,7 +90,9 @@ def test_a_bill_of_a_period_costs_as_much_as_what_is_read_and_told_for_it(tmp_pa
             (hours[8], None, 0, 0),
         ):
             before = questions.remaining
-            query = {"since": format_time(since)} | ({} if until is None else {"until": format_time(until)})
+            query = {"since": format_time(since)} | (
+                {} if until is None else {"until": format_time(until)}
+            )
             answer = await world.ask("ann", "GET", "/v1/bills", params=query)
             assert lines == len(answer.json()["lines"])
             assert 1 + statements + lines // 100 == before - questions.remaining
@@ -86,12 +100,16 @@ def test_a_bill_of_a_period_costs_as_much_as_what_is_read_and_told_for_it(tmp_pa
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
 
-def test_a_running_bill_costs_one_more_for_every_hundred_lines_and_more_than_are_left_are_owed(tmp_path: Path) -> None:
+def test_a_running_bill_costs_one_more_for_every_hundred_lines_and_more_than_are_left_are_owed(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         desk = world.desk
         for _ in range(240):
             desk.enter("ann", "", "", PlaceOrder((Alternative("h100", DOLLAR, DOLLAR),)))
-            desk.enter("ann", "", "", Relinquish(next(reversed(desk.exchange.accounts["ann"].leases))))
+            desk.enter(
+                "ann", "", "", Relinquish(next(reversed(desk.exchange.accounts["ann"].leases)))
+            )
         assert 240 == len((await world.ask("ann", "GET", "/v1/bills")).json()["lines"])
         assert -1 == desk.admission.questions("ann").remaining
         refused = await world.ask("ann", "GET", "/v1/me")
@@ -102,7 +120,9 @@ def test_a_running_bill_costs_one_more_for_every_hundred_lines_and_more_than_are
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_whoever_owes_a_question_is_told_so_before_more_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_owes_a_question_is_told_so_before_more_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
         paid: list[int] = []
@@ -110,7 +130,8 @@ def test_whoever_owes_a_question_is_told_so_before_more_is_read(tmp_path: Path, 
 
         def pay(call: Call, items: int) -> None:
             if not paid:
-                world.desk.admission.questions("ann").owe(3, world.desk.clock.now())  # for another one, asked for meanwhile
+                # for another one, asked for meanwhile
+                world.desk.admission.questions("ann").owe(3, world.desk.clock.now())
             paid.append(items)
             owe(call, items)
 
@@ -121,7 +142,9 @@ def test_whoever_owes_a_question_is_told_so_before_more_is_read(tmp_path: Path, 
         monkeypatch.setattr(FiledStatements, "read", read)
         answer = await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(hours[0])})
         assert (429, [HOURS * (PER_HOUR + 100)]) == (answer.status_code, paid)
-        assert answer.json()["detail"].endswith("2 at once; what you have just asked for counts as more than that")
+        assert answer.json()["detail"].endswith(
+            "2 at once; what you have just asked for counts as more than that"
+        )
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 

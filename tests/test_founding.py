@@ -1,4 +1,5 @@
-"""The first key: written where only its owner reads it, and on the disk before it is in force. And what a sample market begins with."""
+"""The first key: written where only its owner reads it, and on the disk before it is in force. And
+what a sample market begins with."""
 
 from __future__ import annotations
 
@@ -16,13 +17,19 @@ from service_world import World, with_service
 pytestmark = pytest.mark.once
 
 
-def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
         world.desk.enter("operator", "", "", CreateTenant("eve", Caps()))
         kept: list[tuple[Path, bool]] = []
-        monkeypatch.setattr(disk.System, "keep", lambda system, path: kept.append((path, founding.has_key(world.desk, "eve"))))
+        monkeypatch.setattr(
+            disk.System,
+            "keep",
+            lambda system, path: kept.append((path, founding.has_key(world.desk, "eve"))),
+        )
         path = await asyncio.wait_for(founding.issue_first_key(world.desk, folder, "eve"), 10)
         assert path is not None and path.read_text().startswith("lz_")
         assert [(folder / "keys", False), (folder, False)] == kept[-2:]
@@ -36,7 +43,11 @@ def test_a_sample_gives_its_traders_budgets_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await sample.set_up(world.desk, folder)
         accounts = world.desk.exchange.accounts
-        assert sample.BUDGETS == {name: account.budget.amount for name, account in accounts.items() if account.budget is not None}
+        assert sample.BUDGETS == {
+            name: account.budget.amount
+            for name, account in accounts.items()
+            if account.budget is not None
+        }
         position = world.desk.position
         await sample.set_up(world.desk, folder)
         assert position == world.desk.position

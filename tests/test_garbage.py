@@ -1,4 +1,5 @@
-"""The market leaves nothing to the garbage collector, so whoever runs it may switch the collector off."""
+"""The market leaves nothing to the garbage collector, so whoever runs it may switch the collector
+off."""
 
 from __future__ import annotations
 

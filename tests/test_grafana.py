@@ -1,4 +1,5 @@
-"""The dashboard and the alarms ask for what the service tells: every metric and label is there, and every query parses."""
+"""The dashboard and the alarms ask for what the service tells: every metric and label is there, and
+every query parses."""
 
 from __future__ import annotations
 
@@ -46,7 +47,11 @@ def filled(query: str) -> str:
 
 
 def queries() -> dict[str, str]:
-    return {f"{panel['title']} {target['refId']}": filled(target["expr"]) for panel in panels() for target in panel["targets"]}
+    return {
+        f"{panel['title']} {target['refId']}": filled(target["expr"])
+        for panel in panels()
+        for target in panel["targets"]
+    }
 
 
 def alarms() -> dict[str, str]:
@@ -55,10 +60,13 @@ def alarms() -> dict[str, str]:
 
 
 def asked(query: str) -> Asked:
-    """The metrics and labels that a query names. What is neither, nor a function, is a mistake and counts as a metric."""
+    """The metrics and labels that a query names. What is neither, nor a function, is a mistake and
+    counts as a metric."""
     matchers = re.findall(r"\{([^}]*)\}", query)
     groups = re.findall(r"\b(?:by|without)\s*\(([^)]*)\)", query)
-    labels = {label for inside in matchers for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", inside)}
+    labels = {
+        label for inside in matchers for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", inside)
+    }
     labels |= {label.strip() for inside in groups for label in inside.split(",")}
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|without)\s*\([^)]*\)", " ", query)
     names = set(re.findall(r"\b[a-zA-Z_]\w*\b(?!\s*\()", re.sub(r"\b\d[\w.]*", " ", bare)))
@@ -84,12 +92,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 def test_a_query_is_read_as_it_is_meant() -> None:
-    found = asked('sum by (le, reason) (rate(a_bucket{job="x",status=~"5.."}[5m])) * 1e6 / 0.5 > b_total or vector(0)')
+    found = asked(
+        'sum by (le, reason) (rate(a_bucket{job="x",status=~"5.."}[5m])) * 1e6 / 0.5 > b_total or'
+        " vector(0)"
+    )
     assert ({"a_bucket", "b_total"}, {"le", "reason", "job", "status"}) == found
 
 
 @pytest.mark.parametrize("source", ["dashboard", "alarms"])
-def test_every_metric_and_label_that_is_asked_for_is_told(told: dict[str, set[str]], source: str) -> None:
+def test_every_metric_and_label_that_is_asked_for_is_told(
+    told: dict[str, set[str]], source: str
+) -> None:
     wanted = queries() if source == "dashboard" else alarms()
     assert len(wanted) >= 9
     for name, query in wanted.items():
@@ -101,23 +114,33 @@ def test_every_metric_and_label_that_is_asked_for_is_told(told: dict[str, set[st
 
 def test_the_dashboard_leaves_none_of_our_metrics_out(told: dict[str, set[str]]) -> None:
     shown = {metric for query in queries().values() for metric in asked(query).metrics}
-    ours = {re.sub(r"_(bucket|count|sum)$", "", name) for name in told if name.startswith("laissez_")}
-    assert ours == {re.sub(r"_(bucket|count|sum)$", "", name) for name in shown if name.startswith("laissez_")}
+    ours = {
+        re.sub(r"_(bucket|count|sum)$", "", name) for name in told if name.startswith("laissez_")
+    }
+    assert ours == {
+        re.sub(r"_(bucket|count|sum)$", "", name) for name in shown if name.startswith("laissez_")
+    }
 
 
-@pytest.mark.skipif(not Path(PROMTOOL).exists(), reason="promtool is not installed: apt-get install prometheus")
+@pytest.mark.skipif(
+    not Path(PROMTOOL).exists(), reason="promtool is not installed: apt-get install prometheus"
+)
 def test_prometheus_itself_reads_every_query(tmp_path: Path) -> None:
     wanted = [*queries().values(), *alarms().values()]
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(wanted)]
     assert (0, "") == _checked(tmp_path, rules)
-    status, said = _checked(tmp_path, [{"record": "query:0", "expr": "sum by (le (laissez_leases)"}])
+    status, said = _checked(
+        tmp_path, [{"record": "query:0", "expr": "sum by (le (laissez_leases)"}]
+    )
     assert 0 != status and "parse error" in said
 
 
 def _checked(folder: Path, rules: list[dict[str, str]]) -> tuple[int, str]:
     file = folder / "rules.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
-    done = subprocess.run([PROMTOOL, "check", "rules", str(file)], capture_output=True, text=True, timeout=WITHIN_S)
+    done = subprocess.run(
+        [PROMTOOL, "check", "rules", str(file)], capture_output=True, text=True, timeout=WITHIN_S
+    )
     return done.returncode, done.stderr
 
 
@@ -127,7 +150,9 @@ def _checked(folder: Path, rules: list[dict[str, str]]) -> tuple[int, str]:
 def test_every_panel_asks_the_chosen_prometheus_about_the_chosen_job() -> None:
     variables = {one["name"]: one["type"] for one in DASHBOARD["templating"]["list"]}
     assert {"datasource": "datasource", "job": "query"} == variables
-    assert "label_values(laissez_leases, job)" == DASHBOARD["templating"]["list"][1]["query"]["query"]
+    assert (
+        "label_values(laissez_leases, job)" == DASHBOARD["templating"]["list"][1]["query"]["query"]
+    )
     for panel in panels():
         assert {"type": "prometheus", "uid": "${datasource}"} == panel["datasource"]
         for target in panel["targets"]:
@@ -138,9 +163,17 @@ def test_every_panel_asks_the_chosen_prometheus_about_the_chosen_job() -> None:
 def test_every_panel_says_what_it_shows_and_in_what_unit() -> None:
     for panel in panels():
         assert len(panel["description"]) > 20 and panel["description"].endswith("."), panel["title"]
-        unit = panel["options"]["yAxis"]["unit"] if panel["type"] == "heatmap" else panel["fieldConfig"]["defaults"]["unit"]
-        assert unit in {"short", "percentunit", "currencyUSD", "ops", "reqps", "s", "bytes"}, panel["title"]
-    assert ["Market", "Service", "Process"] == [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"]
+        unit = (
+            panel["options"]["yAxis"]["unit"]
+            if panel["type"] == "heatmap"
+            else panel["fieldConfig"]["defaults"]["unit"]
+        )
+        assert unit in {"short", "percentunit", "currencyUSD", "ops", "reqps", "s", "bytes"}, panel[
+            "title"
+        ]
+    assert ["Market", "Service", "Process"] == [
+        panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"
+    ]
 
 
 def test_panels_have_ids_of_their_own_and_lie_side_by_side() -> None:
@@ -151,11 +184,16 @@ def test_panels_have_ids_of_their_own_and_lie_side_by_side() -> None:
 
 
 def _cells(place: dict[str, int]) -> Iterator[tuple[int, int]]:
-    return ((x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"]))
+    return (
+        (x, y)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    )
 
 
 def test_a_red_line_is_where_an_alarm_begins() -> None:
-    """A step begins at its value, an alarm beyond it: where whole numbers are counted, the step is one more."""
+    """A step begins at its value, an alarm beyond it: where whole numbers are counted, the step is
+    one more."""
     for name, query in alarms().items():
         bounds = {float(bound) for bound in re.findall(r"[<>]=?\s*(\d[\d.]*)", query)} - {0.0}
         if not bounds:  # any at all is too many
@@ -166,12 +204,21 @@ def test_a_red_line_is_where_an_alarm_begins() -> None:
         steps = [
             step["value"]
             for panel in panels()
-            if named & {metric.removesuffix("_bucket") for target in panel["targets"] for metric in asked(filled(target["expr"])).metrics}
+            if named
+            & {
+                metric.removesuffix("_bucket")
+                for target in panel["targets"]
+                for metric in asked(filled(target["expr"])).metrics
+            }
             for step in panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
         ]
         assert bounds <= set(steps), name
 
 
 def test_the_alarms_that_panels_speak_of_are_there() -> None:
-    spoken = {alarm for panel in panels() for alarm in re.findall(r"\bLaissez[A-Z]\w+", panel["description"])} - {"LaissezCloud"}
+    spoken = {
+        alarm
+        for panel in panels()
+        for alarm in re.findall(r"\bLaissez[A-Z]\w+", panel["description"])
+    } - {"LaissezCloud"}
     assert set(alarms()) == spoken

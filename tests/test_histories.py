@@ -22,7 +22,13 @@ CHUNKS = 20  # so that parallel test runners share the work
 def test_random_histories_agree_with_the_oracle(chunk: int) -> None:
     share = -(-HISTORIES // CHUNKS)
     seeds = range(chunk * share, (chunk + 1) * share)
-    outcome = run(seeds, commands=100, jobs=1, options=Options(snapshot_every=9, invariants=True), make_market=real_market)
+    outcome = run(
+        seeds,
+        commands=100,
+        jobs=1,
+        options=Options(snapshot_every=9, invariants=True),
+        make_market=real_market,
+    )
     assert outcome.failure is None, outcome.failure.report
     assert share == outcome.histories
 
@@ -31,7 +37,13 @@ def test_random_histories_agree_with_the_oracle(chunk: int) -> None:
 @pytest.mark.parametrize("seed", range(90_000, 90_003))
 def test_long_histories_agree_with_the_oracle(seed: int) -> None:
     commands = 1_000 if HISTORIES >= 1_000 else 250
-    outcome = run(range(seed, seed + 1), commands, jobs=1, options=Options(snapshot_every=50), make_market=real_market)
+    outcome = run(
+        range(seed, seed + 1),
+        commands,
+        jobs=1,
+        options=Options(snapshot_every=50),
+        make_market=real_market,
+    )
     assert outcome.failure is None, outcome.failure.report
 
 

@@ -1,4 +1,5 @@
-"""What is kept of the past: events for streams that resume and ids of requests sent again; bounded by count and age, the same after a restart."""
+"""What is kept of the past: events for streams that resume and ids of requests sent again; bounded
+by count and age, the same after a restart."""
 
 from __future__ import annotations
 
@@ -70,7 +71,9 @@ def test_entries_are_found_by_the_numbers_of_whoever_asks() -> None:
     some = told_some()
     assert [[1, 4], [1, 4], [4], []] == [some.after("ann", n) for n in range(4)]
     assert [[2, 4], [4], []] == [some.after("bob", n) for n in range(3)]
-    assert [[1, 2, 4], [1, 2, 4], [2, 4], [4], [4], [4], []] == [some.after(OPERATOR, n) for n in range(7)]
+    assert [[1, 2, 4], [1, 2, 4], [2, 4], [4], [4], [4], []] == [
+        some.after(OPERATOR, n) for n in range(7)
+    ]
     assert [] == some.after("cid", 0)
     assert 6 == len(some.history)
 
@@ -93,7 +96,11 @@ def test_events_are_kept_for_so_long() -> None:
     some.add("ann", at=AGE_US)
     assert 7 == len(some.history)
     some.add("ann", at=AGE_US + 1)
-    assert 2 == len(some.history) and (3, 2, 6) == (some.gone("ann"), some.gone("bob"), some.gone(OPERATOR))
+    assert 2 == len(some.history) and (3, 2, 6) == (
+        some.gone("ann"),
+        some.gone("bob"),
+        some.gone(OPERATOR),
+    )
 
 
 def test_an_entry_with_more_events_than_are_kept_is_not_kept() -> None:
@@ -113,7 +120,8 @@ def test_a_number_that_no_event_has_is_refused(n: int) -> None:
 def test_what_happened_after_an_entry_is_counted() -> None:
     some = told_some()
     assert [(3, 2, 6), (1, 2, 4), (1, 1, 3), (1, 1, 3), (0, 0, 0)] == [
-        tuple(some.history.happened_after(holder, seq) for holder in ("ann", "bob", OPERATOR)) for seq in range(5)
+        tuple(some.history.happened_after(holder, seq) for holder in ("ann", "bob", OPERATOR))
+        for seq in range(5)
     ]
 
 
@@ -151,7 +159,12 @@ def test_ids_are_kept_for_each_holder_apart() -> None:
     kept = Remembered(PLENTY, AGE_US)
     kept.add(1, "ann", "x", 1)
     kept.add(1, "bob", "x", 2)
-    assert (1, 2, None, None) == (kept.find("ann", "x"), kept.find("bob", "x"), kept.find("ann", "y"), kept.find("cid", "x"))
+    assert (1, 2, None, None) == (
+        kept.find("ann", "x"),
+        kept.find("bob", "x"),
+        kept.find("ann", "y"),
+        kept.find("cid", "x"),
+    )
 
 
 def test_only_so_many_ids_are_kept() -> None:
@@ -213,7 +226,13 @@ def test_a_restart_remembers_what_the_running_service_did(tmp_path: Path) -> Non
 
     async def story(world: World) -> None:
         for turn in range(6):
-            await world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": str(turn)}]}, key=f"k{turn}")
+            await world.ask(
+                "ann",
+                "POST",
+                "/v1/orders",
+                {"alternatives": [{"scope": "a100", "limit": str(turn)}]},
+                key=f"k{turn}",
+            )
             await world.ask("bob", "DELETE", "/v1/orders/ord_x", key=f"k{turn}")
             await world.ask("operator", "PUT", "/v1/floors/h100", {"price": str(turn + 1)})
             world.passing.pass_us(HOUR_US // 2)
@@ -223,7 +242,8 @@ def test_a_restart_remembers_what_the_running_service_did(tmp_path: Path) -> Non
     with_service(tmp_path / "data", story, limits)
     opened = open_folder(tmp_path / "data", limits)
     opened.journal.close()
-    # The clock of the story ran ahead of the wall clock, so the service goes on from its last entry, as if no time had passed.
+    # The clock of the story ran ahead of the wall clock, so the service goes on from its last
+    # entry, as if no time had passed.
     assert live == [(vars(opened.history), vars(opened.remembered))]
     assert 0 < len(opened.remembered) < 12 and 0 < len(opened.history)
 
@@ -238,9 +258,20 @@ def test_pages_and_numbers_go_on_over_a_restart_and_the_oldest_are_gone(tmp_path
         latest = world.desk.latest("ann")
         page = (await world.ask("ann", "GET", f"/v1/events?after={latest - 6}")).json()["data"]
         assert list(range(latest - 5, latest + 1)) == [one["n"] for one in page]
-        everything = (await world.ask("operator", "GET", f"/v1/events?after={world.desk.latest(OPERATOR) - 6}")).json()["data"]
-        assert page == [{"n": one["n"], "event": other["event"]} for one, other in zip(page, everything, strict=True)]
-        for n, status in ((latest - 6, 200), (latest - 7, 410 if latest > 6 else 400), (latest + 1, 400)):
+        everything = (
+            await world.ask(
+                "operator", "GET", f"/v1/events?after={world.desk.latest(OPERATOR) - 6}"
+            )
+        ).json()["data"]
+        assert page == [
+            {"n": one["n"], "event": other["event"]}
+            for one, other in zip(page, everything, strict=True)
+        ]
+        for n, status in (
+            (latest - 6, 200),
+            (latest - 7, 410 if latest > 6 else 400),
+            (latest + 1, 400),
+        ):
             assert status == (await world.ask("ann", "GET", f"/v1/events?after={n}")).status_code, n
 
     with_service(tmp_path / "data", place, limits, secrets=secrets)

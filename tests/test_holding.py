@@ -28,7 +28,9 @@ def test_what_still_lasts_counts_as_well_as_what_ended() -> None:
     holding.see(view(2 * HOUR, a=0, b=0))
     assert 3600.0 + 2 * 7200.0 == holding.expected_s(), "nothing ended yet"
     holding.see(view(3 * HOUR, a=0))
-    assert (3600.0 + 2 * 3600.0 + 3 * 3600.0) / 2 == holding.expected_s(), "b was last seen at two hours"
+    assert (3600.0 + 2 * 3600.0 + 3 * 3600.0) / 2 == holding.expected_s(), (
+        "b was last seen at two hours"
+    )
 
 
 def test_nodes_that_come_and_go_every_minute_are_expected_to_go_soon() -> None:
@@ -53,7 +55,9 @@ def test_a_clock_that_is_behind_shortens_nothing() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, HOUR), st.sets(st.sampled_from("abcd"))), max_size=12))
-def test_the_same_view_twice_changes_nothing_and_a_node_is_always_kept_for_some_time(steps: list[tuple[int, set[str]]]) -> None:
+def test_the_same_view_twice_changes_nothing_and_a_node_is_always_kept_for_some_time(
+    steps: list[tuple[int, set[str]]],
+) -> None:
     once, twice = Holding(3600.0), Holding(3600.0)
     since: dict[str, int] = {}
     now = 0
@@ -76,5 +80,9 @@ def test_every_application_learns_through_its_adapter_and_prices_by_it() -> None
         world.apply(SetFloor("h", 9_000_000 if minute % 2 else 1_000_000))
         world.step(world.now)
     assert app.expected_hold_s(world.now) < 600.0
-    assert grow_price(app, "h", (), world.now) < 1.0 < before[0], "a cold start is not paid back within minutes"
-    assert keep_price(app, "h/a", ("h/a",), world.now) > before[1], "and it is worth paying more not to have another one"
+    assert grow_price(app, "h", (), world.now) < 1.0 < before[0], (
+        "a cold start is not paid back within minutes"
+    )
+    assert keep_price(app, "h/a", ("h/a",), world.now) > before[1], (
+        "and it is worth paying more not to have another one"
+    )

@@ -1,4 +1,5 @@
-"""Sending again: the same key gets the same bytes, also after a restart, and never does anything twice."""
+"""Sending again: the same key gets the same bytes, also after a restart, and never does anything
+twice."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ async def changes(world: World) -> list[Case]:
     other = await world.place("ann", "h100", "5")
     third = await world.place("ann", "h100", "5")
     waits = [(await world.place("ann", "a100", "1"))["id"] for _ in range(3)]
-    secret = (await world.ask("operator", "POST", "/v1/tenants/ann/keys", {"name": "spare"})).json()["id"]
+    secret = (
+        await world.ask("operator", "POST", "/v1/tenants/ann/keys", {"name": "spare"})
+    ).json()["id"]
     return [
         ("ann", "POST", "/v1/orders", ORDER),
         ("ann", "PUT", f"/v1/orders/{waits[0]}", ORDER),
@@ -39,7 +42,13 @@ async def changes(world: World) -> list[Case]:
             "ann",
             "POST",
             "/v1/batch",
-            {"commands": [{"type": "place_order", **ORDER}, {"type": "cancel_order", "order": "x"}, {"type": "place_order", **ORDER}]},
+            {
+                "commands": [
+                    {"type": "place_order", **ORDER},
+                    {"type": "cancel_order", "order": "x"},
+                    {"type": "place_order", **ORDER},
+                ]
+            },
         ),
         ("ann", "DELETE", "/v1/orders/ord_unknown", None),
         ("operator", "PUT", "/v1/floors/h100/west", {"price": "0.5"}),
@@ -50,11 +59,18 @@ async def changes(world: World) -> list[Case]:
         ("operator", "POST", "/v1/tenants", {"name": "acme"}),
         ("operator", "PATCH", "/v1/tenants/bob", {"caps": {"sessions": 3}}),
         ("operator", "DELETE", f"/v1/keys/{secret}", None),
-        ("operator", "POST", "/v1/batch", {"commands": [{"type": "set_floor", "node": "a100", "price": "0.1"}]}),
+        (
+            "operator",
+            "POST",
+            "/v1/batch",
+            {"commands": [{"type": "set_floor", "node": "a100", "price": "0.1"}]},
+        ),
     ]
 
 
-def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(tmp_path: Path) -> None:
+def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
     secrets: dict[str, str] = {}
     cases: list[Case] = []
     first: list[tuple[int, bytes]] = []
@@ -86,7 +102,9 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
         unreadable = {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "x"}]}
         await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
         await world.ask("ann", "POST", "/v1/batch", {"commands": [place, place]}, key="two")
-        await world.ask("ann", "POST", "/v1/instances", {"type": "h100", "max_price": "1"}, key="three")
+        await world.ask(
+            "ann", "POST", "/v1/instances", {"type": "h100", "max_price": "1"}, key="three"
+        )
         position = world.desk.position
         for key in ("one", "two", "three"):
             for method, path, body in (
@@ -100,7 +118,13 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
             ):
                 answer = await world.ask("ann", method, path, body, key=key)
                 assert (409, "idempotency_conflict") == (answer.status_code, answer.json()["code"])
-            beyond = await world.ask("ann", "POST", "/v1/instances", {"near": "lse_x", "level": 10**30, "max_price": "1"}, key=key)
+            beyond = await world.ask(
+                "ann",
+                "POST",
+                "/v1/instances",
+                {"near": "lse_x", "level": 10**30, "max_price": "1"},
+                key=key,
+            )
             assert (400, "bad_request") == (beyond.status_code, beyond.json()["code"])
         assert position == world.desk.position
         theirs = await world.ask("bob", "POST", "/v1/orders", ORDER, key="one")
@@ -126,18 +150,35 @@ def test_a_batch_carries_out_each_command_by_itself(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         place = {"type": "place_order", **ORDER}
         bad = {"type": "place_order", "alternatives": [{"scope": "a100", "limit": "x"}]}
-        commands = [place, bad, {"type": "cancel_order", "order": "ord_x"}, place | {"id": "ignored"}]
+        commands = [
+            place,
+            bad,
+            {"type": "cancel_order", "order": "ord_x"},
+            place | {"id": "ignored"},
+        ]
         answer = await world.ask("ann", "POST", "/v1/batch", {"commands": commands}, key="b")
         results = answer.json()["results"]
-        assert [(200, None), (400, "bad_request"), (404, "not_your_order"), (200, None)] == [(one["status"], one.get("code")) for one in results]
+        assert [(200, None), (400, "bad_request"), (404, "not_your_order"), (200, None)] == [
+            (one["status"], one.get("code")) for one in results
+        ]
         assert ["lease.started"] == [one["event"]["type"] for one in results[0]["events"][1:]]
-        assert answer.content == (await world.ask("ann", "POST", "/v1/batch", {"commands": commands}, key="b")).content
-        forbidden = await world.ask("ann", "POST", "/v1/batch", {"commands": [place, {"type": "take_offline", "leaf": "x"}]})
+        assert (
+            answer.content
+            == (
+                await world.ask("ann", "POST", "/v1/batch", {"commands": commands}, key="b")
+            ).content
+        )
+        forbidden = await world.ask(
+            "ann", "POST", "/v1/batch", {"commands": [place, {"type": "take_offline", "leaf": "x"}]}
+        )
         assert 403 == forbidden.status_code
         trading = await world.ask("operator", "POST", "/v1/batch", {"commands": [place]})
         assert 403 == trading.status_code
         for wrong in ([], [place] * 501):
-            assert 400 == (await world.ask("ann", "POST", "/v1/batch", {"commands": wrong})).status_code
+            assert (
+                400
+                == (await world.ask("ann", "POST", "/v1/batch", {"commands": wrong})).status_code
+            )
 
     with_service(tmp_path / "data", story)
 
@@ -145,7 +186,10 @@ def test_a_batch_carries_out_each_command_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["", "x" * 65, "two words", "tab\t", "é"])
 def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
     async def story(world: World) -> None:
-        headers = [(b"authorization", f"Bearer {world.secrets['ann']}".encode()), (b"idempotency-key", key.encode("latin-1"))]
+        headers = [
+            (b"authorization", f"Bearer {world.secrets['ann']}".encode()),
+            (b"idempotency-key", key.encode("latin-1")),
+        ]
         answer = await world.http.delete("/v1/orders/ord_x", headers=headers)
         assert (400, "bad_request") == (answer.status_code, answer.json()["code"])
 

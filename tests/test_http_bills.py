@@ -55,7 +55,9 @@ def test_a_running_bill_grows_between_commands(tmp_path: Path) -> None:
         world.passing.pass_us(30 * MINUTE_US)
         owed = await bill(world)
         assert about("1.8", owed["total"]) and "3.6" == owed["rate_now"]
-        assert [("lease", lease, "a100/east/rack1/gpu1")] == [(line["kind"], line["id"], line["scope"]) for line in owed["lines"]]
+        assert [("lease", lease, "a100/east/rack1/gpu1")] == [
+            (line["kind"], line["id"], line["scope"]) for line in owed["lines"]
+        ]
         assert "0.000000" == (await bill(world, "bob"))["total"]
 
     with_service(tmp_path / "data", story)
@@ -69,7 +71,9 @@ def test_a_period_after_the_last_command_is_billed_from_its_own_beginning(tmp_pa
         since, until = format_time(began + 10 * MINUTE_US), format_time(began + 20 * MINUTE_US)
         (line,) = (await bill(world, since=since, until=until))["lines"]
         assert (since, until, "0.600000") == (line["start"], line["end"], line["cost"])
-        table = await world.ask("ann", "GET", "/v1/bills", params={"since": since, "until": until, "format": "focus"})
+        table = await world.ask(
+            "ann", "GET", "/v1/bills", params={"since": since, "until": until, "format": "focus"}
+        )
         (row,) = csv.DictReader(io.StringIO(table.text))
         assert "0.166666" == row["ConsumedQuantity"]
 
@@ -86,7 +90,10 @@ def test_a_bill_carries_forward_what_the_books_no_longer_hold(tmp_path: Path) ->
         owed = await bill(world)
         assert (before, ["carried"]) == (owed["total"], [line["kind"] for line in owed["lines"]])
         whole = await bill(world, since="1970-01-01T00:00:00Z")
-        assert (before, [("lease", first)]) == (whole["total"], [(line["kind"], line["id"]) for line in whole["lines"]])
+        assert (before, [("lease", first)]) == (
+            whole["total"],
+            [(line["kind"], line["id"]) for line in whole["lines"]],
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -104,12 +111,18 @@ def test_periods_add_up_to_the_whole_across_closed_books(tmp_path: Path) -> None
         end = world.desk.clock.now()
         assert about("3", (await bill(world, until=format_time(end)))["total"])
         edges = [*cuts[1:], inside, end]
-        parts = [await bill(world, since=format_time(a), until=format_time(b)) for a, b in pairwise(edges)]
+        parts = [
+            await bill(world, since=format_time(a), until=format_time(b))
+            for a, b in pairwise(edges)
+        ]
         assert all(about("0.6", part["total"]) for part in parts)
         assert [[lease]] * 4 == [[line["id"] for line in part["lines"]] for part in parts]
         both = await bill(world, since=format_time(cuts[1]), until=format_time(inside))
         assert about("1.8", both["total"]) and 1 == len(both["lines"])
-        assert (format_time(cuts[1]), format_time(inside)) == (both["lines"][0]["start"], both["lines"][0]["end"])
+        assert (format_time(cuts[1]), format_time(inside)) == (
+            both["lines"][0]["start"],
+            both["lines"][0]["end"],
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -125,7 +138,12 @@ def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Pat
             answer = await world.ask("ann", "GET", "/v1/bills", params=query)
             assert (422, "period_invalid") == (answer.status_code, answer.json()["code"])
             assert format_time(closed) in answer.json()["detail"]
-        assert 200 == (await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(closed)})).status_code
+        assert (
+            200
+            == (
+                await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(closed)})
+            ).status_code
+        )
         nobodys = await bill(world, "bob", since=cut)
         assert [] == nobodys["lines"]
 
@@ -146,7 +164,9 @@ def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Pat
         ({"tenant": "bob"}, 403),
     ],
 )
-def test_a_bill_that_is_not_asked_for_clearly_is_refused(tmp_path: Path, query: dict[str, str], status: int) -> None:
+def test_a_bill_that_is_not_asked_for_clearly_is_refused(
+    tmp_path: Path, query: dict[str, str], status: int
+) -> None:
     async def story(world: World) -> None:
         assert status == (await world.ask("ann", "GET", "/v1/bills", params=query)).status_code
 
@@ -164,7 +184,9 @@ def test_a_fee_is_billed_until_it_ends(tmp_path: Path) -> None:
         middle = world.close_books()
         world.passing.pass_us(30 * MINUTE_US)
         owed = await bill(world)
-        assert about("0.6", owed["total"]) and [("fee", order)] == [(line["kind"], line["id"]) for line in owed["lines"]]
+        assert about("0.6", owed["total"]) and [("fee", order)] == [
+            (line["kind"], line["id"]) for line in owed["lines"]
+        ]
         assert about("0.3", (await bill(world, since=format_time(middle)))["total"])
         one = await bill(world, since="1970-01-01T00:00:00Z")
         assert about("0.6", one["total"]) and 1 == len(one["lines"])
@@ -191,7 +213,9 @@ def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
         lease = await start(world)
         await world.place("ann", "h100/west", "1")
         world.passing.pass_us(60 * MINUTE_US)
-        plain = await world.ask("ann", "GET", "/v1/bills", params={"format": "csv"}, headers={"Accept": "text/csv"})
+        plain = await world.ask(
+            "ann", "GET", "/v1/bills", params={"format": "csv"}, headers={"Accept": "text/csv"}
+        )
         assert "text/csv; charset=utf-8" == plain.headers["content-type"]
         rows = list(csv.DictReader(io.StringIO(plain.text)))
         assert [lease] == [row["id"] for row in rows if Decimal(row["cost"])]
@@ -200,35 +224,63 @@ def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
         assert list(FOCUS) == list(rows[0])
         charged = rows[0]
         assert about("3.6", charged["BilledCost"]) and about("1", charged["ConsumedQuantity"])
-        assert charged["BilledCost"] == charged["EffectiveCost"] == charged["ListCost"] == charged["ContractedCost"]
-        expected = {"BillingAccountId": "ann", "BillingCurrency": "USD", "ChargeCategory": "Usage", "PricingCategory": "Dynamic", "SkuId": "a100"}
+        assert (
+            charged["BilledCost"]
+            == charged["EffectiveCost"]
+            == charged["ListCost"]
+            == charged["ContractedCost"]
+        )
+        expected = {
+            "BillingAccountId": "ann",
+            "BillingCurrency": "USD",
+            "ChargeCategory": "Usage",
+            "PricingCategory": "Dynamic",
+            "SkuId": "a100",
+        }
         assert expected.items() <= charged.items()
         assert ["", "west"] == [row["AvailabilityZone"] for row in rows]
 
     with_service(tmp_path / "data", story)
 
 
-def test_a_lease_that_ended_as_it_began_is_on_the_bill_whether_or_not_others_did_anything_since(tmp_path: Path) -> None:
+def test_a_lease_that_ended_as_it_began_is_on_the_bill_whether_or_not_others_did_anything_since(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         at = world.desk.clock.now()
         for scope in ("h100/east", "h100/west"):
             world.desk.enter("ann", "", "", PlaceOrder((Alternative(scope, 1, 1),)), at=at)
         first = next(iter(world.desk.exchange.accounts["ann"].leases))
         world.desk.enter("ann", "", "", Relinquish(first), at=at)
-        lines, of_period = (await bill(world))["lines"], (await bill(world, since=format_time(at - 1)))["lines"]
+        lines, of_period = (
+            (await bill(world))["lines"],
+            (await bill(world, since=format_time(at - 1)))["lines"],
+        )
         world.desk.enter(OPERATOR, "", "", AdvanceTime())
-        for before, after in ((lines, (await bill(world))["lines"]), (of_period, (await bill(world, since=format_time(at - 1)))["lines"])):
-            assert [first, (before[0]["start"], "0.000000")] == [before[0]["id"], (before[0]["end"], before[0]["cost"])]
-            assert [line["id"] for line in before] == [line["id"] for line in after] and 2 == len(before)
+        for before, after in (
+            (lines, (await bill(world))["lines"]),
+            (of_period, (await bill(world, since=format_time(at - 1)))["lines"]),
+        ):
+            assert [first, (before[0]["start"], "0.000000")] == [
+                before[0]["id"],
+                (before[0]["end"], before[0]["cost"]),
+            ]
+            assert [line["id"] for line in before] == [line["id"] for line in after] and 2 == len(
+                before
+            )
 
     with_service(tmp_path, story)
 
 
 @pytest.mark.parametrize("path", ["/v1/bills", "/v1/spending"])
-def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     async def story(world: World) -> None:
         await start(world)
-        budget = await world.ask("ann", "PUT", "/v1/budget", {"amount": "0.010000", "action": "relinquish"})
+        budget = await world.ask(
+            "ann", "PUT", "/v1/budget", {"amount": "0.010000", "action": "relinquish"}
+        )
         assert 200 == budget.status_code
         world.passing.pass_us(9_000_000)
 
@@ -246,7 +298,9 @@ def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(tmp
     with_service(tmp_path / "data", story)
 
 
-def test_books_that_are_closed_while_statements_are_read_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_books_that_are_closed_while_statements_are_read_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         await start(world)
         begin = world.desk.clock.now()
@@ -254,7 +308,9 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(tmp_path
         end = world.desk.clock.now()
         reads = 0
 
-        async def read(filed: FiledStatements, tenant: str, heads: Sequence[Head]) -> list[Statement]:
+        async def read(
+            filed: FiledStatements, tenant: str, heads: Sequence[Head]
+        ) -> list[Statement]:
             nonlocal reads
             reads += 1
             if reads == 1:
@@ -266,6 +322,10 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(tmp_path
         monkeypatch.setattr(FiledStatements, "read", read)
         whole = await bill(world, until=format_time(end))
         assert 2 == reads
-        assert whole == await bill(world, until=format_time(end)) and about("0.01", whole["total"]) and begin < world.desk.exchange.closed_before
+        assert (
+            whole == await bill(world, until=format_time(end))
+            and about("0.01", whole["total"])
+            and begin < world.desk.exchange.closed_before
+        )
 
     with_service(tmp_path / "data", story)

@@ -1,4 +1,5 @@
-"""Events over HTTP: pages, and a stream that goes on where it broke off, is bounded, and ends when it must."""
+"""Events over HTTP: pages, and a stream that goes on where it broke off, is bounded, and ends when
+it must."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ pytestmark = pytest.mark.once
 class Listening(StreamReader):
     """A reader of the stream of events."""
 
-    def __init__(self, world: World, who: str, query: str = "", headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, world: World, who: str, query: str = "", headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(world, who, "/v1/events", query, headers)
 
     async def until(self, count: int) -> list[dict[str, str]]:
@@ -45,19 +48,27 @@ def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
         await world.place("ann", "h100", "1")
         await world.place("bob", "h100", "1")
         mine = (await world.ask("ann", "GET", "/v1/events")).json()
-        assert [(1, "order.placed"), (2, "lease.started")] == [(one["n"], one["event"]["type"]) for one in mine["data"]]
-        assert [2] == [one["n"] for one in (await world.ask("ann", "GET", "/v1/events?after=1")).json()["data"]]
+        assert [(1, "order.placed"), (2, "lease.started")] == [
+            (one["n"], one["event"]["type"]) for one in mine["data"]
+        ]
+        assert [2] == [
+            one["n"] for one in (await world.ask("ann", "GET", "/v1/events?after=1")).json()["data"]
+        ]
         assert [] == (await world.ask("ann", "GET", "/v1/events?after=2")).json()["data"]
         all_of_them = (await world.ask("operator", "GET", "/v1/events")).json()["data"]
         assert list(range(1, len(all_of_them) + 1)) == [one["n"] for one in all_of_them]
-        assert ["ann", "ann", "bob", "bob"] == [one["tenant"] for one in all_of_them if "tenant" in one]
+        assert ["ann", "ann", "bob", "bob"] == [
+            one["tenant"] for one in all_of_them if "tenant" in one
+        ]
         for wrong in ("after=3", "after=-1", "after=x", "after=", "after=1&cursor=x"):
             assert 400 == (await world.ask("ann", "GET", f"/v1/events?{wrong}")).status_code
 
     with_service(tmp_path / "data", story)
 
 
-def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         secret = world.new_secret("ann", "read")
@@ -76,7 +87,9 @@ def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize("burst", [1, 3, 10])
-def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, burst: int) -> None:
+def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, burst: int
+) -> None:
     async def story(world: World) -> None:
         for _ in range(20):
             await world.place("bob", "h100", "1")
@@ -92,7 +105,9 @@ def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(tmp_path:
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=burst))
 
 
-def test_a_page_of_many_events_costs_more_than_one_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_many_events_costs_more_than_one_of_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         for _ in range(6):
             await world.place("ann", "h100", "1")
@@ -127,7 +142,9 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 500])
-def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_a_stream_tells_what_happens_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def story(world: World) -> None:
@@ -139,12 +156,18 @@ def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path, monkeypatch: py
         await world.place("bob", "h100", "1")
         await world.place("ann", "h100", "1")
         events = await stream.until(2)
-        assert [("3", "order.placed"), ("4", "lease.started")] == [(one["id"], one["event"]) for one in events]
+        assert [("3", "order.placed"), ("4", "lease.started")] == [
+            (one["id"], one["event"]) for one in events
+        ]
         page = (await world.ask("ann", "GET", "/v1/events?after=2")).json()["data"]
         assert page == [json.loads(one["data"]) for one in events]
         await stream.leave()
         await world.place("ann", "h100", "1")
-        for query, headers in (("after=2", {}), ("", {"last-event-id": "2"}), ("after=0", {"last-event-id": "2"})):
+        for query, headers in (
+            ("after=2", {}),
+            ("", {"last-event-id": "2"}),
+            ("after=0", {"last-event-id": "2"}),
+        ):
             resumed = Listening(world, "ann", query, headers)
             assert ["3", "4", "5", "6"] == [one["id"] for one in await resumed.until(4)]
             await resumed.leave()
@@ -154,7 +177,9 @@ def test_a_stream_tells_what_happens_and_resumes(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("page", [7, 500])
-def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def story(world: World) -> None:
@@ -171,7 +196,9 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(tmp_path: Path,
     with_service(tmp_path / "data", story)
 
 
-def test_catching_up_waits_for_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catching_up_waits_for_what_it_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_pages_of(monkeypatch, 100)
 
     async def story(world: World) -> None:
@@ -188,14 +215,17 @@ def test_catching_up_waits_for_what_it_costs(tmp_path: Path, monkeypatch: pytest
         latest = world.desk.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
-        assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)  # three pages, for two questions each
+        # three pages, for two questions each
+        assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)
         await stream.leave()
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
 @pytest.mark.parametrize("page", [1, 500])
-def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def story(world: World) -> None:
@@ -208,11 +238,19 @@ def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(tmp_path
         for _ in range(5):
             await world.place("ann", "h100", "1")
         stream.reads.set()
-        assert "closing history_gone" in await stream.over() if page == 1 else 16 == len(await stream.until(16))
+        assert (
+            "closing history_gone" in await stream.over()
+            if page == 1
+            else 16 == len(await stream.until(16))
+        )
         await stream.leave()
         assert not world.places.taken and not world.desk.following()
 
-    with_service(tmp_path / "data", story, Limits(history_events_max=12 if page == 1 else 100, commands_burst=100))
+    with_service(
+        tmp_path / "data",
+        story,
+        Limits(history_events_max=12 if page == 1 else 100, commands_burst=100),
+    )
 
 
 def test_notices_have_no_number(tmp_path: Path) -> None:
@@ -223,7 +261,9 @@ def test_notices_have_no_number(tmp_path: Path) -> None:
         await world.place("bob", "a100", "4.9")
         sample(world.desk, "ann")
         events = await stream.until(4)
-        assert [("rate.changed", False), ("limit.near", False)] == [(one["event"], "id" in one) for one in events[2:]]
+        assert [("rate.changed", False), ("limit.near", False)] == [
+            (one["event"], "id" in one) for one in events[2:]
+        ]
         assert "4.9" == json.loads(events[3]["data"])["rate"]
         await stream.leave()
 
@@ -305,8 +345,14 @@ def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
         first = Listening(world, "ann", "after=0")
         while not len(world.places):
             await asyncio.sleep(0)
-        refused = await world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"})
-        assert (429, "too_many_sessions", "1") == (refused.status_code, refused.json()["code"], refused.headers["retry-after"])
+        refused = await world.ask(
+            "ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"}
+        )
+        assert (429, "too_many_sessions", "1") == (
+            refused.status_code,
+            refused.json()["code"],
+            refused.headers["retry-after"],
+        )
         await first.leave()
         second = Listening(world, "ann", "after=0")
         while not len(world.places):
@@ -324,8 +370,25 @@ def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
             await Stream(world.app.site, principal).open(7)
         assert 0 == len(world.places) and [] == world.desk.following()
         for query in ("limit=3", "cursor=x", "after=x"):
-            assert 400 == (await world.ask("ann", "GET", f"/v1/events?{query}", headers={"Accept": "text/event-stream"})).status_code
-        assert 400 == (await world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "x"})).status_code
+            assert (
+                400
+                == (
+                    await world.ask(
+                        "ann", "GET", f"/v1/events?{query}", headers={"Accept": "text/event-stream"}
+                    )
+                ).status_code
+            )
+        assert (
+            400
+            == (
+                await world.ask(
+                    "ann",
+                    "GET",
+                    "/v1/events",
+                    headers={"Accept": "text/event-stream", "Last-Event-ID": "x"},
+                )
+            ).status_code
+        )
 
     with_service(tmp_path / "data", story)
 

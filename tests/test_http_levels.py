@@ -1,4 +1,5 @@
-"""Levels over HTTP: every leaf at a glance, and a stream of what is different that always leads to what a fresh question is answered."""
+"""Levels over HTTP: every leaf at a glance, and a stream of what is different that always leads to
+what a fresh question is answered."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class Watching(StreamReader):
     def hear(self, piece: str) -> None:
         if piece.startswith("event: "):
             event, data = piece.removeprefix("event: ").rstrip("\n").split("\ndata: ")
-            assert data.encode() == msgspec.json.encode(msgspec.json.decode(data, type=Levels if event == "levels" else LevelsChanged))
+            assert data.encode() == msgspec.json.encode(
+                msgspec.json.decode(data, type=Levels if event == "levels" else LevelsChanged)
+            )
             self._take(event, json.loads(data))
 
     def _take(self, event: str, told: dict[str, Any]) -> None:
@@ -82,7 +85,9 @@ async def asked(world: World) -> dict[str, Any]:
 def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/floors/h100/west", {"price": "1.5"})
-        await world.ask("operator", "PATCH", "/v1/resources/h100/west/rack2/gpu2", {"online": False})
+        await world.ask(
+            "operator", "PATCH", "/v1/resources/h100/west/rack2/gpu2", {"online": False}
+        )
         lease = (await world.place("bob", "a100", "4.5"))["lease"]
         await world.place("ann", "a100", "2.75", "2.25")
         found = await asked(world)
@@ -128,13 +133,18 @@ def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
         assert "levels" == stream.messages[0][0] and shape(await asked(world)) == shape(first)
         await world.place("bob", "a100", "4.5")
         told = await stream.until(2)
-        assert ("changed", ["bob"], [[A100, "0", "4.5", 0, "0"]]) == (stream.messages[1][0], told["owners"], told["changes"])
+        assert ("changed", ["bob"], [[A100, "0", "4.5", 0, "0"]]) == (
+            stream.messages[1][0],
+            told["owners"],
+            told["changes"],
+        )
         await world.place("ann", "a100", "2")
         told = await stream.until(3)
         assert (["ann"], [[A100, "2", "4.5", 0, "0"]]) == (told["owners"], told["changes"])
         await world.place("ann", "a100", "6")
         told = await stream.until(4)
-        assert ([], [[A100, "0", "6", 1, "0"]]) == (told["owners"], told["changes"])  # ann's own bid does not press on ann
+        # ann's own bid does not press on ann
+        assert ([], [[A100, "0", "6", 1, "0"]]) == (told["owners"], told["changes"])
         assert world.desk.latest(OPERATOR) == told["n"]
         await stream.leave()
         assert 0 == len(world.places)
@@ -157,7 +167,12 @@ def test_where_very_many_leaves_change_whole_columns_are_told(tmp_path: Path) ->
 
 def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        await world.ask("operator", "PUT", "/v1/controls/a100", {"rise": None, "fall": None, "hold_s": 60, "flash_s": None})
+        await world.ask(
+            "operator",
+            "PUT",
+            "/v1/controls/a100",
+            {"rise": None, "fall": None, "hold_s": 60, "flash_s": None},
+        )
         await world.place("bob", "a100", "2")
         await world.place("ann", "a100", "5")
         stream = Watching(world)
@@ -173,7 +188,8 @@ def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
 def test_what_changed_leads_from_the_first_state_to_what_a_fresh_question_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(levels, "LEAVES_PER_TURN", 2)  # so that there are several parts, and commands in between
+    # so that there are several parts, and commands in between
+    monkeypatch.setattr(levels, "LEAVES_PER_TURN", 2)
 
     async def story(world: World) -> None:
         draw = Random(seed)
@@ -196,7 +212,10 @@ def test_what_changed_leads_from_the_first_state_to_what_a_fresh_question_is_ans
 
 
 async def one_command(world: World, draw: Random) -> None:
-    what, leaf = draw.choice(("place", "place", "place", "floor", "relinquish", "online")), draw.choice(LEAVES)
+    what, leaf = (
+        draw.choice(("place", "place", "place", "floor", "relinquish", "online")),
+        draw.choice(LEAVES),
+    )
     tenant, price = draw.choice(("ann", "bob")), str(draw.randint(0, 5))
     node = "/".join(leaf.split("/")[: draw.randint(1, 4)])
     if what == "place":
@@ -204,13 +223,17 @@ async def one_command(world: World, draw: Random) -> None:
     elif what == "floor":
         await world.ask("operator", "PUT", f"/v1/floors/{node}", {"price": price})
     elif what == "online":
-        await world.ask("operator", "PATCH", f"/v1/resources/{leaf}", {"online": draw.random() < 0.7})
+        await world.ask(
+            "operator", "PATCH", f"/v1/resources/{leaf}", {"online": draw.random() < 0.7}
+        )
     else:
         for lease in (await world.ask(tenant, "GET", "/v1/leases?limit=1")).json()["data"]:
             await world.ask(tenant, "DELETE", f"/v1/leases/{lease['id']}")
 
 
-def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         looks = 0
         market = world.desk.exchange.market
@@ -233,7 +256,10 @@ def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(tm
         await world.place("bob", "a100", "4.5")
         for stream in streams:
             await stream.until(2)
-        assert 2 == looks and streams[0].messages[1] == streams[1].messages[1] == streams[2].messages[1]
+        assert (
+            2 == looks
+            and streams[0].messages[1] == streams[1].messages[1] == streams[2].messages[1]
+        )
         for stream in streams:
             await stream.leave()
         await world.place("bob", "h100", "4.5")
@@ -243,7 +269,9 @@ def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(tm
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_shown_before_it_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_before_it_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         stream = Watching(world)
         await stream.until(1)
@@ -319,7 +347,9 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
         async with asyncio.timeout(SOON_S):
             while stream.text.count(": beat") < 2:
                 await asyncio.sleep(QUICK_S)
-        refused = await world.ask("operator", "GET", "/v1/levels", headers={"Accept": "text/event-stream"})
+        refused = await world.ask(
+            "operator", "GET", "/v1/levels", headers={"Accept": "text/event-stream"}
+        )
         assert (429, "too_many_sessions") == (refused.status_code, refused.json()["code"])
         await stream.leave()
         again = Watching(world)
@@ -329,7 +359,9 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, operator_sessions_max=1))
 
 
-def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(streaming, "LAST_WORD_WITHIN_S", 0.05)
 
     async def story(world: World) -> None:

@@ -12,7 +12,9 @@ from service_world import LEAVES, Story, World, with_service
 pytestmark = pytest.mark.once
 
 
-async def whole(world: World, who: str, path: str, limit: int, **query: str) -> list[dict[str, Any]]:
+async def whole(
+    world: World, who: str, path: str, limit: int, **query: str
+) -> list[dict[str, Any]]:
     """Every page of a list, put together."""
     found: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
@@ -38,7 +40,12 @@ async def fill(world: World) -> None:
     await world.ask("operator", "PUT", "/v1/floors/h100/east/rack1", {"price": "0.2"})
     await world.ask("operator", "PUT", "/v1/floors/a100", {"price": "0.3"})
     for node in ("h100", "a100/east", "h100/west"):
-        await world.ask("operator", "PUT", f"/v1/controls/{node}", {"rise": {"fraction": "0.1", "seconds": 60}, "flash_s": 1.5})
+        await world.ask(
+            "operator",
+            "PUT",
+            f"/v1/controls/{node}",
+            {"rise": {"fraction": "0.1", "seconds": 60}, "flash_s": 1.5},
+        )
     for name in ("zoe", "acme"):
         await world.ask("operator", "POST", "/v1/tenants", {"name": name})
 
@@ -70,7 +77,9 @@ async def fill(world: World) -> None:
         ("operator", "/v1/events", {}, "n", 31),
     ],
 )
-def test_a_list_is_the_same_in_pages_of_any_size(tmp_path: Path, who: str, path: str, query: dict[str, str], key: str, count: int) -> None:
+def test_a_list_is_the_same_in_pages_of_any_size(
+    tmp_path: Path, who: str, path: str, query: dict[str, str], key: str, count: int
+) -> None:
     async def story(world: World) -> None:
         await fill(world)
         at_once = [one[key] for one in await whole(world, who, path, 1000, **query)]
@@ -90,7 +99,9 @@ def test_a_cursor_stays_right_while_the_list_changes(tmp_path: Path) -> None:
         for id in (made[0], made[1], made[3]):
             await world.ask("ann", "DELETE", f"/v1/orders/{id}")
         newest = (await world.place("ann", "a100", "1"))["id"]
-        rest = (await world.ask("ann", "GET", "/v1/orders", params={"cursor": page["cursor"]})).json()
+        rest = (
+            await world.ask("ann", "GET", "/v1/orders", params={"cursor": page["cursor"]})
+        ).json()
         assert [made[2], made[4], made[5], newest] == [one["id"] for one in rest["data"]]
 
     with_service(tmp_path / "data", story)
@@ -114,17 +125,25 @@ def test_a_cursor_tells_a_tenant_nothing_about_others(tmp_path: Path) -> None:
     assert cursors[0] == cursors[1] is not None
 
 
-def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(tmp_path: Path) -> None:
+def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         for path in ("/v1/orders", "/v1/leases", "/v1/instances", "/v1/bills"):
-            assert 403 == (await world.ask("ann", "GET", path, params={"tenant": "ann"})).status_code
-            assert 404 == (await world.ask("operator", "GET", path, params={"tenant": "moon"})).status_code
+            assert (
+                403 == (await world.ask("ann", "GET", path, params={"tenant": "ann"})).status_code
+            )
+            assert (
+                404
+                == (await world.ask("operator", "GET", path, params={"tenant": "moon"})).status_code
+            )
 
     with_service(tmp_path / "data", story)
 
 
 def test_whoever_looks_sees_no_hold_that_is_over(tmp_path: Path) -> None:
-    """Nobody lets time pass but the question itself: the first look after the end of a hold finds it ended."""
+    """Nobody lets time pass but the question itself: the first look after the end of a hold finds
+    it ended."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", f"/v1/controls/{LEAVES[0]}", {"hold_s": 5})
@@ -133,6 +152,8 @@ def test_whoever_looks_sees_no_hold_that_is_over(tmp_path: Path) -> None:
         assert ("filled", "open") == (won["state"], waiting["state"])
         world.passing.pass_us(5_000_000)
         assert [] == (await world.ask("ann", "GET", "/v1/leases")).json()["data"]
-        assert [LEAVES[0]] == [lease["leaf"] for lease in (await world.ask("bob", "GET", "/v1/leases")).json()["data"]]
+        assert [LEAVES[0]] == [
+            lease["leaf"] for lease in (await world.ask("bob", "GET", "/v1/leases")).json()["data"]
+        ]
 
     with_service(tmp_path, story)

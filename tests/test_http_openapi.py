@@ -35,7 +35,11 @@ def nested(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_every_operation_is_in_the_document_once() -> None:
-    found = [(method.upper(), path, one["operationId"]) for path, methods in DOCUMENT["paths"].items() for method, one in methods.items()]
+    found = [
+        (method.upper(), path, one["operationId"])
+        for path, methods in DOCUMENT["paths"].items()
+        for method, one in methods.items()
+    ]
     assert sorted((one.method, one.written_path, one.name) for one in OPERATIONS) == sorted(found)
     assert len(found) == len({name for _, _, name in found})
 
@@ -43,8 +47,14 @@ def test_every_operation_is_in_the_document_once() -> None:
 def test_every_reference_leads_somewhere() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     references = [part["$ref"] for part in nested(DOCUMENT) if "$ref" in part]
-    targets = [target for part in nested(DOCUMENT) for target in part.get("discriminator", {}).get("mapping", {}).values()]
-    assert references and {reference.rpartition("/")[2] for reference in [*references, *targets]} <= set(schemas)
+    targets = [
+        target
+        for part in nested(DOCUMENT)
+        for target in part.get("discriminator", {}).get("mapping", {}).values()
+    ]
+    assert references and {
+        reference.rpartition("/")[2] for reference in [*references, *targets]
+    } <= set(schemas)
     assert all(reference.startswith("#/components/schemas/") for reference in references)
 
 
@@ -52,20 +62,36 @@ def test_every_parameter_of_a_path_is_described() -> None:
     for path, methods in DOCUMENT["paths"].items():
         names = re.findall(r"{(\w+)}", path)
         for one in methods.values():
-            assert names == [parameter["name"] for parameter in one["parameters"] if parameter["in"] == "path"]
-            assert all(parameter["required"] for parameter in one["parameters"] if parameter["in"] == "path")
+            assert names == [
+                parameter["name"] for parameter in one["parameters"] if parameter["in"] == "path"
+            ]
+            assert all(
+                parameter["required"]
+                for parameter in one["parameters"]
+                if parameter["in"] == "path"
+            )
 
 
 def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so() -> None:
-    assert {"type": "http", "scheme": "bearer"}.items() <= DOCUMENT["components"]["securitySchemes"]["key"].items()
-    assert {"type": "apiKey", "in": "cookie", "name": "laissez_signin"}.items() <= DOCUMENT["components"]["securitySchemes"]["signin"].items()
+    assert {"type": "http", "scheme": "bearer"}.items() <= DOCUMENT["components"][
+        "securitySchemes"
+    ]["key"].items()
+    assert {"type": "apiKey", "in": "cookie", "name": "laissez_signin"}.items() <= DOCUMENT[
+        "components"
+    ]["securitySchemes"]["signin"].items()
     for operation in OPERATIONS:
         one = DOCUMENT["paths"][operation.written_path][operation.method.lower()]
-        headers = {parameter["name"] for parameter in one["parameters"] if parameter["in"] == "header"}
+        headers = {
+            parameter["name"] for parameter in one["parameters"] if parameter["in"] == "header"
+        }
         assert ("Idempotency-Key" in headers) is operation.takes_key
-        assert one["security"] == ([] if operation.scopes is None else [{"key": []}, {"signin": []}])
+        assert one["security"] == (
+            [] if operation.scopes is None else [{"key": []}, {"signin": []}]
+        )
         assert ("requestBody" in one) is (operation.body is not None)
-        queries = {parameter["name"] for parameter in one["parameters"] if parameter["in"] == "query"}
+        queries = {
+            parameter["name"] for parameter in one["parameters"] if parameter["in"] == "query"
+        }
         assert not operation.paged or {"limit", "cursor"} <= queries
         problems = [answer for status, answer in one["responses"].items() if int(status) >= 400]
         assert all(list(answer["content"]) == ["application/problem+json"] for answer in problems)
@@ -74,12 +100,22 @@ def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so()
 def test_whatever_a_tenant_may_do_says_that_it_may_be_too_often() -> None:
     for operation in OPERATIONS:
         if operation.scopes is not None and "operate" not in operation.scopes:
-            assert "429" in DOCUMENT["paths"][operation.written_path][operation.method.lower()]["responses"], operation.name
+            assert (
+                "429"
+                in DOCUMENT["paths"][operation.written_path][operation.method.lower()]["responses"]
+            ), operation.name
 
 
 def test_every_problem_code_is_named_by_an_operation_or_is_the_routers() -> None:
     named = {code for operation in OPERATIONS for code in operation.all_problems}
-    never_sent = {"request_timeout", "malformed", "time_backwards", "time_out_of_range", "books_closed", "method_not_allowed"}
+    never_sent = {
+        "request_timeout",
+        "malformed",
+        "time_backwards",
+        "time_out_of_range",
+        "books_closed",
+        "method_not_allowed",
+    }
     assert {str(code) for code in STATUS} - named <= never_sent
     assert {str(code) for code in Code} <= set(map(str, STATUS))
 
@@ -95,7 +131,10 @@ def test_the_document_and_the_page_are_served_without_a_key(tmp_path: Path) -> N
         served = await world.ask(None, "GET", "/openapi.json")
         assert DOCUMENT == served.json() and "3.1.0" == served.json()["openapi"]
         page = await world.ask(None, "GET", "/docs", headers={"Accept": "text/html"})
-        assert docs_page(OPERATIONS) == page.text and "text/html; charset=utf-8" == page.headers["content-type"]
+        assert (
+            docs_page(OPERATIONS) == page.text
+            and "text/html; charset=utf-8" == page.headers["content-type"]
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -124,6 +163,10 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
     page = Page(text)
     assert [] == page.open and len(page.ids) == len(set(page.ids))
     assert {operation.name for operation in OPERATIONS} <= set(page.ids)
-    assert all(link in ("/", "/openapi.json") or link.removeprefix("#") in page.ids for link in page.links)
-    assert "<script" not in text and "http" not in text.replace("https://hooks.example.com", "an address in an example")
+    assert all(
+        link in ("/", "/openapi.json") or link.removeprefix("#") in page.ids for link in page.links
+    )
+    assert "<script" not in text and "http" not in text.replace(
+        "https://hooks.example.com", "an address in an example"
+    )
     assert "prefers-color-scheme: dark" in text and "width=device-width" in text

@@ -1,4 +1,5 @@
-"""A preview tells exactly what the commands would do, and changes nothing: whatever it says is then seen to happen."""
+"""A preview tells exactly what the commands would do, and changes nothing: whatever it says is then
+seen to happen."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ async def asked(world: World, commands: Commands) -> dict[str, Any]:
 
 
 async def a_lively_market(world: World) -> None:
-    """Ann holds the east at limits from 2 to 5, Bob two of the west. Both wait for more: Ann would have the first of the east back."""
+    """Ann holds the east at limits from 2 to 5, Bob two of the west. Both wait for more: Ann would
+    have the first of the east back."""
     for number, leaf in enumerate(LEAVES[:4]):
         await world.place("ann", leaf, str(2 + number))
     await world.place("bob", LEAVES[4], "6")
@@ -52,13 +54,18 @@ async def a_lively_market(world: World) -> None:
 
 
 async def really(world: World, commands: Commands) -> list[dict[str, Any]]:
-    results = (await world.ask("operator", "POST", "/v1/batch", {"commands": commands})).json()["results"]
+    results = (await world.ask("operator", "POST", "/v1/batch", {"commands": commands})).json()[
+        "results"
+    ]
     assert len(commands) == len(results)
     return list(results)
 
 
 async def owners(world: World) -> dict[str, dict[str, Any]]:
-    return {one["leaf"]: one for one in (await world.ask("operator", "GET", "/v1/resources")).json()["data"]}
+    return {
+        one["leaf"]: one
+        for one in (await world.ask("operator", "GET", "/v1/resources")).json()["data"]
+    }
 
 
 async def rates(world: World) -> dict[tuple[str, str], str]:
@@ -75,12 +82,20 @@ STEPS: dict[str, Commands] = {
         {"type": "set_floor", "node": "h100/east", "price": "1"},
     ],
     "controls, then a floor that they clip": [
-        {"type": "set_controls", "node": "h100", "rise": {"fraction": "0.1", "seconds": 60}, "hold_s": 30},
+        {
+            "type": "set_controls",
+            "node": "h100",
+            "rise": {"fraction": "0.1", "seconds": 60},
+            "hold_s": 30,
+        },
         {"type": "set_floor", "node": "h100", "price": "1"},
         FLOOR,
     ],
     "several leaves offline": [{"type": "take_offline", "leaf": leaf} for leaf in LEAVES[2:7]],
-    "offline and back": [{"type": "take_offline", "leaf": LEAVES[0]}, {"type": "bring_online", "leaf": LEAVES[0]}],
+    "offline and back": [
+        {"type": "take_offline", "leaf": LEAVES[0]},
+        {"type": "bring_online", "leaf": LEAVES[0]},
+    ],
     "refused among them": [
         {"type": "take_offline", "leaf": "h100/moon"},
         FLOOR,
@@ -104,23 +119,50 @@ def test_what_a_preview_says_is_what_then_happens(tmp_path: Path, step: str) -> 
         were, charged = await owners(world), await rates(world)
         results = await really(world, commands)
         now, charged_now = await owners(world), await rates(world)
-        told = [(one["event"], one.get("tenant")) for result in results for one in result.get("events", [])]
+        told = [
+            (one["event"], one.get("tenant"))
+            for result in results
+            for one in result.get("events", [])
+        ]
         ended = [(event, tenant) for event, tenant in told if event["type"] == "lease.ended"]
         started = [tenant for event, tenant in told if event["type"] == "lease.started"]
-        refused = [{"index": index, "code": one["code"], "detail": one["detail"]} for index, one in enumerate(results) if "code" in one]
+        refused = [
+            {"index": index, "code": one["code"], "detail": one["detail"]}
+            for index, one in enumerate(results)
+            if "code" in one
+        ]
         assert sorted(refused, key=lambda one: int(one["index"])) == said["refused"]
         assert (len(ended), len(started)) == (said["leases_ended"], said["leases_started"])
         fields = ("leaf", "reason", "rate", "limit")
-        assert [{**{field: event[field] for field in fields}, "tenant": tenant} for event, tenant in ended] == said["ended"]
+        assert [
+            {**{field: event[field] for field in fields}, "tenant": tenant}
+            for event, tenant in ended
+        ] == said["ended"]
         lost, won = Counter(tenant for _, tenant in ended), Counter(started)
-        assert {one["tenant"]: (one["lost"], one["won"]) for one in said["tenants"]} == {name: (lost[name], won[name]) for name in {*lost, *won}}
-        both = [(were[leaf]["owner"], now[leaf]["owner"]) for leaf in were if were[leaf]["owner"] and now[leaf]["owner"]]
+        assert {one["tenant"]: (one["lost"], one["won"]) for one in said["tenants"]} == {
+            name: (lost[name], won[name]) for name in {*lost, *won}
+        }
+        both = [
+            (were[leaf]["owner"], now[leaf]["owner"])
+            for leaf in were
+            if were[leaf]["owner"] and now[leaf]["owner"]
+        ]
         assert sum(before != after for before, after in both) == said["transfers"]
-        lasting = [(float(charged[lease]), float(charged_now[lease])) for lease in charged if lease in charged_now]
-        assert (sum(b > a for a, b in lasting), sum(b < a for a, b in lasting)) == (said["dearer"], said["cheaper"])
+        lasting = [
+            (float(charged[lease]), float(charged_now[lease]))
+            for lease in charged
+            if lease in charged_now
+        ]
+        assert (sum(b > a for a, b in lasting), sum(b < a for a, b in lasting)) == (
+            said["dearer"],
+            said["cheaper"],
+        )
         assert sum(map(float, charged.values())) == pytest.approx(float(said["rate_before"]))
         assert sum(map(float, charged_now.values())) == pytest.approx(float(said["rate_after"]))
-        idle = [sum(one["online"] and one["owner"] is None for one in look.values()) for look in (were, now)]
+        idle = [
+            sum(one["online"] and one["owner"] is None for one in look.values())
+            for look in (were, now)
+        ]
         assert idle == [said["idle_before"], said["idle_after"]]
 
     with_service(tmp_path / "data", story)
@@ -137,7 +179,8 @@ def test_the_steps_tell_of_everything_that_can_happen(tmp_path: Path) -> None:
 
 
 def test_time_moves_to_now_first_and_that_is_no_consequence(tmp_path: Path) -> None:
-    """The hold of a lease is over, and nobody has looked since: its end is due whatever the operator does."""
+    """The hold of a lease is over, and nobody has looked since: its end is due whatever the
+    operator does."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
@@ -148,9 +191,15 @@ def test_time_moves_to_now_first_and_that_is_no_consequence(tmp_path: Path) -> N
         copy = Exchange.restore(state)
         at = world.desk.clock.now()
         passed = copy.apply(at, Request(OPERATOR, "", "", b"", market.AdvanceTime()))
-        assert 2 == sum("lease" in str(told.event.__struct_config__.tag) for told in passed.outcome.told)
+        assert 2 == sum(
+            "lease" in str(told.event.__struct_config__.tag) for told in passed.outcome.told
+        )
         said = await asked(world, [{"type": "set_floor", "node": "h100", "price": "0.5"}])
-        assert (0, 0, state) == (said["leases_ended"], said["leases_started"], world.desk.exchange.snapshot())
+        assert (0, 0, state) == (
+            said["leases_ended"],
+            said["leases_started"],
+            world.desk.exchange.snapshot(),
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -186,19 +235,27 @@ def one_bug(*_: Any) -> None:
     raise ValueError("of the copy")
 
 
-def test_a_preview_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_that_takes_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(preview, "PREVIEW_S", 0.05)
             patched.setattr(preview, "carried_out", never)
             answer = await world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
-        assert (503, "overloaded", "60") == (answer.status_code, answer.json()["code"], answer.headers["retry-after"])
+        assert (503, "overloaded", "60") == (
+            answer.status_code,
+            answer.json()["code"],
+            answer.headers["retry-after"],
+        )
         await asked(world, [FLOOR])
 
     with_service(tmp_path / "data", story)
 
 
-def test_a_third_preview_at_a_time_is_turned_away_and_none_outlives_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_third_preview_at_a_time_is_turned_away_and_none_outlives_who_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copies: list[int] = []
     fork = os.fork
 
@@ -213,7 +270,11 @@ def test_a_third_preview_at_a_time_is_turned_away_and_none_outlives_who_asked(tm
             asking = [asyncio.create_task(asked(world, [FLOOR])) for _ in range(2)]
             await until(lambda: 2 == len(copies))
             third = await world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
-            assert (503, "overloaded", "1") == (third.status_code, third.json()["code"], third.headers["retry-after"])
+            assert (503, "overloaded", "1") == (
+                third.status_code,
+                third.json()["code"],
+                third.headers["retry-after"],
+            )
             for task in asking:
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
@@ -244,7 +305,9 @@ def test_a_bug_in_the_copy_is_an_internal_problem_and_logged_with_its_place(
     with_service(tmp_path / "data", story)
 
 
-def test_no_room_for_a_copy_is_said_and_nothing_is_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_room_for_a_copy_is_said_and_nothing_is_kept_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full() -> int:
         raise OSError(11, "Resource temporarily unavailable")
 
@@ -269,10 +332,14 @@ def test_a_server_that_is_stopping_makes_no_previews(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_server_that_is_stopped_waits_for_no_preview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_stopped_waits_for_no_preview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         monkeypatch.setattr(preview, "carried_out", never)
-        asking = asyncio.create_task(world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]}))
+        asking = asyncio.create_task(
+            world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
+        )
         previews = world.app.site.previews
         await until(lambda: bool(previews._under_way))
         world.desk.stopping = True
@@ -290,7 +357,9 @@ def test_a_preview_waits_until_what_it_is_about_is_durable(tmp_path: Path) -> No
         with Gate(world) as gate:
             placing = asyncio.create_task(world.place("ann", "a100", "5"))
             await until(lambda: world.desk.position > world.desk.durable)
-            asking = asyncio.create_task(asked(world, [{"type": "take_offline", "leaf": LEAVES[-1]}]))
+            asking = asyncio.create_task(
+                asked(world, [{"type": "take_offline", "leaf": LEAVES[-1]}])
+            )
             previews = world.app.site.previews
             await until(lambda: len(previews._under_way) == 1)
             await until(lambda: len(previews._under_way) == 0)
@@ -313,7 +382,11 @@ def in_a_loop(story: Callable[[], Awaitable[None]]) -> None:
 def test_a_copy_hears_answers_and_holds_on_to_nothing_else() -> None:
     def work(line: socket.socket) -> None:
         heard = line.recv(5)
-        line.sendall(heard + b" " + ",".join(sorted(set(os.listdir("/proc/self/fd")) - {"0", "1", "2"})).encode())
+        line.sendall(
+            heard
+            + b" "
+            + ",".join(sorted(set(os.listdir("/proc/self/fd")) - {"0", "1", "2"})).encode()
+        )
 
     async def story() -> None:
         with open(os.devnull) as held, Copy(work) as copy:

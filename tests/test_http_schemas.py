@@ -17,11 +17,15 @@ from laissez.wire.problems import ProblemError
 
 pytestmark = pytest.mark.once
 
-whole = st.sampled_from(["", "0", "1", "10000", "9999", "1000000000", "999999999", "9999999999"]) | st.text("0123456789", max_size=14)
-decimals = st.sampled_from(["", ".", ".0", ".000000", ".000001", ".0000000", " ", "e1"]) | st.text("0123456789", max_size=7).map(
-    lambda text: "." + text
+whole = st.sampled_from(
+    ["", "0", "1", "10000", "9999", "1000000000", "999999999", "9999999999"]
+) | st.text("0123456789", max_size=14)
+decimals = st.sampled_from(["", ".", ".0", ".000000", ".000001", ".0000000", " ", "e1"]) | st.text(
+    "0123456789", max_size=7
+).map(lambda text: "." + text)
+written = st.builds(
+    lambda zeros, number, rest: "0" * zeros + number + rest, st.integers(0, 3), whole, decimals
 )
-written = st.builds(lambda zeros, number, rest: "0" * zeros + number + rest, st.integers(0, 3), whole, decimals)
 
 
 def is_price(text: str) -> bool:
@@ -42,5 +46,9 @@ def is_amount(text: str) -> bool:
 @settings(max_examples=250, derandomize=True)
 @given(written)
 def test_patterns_of_money_say_what_the_service_takes(text: str) -> None:
-    for pattern, takes in ((schemas.PRICE, is_price), (schemas.PER_HOUR, lambda text: per_hour(text) is not None), (schemas.AMOUNT, is_amount)):
+    for pattern, takes in (
+        (schemas.PRICE, is_price),
+        (schemas.PER_HOUR, lambda text: per_hour(text) is not None),
+        (schemas.AMOUNT, is_amount),
+    ):
         assert takes(text) is (re.search(pattern["pattern"], text) is not None), pattern

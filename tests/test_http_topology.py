@@ -1,4 +1,5 @@
-"""The topology over REST: where some nodes have very many children, they count in what a page holds and in what it costs."""
+"""The topology over REST: where some nodes have very many children, they count in what a page holds
+and in what it costs."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from service_world import World, with_service
 
 pytestmark = pytest.mark.once
 
-WIDE = Topology.of([*(f"a/{rack:02}/{leaf:03}" for rack in range(40) for leaf in range(300)), *(f"b/{leaf:05}" for leaf in range(12_000)), "c/1"])
+WIDE = Topology.of(
+    [
+        *(f"a/{rack:02}/{leaf:03}" for rack in range(40) for leaf in range(300)),
+        *(f"b/{leaf:05}" for leaf in range(12_000)),
+        "c/1",
+    ]
+)
 SLOW = Limits(commands_per_second=1, commands_burst=500)
 
 
@@ -35,9 +42,12 @@ async def pages(world: World, **query: str) -> list[list[dict[str, Any]]]:
     return all_of_them
 
 
-def test_a_page_holds_fewer_nodes_the_more_children_they_have_and_always_one(tmp_path: Path) -> None:
+def test_a_page_holds_fewer_nodes_the_more_children_they_have_and_always_one(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
-        assert [33, 8] == [len(page) for page in await pages(world, node="a", limit="1000")]  # the root counts 5, each of the others 31
+        # the root counts 5, each of the others 31
+        assert [33, 8] == [len(page) for page in await pages(world, node="a", limit="1000")]
         assert [20, 20, 1] == [len(page) for page in await pages(world, node="a", limit="20")]
         roots = await pages(world, limit="1000")
         assert [["a"], ["b"], ["c"]] == [[node["path"] for node in page] for page in roots]
@@ -55,7 +65,9 @@ def test_a_page_holds_fewer_nodes_the_more_children_they_have_and_always_one(tmp
         ({"node": "b", "limit": "1"}, 1 + 1_201 // 100),
     ],
 )
-def test_it_costs_one_more_for_every_hundred_nodes_and_every_thousand_children(tmp_path: Path, query: dict[str, str], cost: int) -> None:
+def test_it_costs_one_more_for_every_hundred_nodes_and_every_thousand_children(
+    tmp_path: Path, query: dict[str, str], cost: int
+) -> None:
     async def story(world: World) -> None:
         assert cost == (await told(world, **query))[1]
 

@@ -1,4 +1,5 @@
-"""Who may import whom. The arrows of the architecture, written down as a table and read off the sources.
+"""Who may import whom. The arrows of the architecture, written down as a table and read off the
+sources.
 
 Imports for the type checker alone count too: needing to know a type is depending on it.
 """
@@ -17,7 +18,12 @@ pytestmark = pytest.mark.once
 SOURCES = Path(__file__).parents[1] / "src"
 
 # The vocabulary of the market: plain data, which may travel anywhere.
-TYPES = ("laissez.market.commands", "laissez.market.events", "laissez.market.reasons", "laissez.market.answers")
+TYPES = (
+    "laissez.market.commands",
+    "laissez.market.events",
+    "laissez.market.reasons",
+    "laissez.market.answers",
+)
 
 # The product. `laissez.cli` stands on top of it.
 PROGRAM = (
@@ -33,7 +39,8 @@ PROGRAM = (
     "laissez.workers",
 )
 
-# package: the packages of ours that it may import, beside itself. A name stands for everything below it.
+# package: the packages of ours that it may import, beside itself. A name stands for everything
+# below it.
 ARROWS: dict[str, tuple[str, ...]] = {
     "laissez": ("laissez._form",),
     "laissez._form": (),
@@ -44,7 +51,14 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "laissez.client": ("laissez.wire", *TYPES),
     "laissez.tenants": TYPES,
     "laissez.operators": TYPES,
-    "laissez.live": ("laissez.client", "laissez.wire", "laissez.tenants", "laissez.operators", "laissez.market.money", *TYPES),
+    "laissez.live": (
+        "laissez.client",
+        "laissez.wire",
+        "laissez.tenants",
+        "laissez.operators",
+        "laissez.market.money",
+        *TYPES,
+    ),
     "laissez.workers": (),
     "laissez.sim": ("laissez.market", "laissez.tenants", "laissez.operators", "laissez.workers"),
     "laissez.cli": PROGRAM,
@@ -56,7 +70,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
 # The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.
 ORACLE = ("laissez_check.oracle", *TYPES)
 
-# All that the market may import from outside. Each of these computes; none does I/O, reads a clock, draws random numbers or logs.
+# All that the market may import from outside. Each of these computes; none does I/O, reads a clock,
+# draws random numbers or logs.
 PURE = frozenset(
     {
         "__future__",
@@ -97,14 +112,17 @@ MODULES = {module_name(path): path for path in sorted(SOURCES.glob("laissez*/**/
 
 
 def imports(module: str, tree: ast.AST, is_package: bool) -> Iterator[str]:
-    """The full name of everything that `module` imports: a module where it is one of ours, else the module it is taken from."""
+    """The full name of everything that `module` imports: a module where it is one of ours, else the
+    module it is taken from."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             origin = node.module or ""
             if node.level:
-                parents = module.split(".")[: None if is_package and node.level == 1 else -node.level + is_package]
+                parents = module.split(".")[
+                    : None if is_package and node.level == 1 else -node.level + is_package
+                ]
                 origin = ".".join([*parents, origin] if origin else parents)
             for alias in node.names:
                 name = f"{origin}.{alias.name}"
@@ -116,7 +134,8 @@ def is_below(name: str, package: str) -> bool:
 
 
 def package_of(module: str) -> str:
-    """The package in `ARROWS` that a module of ours belongs to: `laissez.NAME`, or one beside `laissez`."""
+    """The package in `ARROWS` that a module of ours belongs to: `laissez.NAME`, or one beside
+    `laissez`."""
     top, _, rest = module.partition(".")
     return f"laissez.{rest.partition('.')[0]}" if top == "laissez" and rest else top
 
@@ -142,7 +161,9 @@ def allowed(module: str, imported: str) -> bool:
 
 
 def forbidden(module: str, source: str, is_package: bool = False) -> list[str]:
-    return [name for name in imports(module, ast.parse(source), is_package) if not allowed(module, name)]
+    return [
+        name for name in imports(module, ast.parse(source), is_package) if not allowed(module, name)
+    ]
 
 
 def impure_calls(source: str) -> list[str]:
@@ -151,7 +172,8 @@ def impure_calls(source: str) -> list[str]:
 
 
 def arrows_in_the_sources() -> dict[str, set[str]]:
-    """For each package, the packages that it imports. `laissez` itself, which only holds the version, is left out."""
+    """For each package, the packages that it imports. `laissez` itself, which only holds the
+    version, is left out."""
     found: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         named = imports(module, ast.parse(path.read_text()), path.name == "__init__.py")
@@ -160,7 +182,8 @@ def arrows_in_the_sources() -> dict[str, set[str]]:
 
 
 def cycle(arrows: dict[str, set[str]]) -> list[str]:
-    """Packages that import each other in a circle; none if each can be put after all that it imports."""
+    """Packages that import each other in a circle; none if each can be put after all that it
+    imports."""
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:
@@ -181,8 +204,17 @@ def test_a_circle_is_found() -> None:
 
 
 def test_the_product_imports_nothing_that_proves_it() -> None:
-    product = {package: others for package, others in arrows_in_the_sources().items() if is_below(package, "laissez")}
-    assert [] == [(package, other) for package, others in product.items() for other in others if not is_below(other, "laissez")]
+    product = {
+        package: others
+        for package, others in arrows_in_the_sources().items()
+        if is_below(package, "laissez")
+    }
+    assert [] == [
+        (package, other)
+        for package, others in product.items()
+        for other in others
+        if not is_below(other, "laissez")
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -191,7 +223,9 @@ def test_a_module_imports_only_what_its_arrows_allow(module: str) -> None:
     assert [] == forbidden(module, path.read_text(), path.name == "__init__.py")
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if is_below(module, "laissez.market")])
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if is_below(module, "laissez.market")]
+)
 def test_the_market_does_no_io_of_its_own(module: str) -> None:
     assert [] == impure_calls(MODULES[module].read_text())
 
@@ -205,17 +239,40 @@ def test_the_market_does_no_io_of_its_own(module: str) -> None:
         ("laissez.market.book", "from laissez.journal.log import Log", ["laissez.journal.log"]),
         ("laissez.market.book", "import laissez", ["laissez"]),
         ("laissez.market.book", "from .. import cli", ["laissez.cli"]),
-        ("laissez.market.book", "from heapq import heappush\nfrom laissez.market.commands import Alternative\nfrom . import reasons", []),
+        (
+            "laissez.market.book",
+            (
+                "from heapq import heappush\nfrom laissez.market.commands import Alternative\nfrom"
+                " . import reasons"
+            ),
+            [],
+        ),
         ("laissez.client.http", "from laissez.market.commands import Command\nimport socket", []),
         ("laissez.client.http", "from laissez.market import Market", ["laissez.market"]),
         ("laissez.sim.cloud", "from laissez.service import app", ["laissez.service"]),
         ("laissez.tenants.dynamo", "from laissez.client import Client", ["laissez.client"]),
-        ("laissez_check.oracle", "from laissez.market.reasons import Reason\nfrom laissez_check import oracle_bills", []),
-        ("laissez_check.oracle_bills", "from laissez.market.money import dollars", ["laissez.market.money"]),
-        ("laissez_check.oracle_bills", "from laissez_check.compare import same", ["laissez_check.compare"]),
+        (
+            "laissez_check.oracle",
+            "from laissez.market.reasons import Reason\nfrom laissez_check import oracle_bills",
+            [],
+        ),
+        (
+            "laissez_check.oracle_bills",
+            "from laissez.market.money import dollars",
+            ["laissez.market.money"],
+        ),
+        (
+            "laissez_check.oracle_bills",
+            "from laissez_check.compare import same",
+            ["laissez_check.compare"],
+        ),
         ("laissez_check.compare", "from laissez.market.money import dollars", []),
         ("laissez_check.compare", "from laissez_bench.load import Plan", ["laissez_bench.load"]),
-        ("laissez.cli.audit", "from laissez_check.bills.audit import Finding", ["laissez_check.bills.audit"]),
+        (
+            "laissez.cli.audit",
+            "from laissez_check.bills.audit import Finding",
+            ["laissez_check.bills.audit"],
+        ),
         (
             "laissez_experiments.integration",
             "from laissez_check.integration import count_all\nfrom laissez_check import oracle",
@@ -224,7 +281,9 @@ def test_the_market_does_no_io_of_its_own(module: str) -> None:
         ("laissez._form", "import laissez.market", ["laissez.market"]),
     ],
 )
-def test_the_reader_of_imports_finds_what_is_planted(module: str, source: str, found: list[str]) -> None:
+def test_the_reader_of_imports_finds_what_is_planted(
+    module: str, source: str, found: list[str]
+) -> None:
     assert found == forbidden(module, source)
 
 

@@ -1,22 +1,43 @@
-"""A maintenance window: pressure first, then offline, then online again, and only what it took itself."""
+"""A maintenance window: pressure first, then offline, then online again, and only what it took
+itself."""
 
 from __future__ import annotations
 
 import pytest
 
 from laissez.market.commands import BringOnline, SetFloor, TakeOffline
-from laissez.operators import AlarmKind, Base, Composition, Instant, Maintenance, MapError, Memory, Pace, Price, Rehearsal
+from laissez.operators import (
+    AlarmKind,
+    Base,
+    Composition,
+    Instant,
+    Maintenance,
+    MapError,
+    Memory,
+    Pace,
+    Price,
+    Rehearsal,
+)
 
 pytestmark = pytest.mark.once
 
 HOUR = 3_600_000_000
-WINDOW = Maintenance(name="cabling", nodes=("h100/row2",), start=Instant(10 * HOUR), end=Instant(12 * HOUR), lead_s=4 * 3600.0, peak=3.0)
+WINDOW = Maintenance(
+    name="cabling",
+    nodes=("h100/row2",),
+    start=Instant(10 * HOUR),
+    end=Instant(12 * HOUR),
+    lead_s=4 * 3600.0,
+    peak=3.0,
+)
 BASE = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
 LEAVES = ("h100/row1/a", "h100/row2/a", "h100/row2/b")
 
 
 def rehearsal(*windows: Maintenance) -> Rehearsal:
-    composition = Composition(bases=[BASE], maintenance=windows or [WINDOW], pace=Pace(fall_per_minute=1.0))
+    composition = Composition(
+        bases=[BASE], maintenance=windows or [WINDOW], pace=Pace(fall_per_minute=1.0)
+    )
     return Rehearsal(composition, LEAVES)
 
 
@@ -45,10 +66,14 @@ def test_leaves_are_taken_once_and_brought_back_once() -> None:
     world = rehearsal()
     world.tick(9 * HOUR, {})
     taken = world.tick(10 * HOUR, {}).commands
-    assert [TakeOffline("h100/row2/a"), TakeOffline("h100/row2/b")] == [command for command in taken if not isinstance(command, SetFloor)]
+    assert [TakeOffline("h100/row2/a"), TakeOffline("h100/row2/b")] == [
+        command for command in taken if not isinstance(command, SetFloor)
+    ]
     world.tick(10 * HOUR + 1, {})
     assert () == world.tick(11 * HOUR, {}).commands
-    assert (BringOnline("h100/row2/a"), BringOnline("h100/row2/b")) == world.tick(12 * HOUR, {}).commands
+    assert (BringOnline("h100/row2/a"), BringOnline("h100/row2/b")) == world.tick(
+        12 * HOUR, {}
+    ).commands
     assert () == world.tick(13 * HOUR, {}).commands
     assert frozenset() == world.memory.taken
 
@@ -86,7 +111,9 @@ def test_what_got_lost_on_its_way_is_sent_again() -> None:
 
 
 def test_a_leaf_comes_back_when_the_last_window_over_it_ends() -> None:
-    longer = Maintenance(name="longer", nodes=("h100/row2/a",), start=Instant(11 * HOUR), end=Instant(13 * HOUR))
+    longer = Maintenance(
+        name="longer", nodes=("h100/row2/a",), start=Instant(11 * HOUR), end=Instant(13 * HOUR)
+    )
     world = rehearsal(WINDOW, longer)
     for hour in (10, 11, 12):
         world.tick(hour * HOUR, {})

@@ -35,8 +35,12 @@ ROW = ("h100/row1",)
 POWER = Power(name="power", nodes=ROW, signal="watts", cap=0.8, comfortable=0.1)
 
 
-@pytest.mark.parametrize(("used", "pressure"), [(0.0, -9.0), (0.72, 0.0), (0.76, 0.5), (0.8, 1.0), (0.88, 2.0)])
-def test_power_presses_in_proportion_as_headroom_shrinks_below_what_is_comfortable(used: float, pressure: float) -> None:
+@pytest.mark.parametrize(
+    ("used", "pressure"), [(0.0, -9.0), (0.72, 0.0), (0.76, 0.5), (0.8, 1.0), (0.88, 2.0)]
+)
+def test_power_presses_in_proportion_as_headroom_shrinks_below_what_is_comfortable(
+    used: float, pressure: float
+) -> None:
     assert pressure == pytest.approx(POWER.pressure_at(used))
 
 
@@ -53,12 +57,16 @@ def code_lines(source: str) -> dict[str, int]:
     silent = {
         line
         for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
     }
     return {
         node.name: sum(
-            bool(lines[line - 1].strip()) and not lines[line - 1].strip().startswith("#") and line not in silent
+            bool(lines[line - 1].strip())
+            and not lines[line - 1].strip().startswith("#")
+            and line not in silent
             for line in range(node.lineno - len(node.decorator_list), (node.end_lineno or 0) + 1)
         )
         for node in tree.body
@@ -73,23 +81,34 @@ def test_the_power_map_takes_no_more_lines_than_the_paper_says() -> None:
     assert lines["Power"] <= 8
 
 
-@pytest.mark.parametrize(("degrees", "pressure"), [(22.0, -1.0), (27.0, 0.0), (29.5, 0.5), (32.0, 1.0), (37.0, 2.0)])
+@pytest.mark.parametrize(
+    ("degrees", "pressure"), [(22.0, -1.0), (27.0, 0.0), (29.5, 0.5), (32.0, 1.0), (37.0, 2.0)]
+)
 def test_cooling_presses_between_comfort_and_limit(degrees: float, pressure: float) -> None:
     assert pressure == Cooling(name="c", nodes=ROW, signal="inlet").pressure_at(degrees)
 
 
 def test_a_temperature_limit_below_comfort_is_refused() -> None:
-    with pytest.raises(MapError, match=r"limit_c: expected more than comfortable_c, which is 27.0, found 20.0"):
+    with pytest.raises(
+        MapError, match=r"limit_c: expected more than comfortable_c, which is 27.0, found 20.0"
+    ):
         Cooling(name="c", nodes=ROW, signal="inlet", limit_c=20.0)
 
 
 @pytest.mark.parametrize(("grams", "pressure"), [(150.0, -0.5), (300.0, 0.0), (600.0, 1.0)])
 def test_carbon_presses_by_the_share_above_the_reference(grams: float, pressure: float) -> None:
-    assert pressure == Carbon(name="c", nodes=ROW, signal="grid", reference=300.0).pressure_at(grams)
+    assert pressure == Carbon(name="c", nodes=ROW, signal="grid", reference=300.0).pressure_at(
+        grams
+    )
 
 
-@pytest.mark.parametrize(("leased", "offline", "pressure"), [("ab", "", -1.5), ("abcd", "", 1.0), ("abc", "d", 1.0), ("", "abcd", -4.0)])
-def test_utilisation_presses_by_what_is_leased_of_what_is_online(leased: str, offline: str, pressure: float) -> None:
+@pytest.mark.parametrize(
+    ("leased", "offline", "pressure"),
+    [("ab", "", -1.5), ("abcd", "", 1.0), ("abc", "d", 1.0), ("", "abcd", -4.0)],
+)
+def test_utilisation_presses_by_what_is_leased_of_what_is_online(
+    leased: str, offline: str, pressure: float
+) -> None:
     places = Places(f"h100/row1/{leaf}" for leaf in "abcd")
     view = OperatorView(
         now=0,
@@ -117,7 +136,9 @@ def test_a_time_that_the_market_cannot_hold_is_refused() -> None:
 WEEKEND = Hours(price=Price.of("1.50"), days=("sat", "sun"))
 NIGHT = Hours(price=Price.of("1.60"), start=time(22), end=time(6))
 EVENING = Hours(price=Price.of("2.50"), days=("fri",), start=time(18), end=time(0))
-BASE = Base(node="h100", price=Price.of("2.00"), floor_max=Price.of("20"), times=(WEEKEND, NIGHT, EVENING))
+BASE = Base(
+    node="h100", price=Price.of("2.00"), floor_max=Price.of("20"), times=(WEEKEND, NIGHT, EVENING)
+)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +173,17 @@ def test_the_same_time_twice_is_a_whole_day() -> None:
 
 
 def test_a_base_price_outside_its_bounds_is_refused() -> None:
-    with pytest.raises(MapError, match=r'price: expected a base price within floor_min and floor_max, "3.00" to "5.00", found "2.00"'):
+    with pytest.raises(
+        MapError,
+        match=(
+            r'price: expected a base price within floor_min and floor_max, "3.00" to "5.00", found'
+            r' "2.00"'
+        ),
+    ):
         Base(node="h100", price=Price.of("2"), floor_min=Price.of("3"), floor_max=Price.of("5"))
-    with pytest.raises(MapError, match=r'floor_max: expected at least floor_min, which is "3.00", found "1.00"'):
+    with pytest.raises(
+        MapError, match=r'floor_max: expected at least floor_min, which is "3.00", found "1.00"'
+    ):
         Base(node="h100", price=Price.of("2"), floor_min=Price.of("3"), floor_max=Price.of("1"))
 
 
@@ -163,7 +192,10 @@ def test_a_base_price_outside_its_bounds_is_refused() -> None:
 
 def test_controls_are_sent_in_the_units_of_the_market() -> None:
     controls = Controls(node="h100", fall=Move(fraction=0.2, every_s=300), hold_s=60.0)
-    assert SetControls("h100", None, Band(200_000, 300_000_000), 60_000_000, None) == controls.command()
+    assert (
+        SetControls("h100", None, Band(200_000, 300_000_000), 60_000_000, None)
+        == controls.command()
+    )
 
 
 def test_controls_are_in_force_when_all_four_are() -> None:

@@ -1,4 +1,5 @@
-"""Damage, one by one: which words a refusal has for it, and what it names. Any damage anywhere is `laissez check damage`'s (test_damage.py)."""
+"""Damage, one by one: which words a refusal has for it, and what it names. Any damage anywhere is
+`laissez check damage`'s (test_damage.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, begin, filed, filled, history, recovered
-from laissez.journal import Diverged, Document, Entry, Journal, JournalDamaged, JournalForeign, Reader, recover
+from laissez.journal import (
+    Diverged,
+    Document,
+    Entry,
+    Journal,
+    JournalDamaged,
+    JournalForeign,
+    Reader,
+    recover,
+)
 from laissez.journal.entries import pack, unpack
 
 pytestmark = pytest.mark.once
@@ -27,7 +37,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged. Without the mark, unless a test is about the mark: the rest must be found out without it."""
+    """A copy to be damaged. Without the mark, unless a test is about the mark: the rest must be
+    found out without it."""
     shutil.copytree(whole, tmp_path / "copy")
     (tmp_path / "copy" / "journal.mark").unlink()
     return tmp_path / "copy"
@@ -39,7 +50,16 @@ def state(folder: Path) -> tuple[object, ...]:
         machine = recovered(journal).machine
         documents = [*filed(reader, "tens"), *filed(reader, "also")]
         groups = [(group.first, group.entries, group.documents) for group in reader.groups()]
-        return journal.genesis, journal.identity, journal.last, journal.head, journal.last_at, machine.total, documents, groups
+        return (
+            journal.genesis,
+            journal.identity,
+            journal.last,
+            journal.head,
+            journal.last_at,
+            machine.total,
+            documents,
+            groups,
+        )
 
 
 def flip(path: Path, offset: int, mask: int) -> None:
@@ -72,12 +92,36 @@ COPY = "INSERT INTO groups SELECT {}, count, chain, entries FROM groups WHERE fi
 @pytest.mark.parametrize(
     ("statements", "where"),
     [
-        pytest.param(["DELETE FROM groups WHERE first = 41"], "entries 45 to 48: .* entry 41 was expected next", id="a group deleted"),
-        pytest.param(["DELETE FROM groups WHERE first = 1"], "entries 5 to 8: .* entry 1 was expected next", id="the first group deleted"),
-        pytest.param(["DELETE FROM groups WHERE first = 117", COPY.format(117, 41)], "entries 117 to 120: the checksum", id="the last replaced"),
-        pytest.param([COPY.format(121, 117)], "entries 121 to 124: the checksum differs", id="a group doubled at the end"),
-        pytest.param([COPY.format(42, 41)], "entries 42 to 45: .* entry 45 was expected next", id="a group doubled in the middle"),
-        pytest.param([COPY.format(0, 41)], "entries 5 to 8: the group before ends at entry 3", id="a group before the first"),
+        pytest.param(
+            ["DELETE FROM groups WHERE first = 41"],
+            "entries 45 to 48: .* entry 41 was expected next",
+            id="a group deleted",
+        ),
+        pytest.param(
+            ["DELETE FROM groups WHERE first = 1"],
+            "entries 5 to 8: .* entry 1 was expected next",
+            id="the first group deleted",
+        ),
+        pytest.param(
+            ["DELETE FROM groups WHERE first = 117", COPY.format(117, 41)],
+            "entries 117 to 120: the checksum",
+            id="the last replaced",
+        ),
+        pytest.param(
+            [COPY.format(121, 117)],
+            "entries 121 to 124: the checksum differs",
+            id="a group doubled at the end",
+        ),
+        pytest.param(
+            [COPY.format(42, 41)],
+            "entries 42 to 45: .* entry 45 was expected next",
+            id="a group doubled in the middle",
+        ),
+        pytest.param(
+            [COPY.format(0, 41)],
+            "entries 5 to 8: the group before ends at entry 3",
+            id="a group before the first",
+        ),
         pytest.param(
             [
                 "UPDATE groups SET first = -1 WHERE first = 41",
@@ -87,26 +131,70 @@ COPY = "INSERT INTO groups SELECT {}, count, chain, entries FROM groups WHERE fi
             "entries 41 to 44: the checksum differs",
             id="two groups exchanged",
         ),
-        pytest.param(["UPDATE groups SET count = 3 WHERE first = 41"], "entries 41 to 43: the checksum differs", id="a count lowered"),
-        pytest.param(["UPDATE groups SET count = 'x' WHERE first = 41"], "the group at entry 41", id="a count that is none"),
-        pytest.param(["UPDATE groups SET count = 0 WHERE first = 41"], "the group at entry 41", id="a count of nothing"),
-        pytest.param(["UPDATE groups SET chain = zeroblob(32) WHERE first = 41"], "entries 41 to 44: the checksum differs", id="a link"),
-        pytest.param(["UPDATE documents SET body = 'x' WHERE seq = (SELECT min(seq) FROM documents)"], "table documents", id="a document's type"),
         pytest.param(
-            ["UPDATE documents SET body = x'00' WHERE seq = (SELECT min(seq) FROM documents)"], "entries .* the checksum", id="a document's body"
+            ["UPDATE groups SET count = 3 WHERE first = 41"],
+            "entries 41 to 43: the checksum differs",
+            id="a count lowered",
         ),
         pytest.param(
-            ["DELETE FROM documents WHERE seq = (SELECT max(seq) FROM documents)"], "entries .* the checksum differs", id="a document deleted"
+            ["UPDATE groups SET count = 'x' WHERE first = 41"],
+            "the group at entry 41",
+            id="a count that is none",
         ),
-        pytest.param(["INSERT INTO documents VALUES ('x', 41, x'00')"], "entries 41 to 44: the checksum differs", id="a document added"),
-        pytest.param(["INSERT INTO documents VALUES ('x', 121, x'00')"], "belongs to entry 121, which", id="a document of no entry"),
-        pytest.param(["UPDATE meta SET value = x'00' WHERE key = 'genesis'"], "header of .*checksum differs", id="the genesis"),
-        pytest.param(["DELETE FROM meta WHERE key = 'identity'"], "header of .*is missing", id="the identity"),
-        pytest.param(["DROP INDEX documents_by_seq"], "header of .*the tables are not", id="a missing index"),
-        pytest.param(["CREATE TABLE more(x)"], "header of .*the tables are not", id="a table too many"),
+        pytest.param(
+            ["UPDATE groups SET count = 0 WHERE first = 41"],
+            "the group at entry 41",
+            id="a count of nothing",
+        ),
+        pytest.param(
+            ["UPDATE groups SET chain = zeroblob(32) WHERE first = 41"],
+            "entries 41 to 44: the checksum differs",
+            id="a link",
+        ),
+        pytest.param(
+            ["UPDATE documents SET body = 'x' WHERE seq = (SELECT min(seq) FROM documents)"],
+            "table documents",
+            id="a document's type",
+        ),
+        pytest.param(
+            ["UPDATE documents SET body = x'00' WHERE seq = (SELECT min(seq) FROM documents)"],
+            "entries .* the checksum",
+            id="a document's body",
+        ),
+        pytest.param(
+            ["DELETE FROM documents WHERE seq = (SELECT max(seq) FROM documents)"],
+            "entries .* the checksum differs",
+            id="a document deleted",
+        ),
+        pytest.param(
+            ["INSERT INTO documents VALUES ('x', 41, x'00')"],
+            "entries 41 to 44: the checksum differs",
+            id="a document added",
+        ),
+        pytest.param(
+            ["INSERT INTO documents VALUES ('x', 121, x'00')"],
+            "belongs to entry 121, which",
+            id="a document of no entry",
+        ),
+        pytest.param(
+            ["UPDATE meta SET value = x'00' WHERE key = 'genesis'"],
+            "header of .*checksum differs",
+            id="the genesis",
+        ),
+        pytest.param(
+            ["DELETE FROM meta WHERE key = 'identity'"], "header of .*is missing", id="the identity"
+        ),
+        pytest.param(
+            ["DROP INDEX documents_by_seq"], "header of .*the tables are not", id="a missing index"
+        ),
+        pytest.param(
+            ["CREATE TABLE more(x)"], "header of .*the tables are not", id="a table too many"
+        ),
     ],
 )
-def test_an_edited_journal_is_refused_and_says_where(copy: Path, statements: list[str], where: str) -> None:
+def test_an_edited_journal_is_refused_and_says_where(
+    copy: Path, statements: list[str], where: str
+) -> None:
     edit(copy, *statements)
     with pytest.raises(JournalDamaged, match=where):
         state(copy)
@@ -115,14 +203,27 @@ def test_an_edited_journal_is_refused_and_says_where(copy: Path, statements: lis
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda entries: entries.__setitem__(2, Entry(entries[2].at + 1, entries[2].request, entries[2].outcome)), id="a time"),
-        pytest.param(lambda entries: entries.__setitem__(2, Entry(entries[2].at, b"7", entries[2].outcome)), id="a request"),
-        pytest.param(lambda entries: entries.__setitem__(2, Entry(entries[2].at, entries[2].request, b"ok")), id="an outcome"),
+        pytest.param(
+            lambda entries: entries.__setitem__(
+                2, Entry(entries[2].at + 1, entries[2].request, entries[2].outcome)
+            ),
+            id="a time",
+        ),
+        pytest.param(
+            lambda entries: entries.__setitem__(2, Entry(entries[2].at, b"7", entries[2].outcome)),
+            id="a request",
+        ),
+        pytest.param(
+            lambda entries: entries.__setitem__(2, Entry(entries[2].at, entries[2].request, b"ok")),
+            id="an outcome",
+        ),
         pytest.param(lambda entries: entries.reverse(), id="the order"),
         pytest.param(lambda entries: entries.pop(), id="an entry deleted"),
     ],
 )
-def test_a_changed_entry_is_refused_wherever_it_is_read(copy: Path, change: Callable[[list[Entry]], None]) -> None:
+def test_a_changed_entry_is_refused_wherever_it_is_read(
+    copy: Path, change: Callable[[list[Entry]], None]
+) -> None:
     rewrite(copy, change)
     with pytest.raises(JournalDamaged, match="entries 41 to 44: the checksum differs"):
         state(copy)
@@ -135,12 +236,17 @@ def test_a_changed_entry_is_refused_wherever_it_is_read(copy: Path, change: Call
             list(reader.groups_backwards(60))
 
 
-def test_entries_that_do_not_decode_or_do_not_add_up_are_refused_even_with_a_good_checksum(tmp_path: Path) -> None:
+def test_entries_that_do_not_decode_or_do_not_add_up_are_refused_even_with_a_good_checksum(
+    tmp_path: Path,
+) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
         journal.append([Entry(1, b"1", b"")])
         with journal.reader() as reader:
             (group,) = reader.groups()
-    for packed, what in ((b"\xc1", "cannot be decoded"), (pack([]), "should hold 1 entries and holds 0")):
+    for packed, what in (
+        (b"\xc1", "cannot be decoded"),
+        (pack([]), "should hold 1 entries and holds 0"),
+    ):
         damaged = type(group)(group.first, group.count, packed, group.chain)
         with pytest.raises(JournalDamaged, match=what):
             _ = damaged.entries
@@ -148,11 +254,20 @@ def test_entries_that_do_not_decode_or_do_not_add_up_are_refused_even_with_a_goo
 
 def test_a_missing_end_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "copy")
-    edit(tmp_path / "copy", "DELETE FROM groups WHERE first = 117", "DELETE FROM documents WHERE seq >= 117")
-    with pytest.raises(JournalDamaged, match=r"entries 117 to 120 .* are missing \(journal\.mark\)\. Was an older copy put back"):
+    edit(
+        tmp_path / "copy",
+        "DELETE FROM groups WHERE first = 117",
+        "DELETE FROM documents WHERE seq >= 117",
+    )
+    with pytest.raises(
+        JournalDamaged,
+        match=r"entries 117 to 120 .* are missing \(journal\.mark\)\. Was an older copy put back",
+    ):
         Journal.open(tmp_path / "copy")
     (tmp_path / "copy" / "journal.mark").unlink()
-    assert history(whole)[:-1] == history(tmp_path / "copy"), "as the message says, without the mark one may go on with what is there"
+    assert history(whole)[:-1] == history(tmp_path / "copy"), (
+        "as the message says, without the mark one may go on with what is there"
+    )
 
 
 def test_another_journal_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> None:
@@ -180,7 +295,13 @@ def test_a_mark_that_cannot_be_read_is_refused(whole: Path, tmp_path: Path) -> N
 
 def test_a_machine_that_answers_differently_is_refused_at_the_entry(copy: Path) -> None:
     with Journal.open(copy) as journal:
-        with pytest.raises(Diverged, match=r"entry 1 \(at 1\): the outcome stored is b'1000 at 1', replaying gives b'1001 at 1'") as raised:
+        with pytest.raises(
+            Diverged,
+            match=(
+                r"entry 1 \(at 1\): the outcome stored is b'1000 at 1', replaying gives b'1001"
+                r" at 1'"
+            ),
+        ) as raised:
             recover(journal, begin=lambda genesis: Sum(int(genesis) + 1), restore=begin)
         assert (1, 1) == (raised.value.seq, raised.value.at)
 
@@ -188,7 +309,9 @@ def test_a_machine_that_answers_differently_is_refused_at_the_entry(copy: Path) 
 def test_a_long_outcome_is_shortened_in_the_message(tmp_path: Path) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
         journal.append([Entry(1, b"1", b"x" * 5000)])
-        with pytest.raises(Diverged, match=r"x\.*'\.\.\. \(5000 bytes\), replaying gives b'1001 at 1'") as raised:
+        with pytest.raises(
+            Diverged, match=r"x\.*'\.\.\. \(5000 bytes\), replaying gives b'1001 at 1'"
+        ) as raised:
             recovered(journal)
     assert len(str(raised.value)) < 500
 
@@ -196,13 +319,20 @@ def test_a_long_outcome_is_shortened_in_the_message(tmp_path: Path) -> None:
 def test_entries_that_vanish_under_an_open_journal_are_missed(copy: Path) -> None:
     with Journal.open(copy) as journal:
         edit(copy, "DELETE FROM groups WHERE first = 117", "DELETE FROM documents WHERE seq >= 117")
-        with pytest.raises(JournalDamaged, match="entries 117 to 120: they were there when the journal was opened"):
+        with pytest.raises(
+            JournalDamaged, match="entries 117 to 120: they were there when the journal was opened"
+        ):
             recovered(journal)
 
 
 def test_a_document_of_no_entry_is_not_handed_out(copy: Path) -> None:
     edit(copy, "INSERT INTO documents VALUES ('stray', 999, x'00')")
-    with Reader.of(copy) as reader, pytest.raises(JournalDamaged, match="document 'stray' of entry 999 is not filed with that entry"):
+    with (
+        Reader.of(copy) as reader,
+        pytest.raises(
+            JournalDamaged, match="document 'stray' of entry 999 is not filed with that entry"
+        ),
+    ):
         filed(reader, "stray")
 
 
@@ -217,6 +347,9 @@ def test_a_machine_that_files_other_documents_is_refused_at_the_entry(copy: Path
 
     with (
         Journal.open(copy) as journal,
-        pytest.raises(Diverged, match=rf"entry {seq} .* the document 'also' stored is b'', replaying gives b'\(none\)'"),
+        pytest.raises(
+            Diverged,
+            match=rf"entry {seq} .* the document 'also' stored is b'', replaying gives b'\(none\)'",
+        ),
     ):
         recover(journal, begin=lambda genesis: Forgets(int(genesis)), restore=begin)

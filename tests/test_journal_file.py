@@ -1,4 +1,5 @@
-"""The journal and its readers, as long as nothing is wrong; and what is refused without anything being damaged."""
+"""The journal and its readers, as long as nothing is wrong; and what is refused without anything
+being damaged."""
 
 from __future__ import annotations
 
@@ -8,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, filed, filled, history
-from laissez.journal import Document, Entry, Filed, Journal, JournalError, JournalExists, JournalForeign, JournalFormat, JournalMissing, Reader
+from laissez.journal import (
+    Document,
+    Entry,
+    Filed,
+    Journal,
+    JournalError,
+    JournalExists,
+    JournalForeign,
+    JournalFormat,
+    JournalMissing,
+    Reader,
+)
 from laissez.journal import file as journal_file
 from laissez.journal.backup import backup
 from laissez.journal.reader import SEQ_MAX
@@ -30,7 +42,13 @@ def test_only_the_owner_may_read_a_journal(tmp_path: Path) -> None:
     with Journal.open(tmp_path / "j") as journal:
         append(journal, Sum(0), [1])
         assert {0o600} == {path.stat().st_mode & 0o777 for path in journal.folder.iterdir()}
-        assert {"journal.db", "journal.db-shm", "journal.db-wal", "journal.lock", "journal.mark"} == {path.name for path in journal.folder.iterdir()}
+        assert {
+            "journal.db",
+            "journal.db-shm",
+            "journal.db-wal",
+            "journal.lock",
+            "journal.mark",
+        } == {path.name for path in journal.folder.iterdir()}
     assert 0o700 == (tmp_path / "j").stat().st_mode & 0o777
 
 
@@ -40,7 +58,9 @@ def test_what_was_appended_is_read_back_by_number_in_order_and_backwards(tmp_pat
         forwards = list(reader.groups())
         assert 120 == journal.last
         assert list(range(1, 121, 3)) == [group.first for group in forwards]
-        assert [entry for group in forwards for entry in group.entries] == [reader.entry(seq) for seq in range(1, 121)]
+        assert [entry for group in forwards for entry in group.entries] == [
+            reader.entry(seq) for seq in range(1, 121)
+        ]
         assert forwards[::-1] == list(reader.groups_backwards(SEQ_MAX))
         assert forwards[4::-1] == list(reader.groups_backwards(16))
         assert forwards[:0:-1] == list(reader.groups_backwards(121))[:-1]
@@ -56,9 +76,23 @@ def test_documents_are_read_back_by_name(tmp_path: Path) -> None:
     with Journal.create(tmp_path, b"") as journal:
         for round_ in range(3):
             entries = [Entry(round_, b"", b""), Entry(round_, b"", b"")]
-            journal.append(entries, [(1, Document("acme", b"%d" % round_)), (0, Document("acme", b"first")), (1, Document("bob", b"b" * 9000))])
+            journal.append(
+                entries,
+                [
+                    (1, Document("acme", b"%d" % round_)),
+                    (0, Document("acme", b"first")),
+                    (1, Document("bob", b"b" * 9000)),
+                ],
+            )
         with journal.reader() as reader:
-            assert [(1, b"first"), (2, b"0"), (3, b"first"), (4, b"1"), (5, b"first"), (6, b"2")] == [(f.seq, f.body) for f in filed(reader, "acme")]
+            assert [
+                (1, b"first"),
+                (2, b"0"),
+                (3, b"first"),
+                (4, b"1"),
+                (5, b"first"),
+                (6, b"2"),
+            ] == [(f.seq, f.body) for f in filed(reader, "acme")]
             assert Filed(6, "bob", b"b" * 9000) == reader.document("bob", 6)
             assert [] == filed(reader, "ann")
 
@@ -66,7 +100,9 @@ def test_documents_are_read_back_by_name(tmp_path: Path) -> None:
 def test_how_documents_begin_is_told_without_reading_them(tmp_path: Path) -> None:
     with Journal.create(tmp_path, b"") as journal:
         for body in (b"1", b"one", b"b" * 9000):
-            journal.append([Entry(0, b"", b"")], [(0, Document("acme", body)), (0, Document("bob", b"bob"))])
+            journal.append(
+                [Entry(0, b"", b"")], [(0, Document("acme", body)), (0, Document("bob", b"bob"))]
+            )
         with journal.reader() as reader:
             assert [(1, b"1"), (2, b"one"), (3, b"bbbb")] == reader.document_heads("acme", 4)
 
@@ -96,7 +132,9 @@ def test_time_that_falls_is_a_bug(tmp_path: Path) -> None:
         ([(0, Document("a", b"1")), (0, Document("a", b"2"))], "the same name"),
     ],
 )
-def test_a_document_belongs_to_one_entry_under_one_name(tmp_path: Path, documents: list[tuple[int, Document]], message: str) -> None:
+def test_a_document_belongs_to_one_entry_under_one_name(
+    tmp_path: Path, documents: list[tuple[int, Document]], message: str
+) -> None:
     with Journal.create(tmp_path, b"") as journal:
         with pytest.raises(ValueError, match=message):
             journal.append([Entry(0, b"", b"")], documents)
@@ -109,7 +147,9 @@ def test_a_journal_is_never_made_over_another_or_what_is_left_of_one(tmp_path: P
     filled(tmp_path / "whole")
     with pytest.raises(JournalExists, match=r"journal\.db exists"):
         Journal.create(tmp_path / "whole", b"")
-    for index, name in enumerate(("journal.db-wal", "journal.mark", "snapshots/0000000000000001.snapshot")):
+    for index, name in enumerate(
+        ("journal.db-wal", "journal.mark", "snapshots/0000000000000001.snapshot")
+    ):
         left = tmp_path / str(index) / name
         left.parent.mkdir(parents=True)
         left.touch()
@@ -175,9 +215,15 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> 
 
 def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
     filled(tmp_path)
-    for name, message in (("journal.db-wal", "could not be read"), ("journal.db-shm", "cannot be opened for writing")):
+    for name, message in (
+        ("journal.db-wal", "could not be read"),
+        ("journal.db-shm", "cannot be opened for writing"),
+    ):
         (tmp_path / name).mkdir()
-        with pytest.raises(JournalError, match=message) as raised, Journal.open(tmp_path) as journal:
+        with (
+            pytest.raises(JournalError, match=message) as raised,
+            Journal.open(tmp_path) as journal,
+        ):
             journal.begin()
         assert JournalError is type(raised.value)
         (tmp_path / name).rmdir()
@@ -199,9 +245,16 @@ def test_a_backup_of_a_journal_in_use_is_complete_and_goes_on_by_itself(tmp_path
         assert 64 == copy.last
 
 
-def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_damaged(tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_damaged(
+    tmp_path: Path,
+) -> None:
     filled(tmp_path / "j")
-    with Reader(tmp_path / "j") as reader, pytest.raises(JournalError, match=r"could not be copied to /dev/full: database or disk is full"):
+    with (
+        Reader(tmp_path / "j") as reader,
+        pytest.raises(
+            JournalError, match=r"could not be copied to /dev/full: database or disk is full"
+        ),
+    ):
         reader.copy_to(Path("/dev/full"))
     (tmp_path / "in the way").write_text("")
     with pytest.raises(JournalError, match="a backup cannot be made in"):
@@ -212,14 +265,17 @@ def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_dama
 
 
 def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_it_one() -> None:
-    """A file without its log, killed in the middle of its first write, could never be opened by a reader again."""
+    """A file without its log, killed in the middle of its first write, could never be opened by a
+    reader again."""
     in_memory = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError, match="the mode is still 'memory'"):
         journal_file._log_ahead(in_memory)
     in_memory.close()
 
 
-def test_what_is_left_of_a_making_that_was_cut_short_is_not_taken_for_the_new_ones_log(tmp_path: Path) -> None:
+def test_what_is_left_of_a_making_that_was_cut_short_is_not_taken_for_the_new_ones_log(
+    tmp_path: Path,
+) -> None:
     for left in ("", "-journal", "-wal", "-shm"):
         (tmp_path / f"journal.db.new{left}").write_bytes(b"of another time")
     Journal.create(tmp_path, GENESIS).close()

@@ -23,8 +23,13 @@ pytestmark = pytest.mark.once
 
 @contextmanager
 def adding(folder: Path, *limit: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that adds ones for ever and says what is durable. Killed at the end, whatever happens."""
-    process = subprocess.Popen([sys.executable, journal_sum.__file__, str(folder), *limit], stdout=subprocess.PIPE, text=True)
+    """A process that adds ones for ever and says what is durable. Killed at the end, whatever
+    happens."""
+    process = subprocess.Popen(
+        [sys.executable, journal_sum.__file__, str(folder), *limit],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -42,7 +47,8 @@ def said(process: subprocess.Popen[str]) -> Iterator[list[str]]:
 
 
 def killed(folder: Path, after: int) -> int:
-    """Let a process add, kill it once `after` more entries are durable; returns the last that it said was."""
+    """Let a process add, kill it once `after` more entries are durable; returns the last that it
+    said was."""
     with adding(folder) as process:
         lines = said(process)
         durable = stop = int(next(lines)[1])
@@ -59,7 +65,9 @@ def test_a_second_process_is_refused_and_told_which_one_is_first(tmp_path: Path)
     Journal.create(tmp_path, GENESIS).close()
     with adding(tmp_path) as process:
         next(said(process))
-        with pytest.raises(JournalLocked, match=rf"in use by process {process.pid}\. .* stop that one first"):
+        with pytest.raises(
+            JournalLocked, match=rf"in use by process {process.pid}\. .* stop that one first"
+        ):
             Journal.open(tmp_path)
         with Reader.of(tmp_path) as reader:
             assert reader.genesis == GENESIS, "reading needs no lock"
@@ -67,14 +75,19 @@ def test_a_second_process_is_refused_and_told_which_one_is_first(tmp_path: Path)
 
 
 def test_a_second_writer_in_the_same_process_is_refused_too(tmp_path: Path) -> None:
-    with Journal.create(tmp_path, GENESIS), pytest.raises(JournalLocked, match=f"process {os.getpid()}"):
+    with (
+        Journal.create(tmp_path, GENESIS),
+        pytest.raises(JournalLocked, match=f"process {os.getpid()}"),
+    ):
         Journal.open(tmp_path)
     Journal.open(tmp_path).close()
 
 
 def test_a_program_started_by_the_writer_does_not_keep_the_lock(tmp_path: Path) -> None:
     with Journal.create(tmp_path, GENESIS):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
+        )
     try:
         Journal.open(tmp_path).close()
     finally:
@@ -140,7 +153,9 @@ def test_a_full_disk_stops_the_writer_and_keeps_what_it_acknowledged(tmp_path: P
     for limit in ("100000", "150000"):
         with adding(tmp_path, limit) as process:
             words = list(said(process))
-        assert ["recovered", "failed", "refused"] == [word[0] for word in words if word[0] != "durable"]
+        assert ["recovered", "failed", "refused"] == [
+            word[0] for word in words if word[0] != "durable"
+        ]
         durable = max(int(word[1]) for word in words if word[0] in ("durable", "recovered"))
         with Journal.open(tmp_path) as journal:
             assert durable <= journal.last

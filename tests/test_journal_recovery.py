@@ -1,4 +1,5 @@
-"""Recovery and snapshots: what is lost, damaged, too new or foreign, and that recovery may be cut short and repeated."""
+"""Recovery and snapshots: what is lost, damaged, too new or foreign, and that recovery may be cut
+short and repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, begin, filled, recovered, take_snapshot
-from laissez.journal import Journal, JournalDamaged, JournalForeign, SnapshotUnusable, recover, snapshots
+from laissez.journal import (
+    Journal,
+    JournalDamaged,
+    JournalForeign,
+    SnapshotUnusable,
+    recover,
+    snapshots,
+)
 
 pytestmark = pytest.mark.once
 
@@ -29,15 +37,27 @@ def fingerprints(folder: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_recovery_from_the_beginning_and_from_any_snapshot_gives_the_same_state(tmp_path: Path) -> None:
+def test_recovery_from_the_beginning_and_from_any_snapshot_gives_the_same_state(
+    tmp_path: Path,
+) -> None:
     machine = filled(tmp_path)
     with Journal.open(tmp_path) as journal:
         found = recovered(journal)
-        assert (machine.total, 0, 60, []) == (found.machine.total, found.snapshot_seq, found.replayed, found.warnings)
+        assert (machine.total, 0, 60, []) == (
+            found.machine.total,
+            found.snapshot_seq,
+            found.replayed,
+            found.warnings,
+        )
         for seq in (0, 1, 4, 5, 6, 37, 59, 60):
             path = take_snapshot(journal, seq)
             found = recovered(journal)
-            assert (machine.total, seq, 60 - seq, []) == (found.machine.total, found.snapshot_seq, found.replayed, found.warnings)
+            assert (machine.total, seq, 60 - seq, []) == (
+                found.machine.total,
+                found.snapshot_seq,
+                found.replayed,
+                found.warnings,
+            )
             path.unlink()
 
 
@@ -50,7 +70,9 @@ def test_an_empty_journal_recovers_to_how_it_began(tmp_path: Path) -> None:
 def test_the_newest_snapshot_is_used_and_old_ones_are_pruned(tmp_path: Path) -> None:
     with_snapshots(tmp_path, 10, 20, 30, 40)
     assert [40, 30, 20, 10] == [file.seq for file in snapshots.newest_first(tmp_path)]
-    assert ["0000000000000020.snapshot", "0000000000000010.snapshot"] == [path.name for path in snapshots.prune(tmp_path)]
+    assert ["0000000000000020.snapshot", "0000000000000010.snapshot"] == [
+        path.name for path in snapshots.prune(tmp_path)
+    ]
     (tmp_path / "snapshots" / "0000000000000050.snapshot.new").write_bytes(b"half a")
     assert ["0000000000000050.snapshot.new"] == [path.name for path in snapshots.prune(tmp_path)]
     assert [] == snapshots.prune(tmp_path)
@@ -66,7 +88,10 @@ def test_snapshots_are_for_the_owner_alone_and_one_cut_short_does_not_count(tmp_
     (folder / "0000000000000020.snapshot.new").write_bytes(b"half a")
     (folder / "notes.snapshot").write_bytes(b"not ours")
     assert [10] == [file.seq for file in snapshots.newest_first(tmp_path)]
-    assert (0o700, 0o600) == (folder.stat().st_mode & 0o777, (folder / "0000000000000010.snapshot").stat().st_mode & 0o777)
+    assert (0o700, 0o600) == (
+        folder.stat().st_mode & 0o777,
+        (folder / "0000000000000010.snapshot").stat().st_mode & 0o777,
+    )
 
 
 def test_a_snapshot_damaged_in_any_byte_is_passed_over_with_a_warning(tmp_path: Path) -> None:
@@ -77,7 +102,11 @@ def test_a_snapshot_damaged_in_any_byte_is_passed_over_with_a_warning(tmp_path: 
         for offset in range(len(good)):
             path.write_bytes(good[:offset] + bytes([good[offset] ^ 0x10]) + good[offset + 1 :])
             found = recovered(journal)
-            assert (machine.total, 20, 1) == (found.machine.total, found.snapshot_seq, len(found.warnings)), f"byte {offset}"
+            assert (machine.total, 20, 1) == (
+                found.machine.total,
+                found.snapshot_seq,
+                len(found.warnings),
+            ), f"byte {offset}"
             assert str(path) in found.warnings[0]
         for length in (0, 10, 60, len(good) - 1):
             path.write_bytes(good[:length])
@@ -91,7 +120,12 @@ def test_when_all_snapshots_are_damaged_recovery_begins_at_the_beginning(tmp_pat
         file.path.write_bytes(b"gone")
     with Journal.open(tmp_path) as journal:
         found = recovered(journal)
-    assert (machine.total, 0, 60, 2) == (found.machine.total, found.snapshot_seq, found.replayed, len(found.warnings))
+    assert (machine.total, 0, 60, 2) == (
+        found.machine.total,
+        found.snapshot_seq,
+        found.replayed,
+        len(found.warnings),
+    )
 
 
 def test_a_misnamed_or_unreadable_snapshot_is_passed_over(tmp_path: Path) -> None:
@@ -122,7 +156,10 @@ def test_a_snapshot_newer_than_the_journal_means_that_entries_are_missing(tmp_pa
     with_snapshots(tmp_path / "a", 60)
     filled(tmp_path / "b", groups=11)
     shutil.copytree(tmp_path / "a" / "snapshots", tmp_path / "b" / "snapshots")
-    with Journal.open(tmp_path / "b") as journal, pytest.raises(JournalDamaged, match=r"entries 56 to 60 .* Was an older copy put back\?"):
+    with (
+        Journal.open(tmp_path / "b") as journal,
+        pytest.raises(JournalDamaged, match=r"entries 56 to 60 .* Was an older copy put back\?"),
+    ):
         recovered(journal)
 
 
@@ -130,7 +167,10 @@ def test_a_snapshot_of_another_journal_is_refused(tmp_path: Path) -> None:
     with_snapshots(tmp_path / "a", 40)
     filled(tmp_path / "b")
     shutil.copytree(tmp_path / "a" / "snapshots", tmp_path / "b" / "snapshots")
-    with Journal.open(tmp_path / "b") as journal, pytest.raises(JournalForeign, match="belongs to another journal"):
+    with (
+        Journal.open(tmp_path / "b") as journal,
+        pytest.raises(JournalForeign, match="belongs to another journal"),
+    ):
         recovered(journal)
 
 
@@ -155,7 +195,9 @@ def test_recovery_cut_short_anywhere_and_repeated_is_recovery_once(tmp_path: Pat
         assert machine.total == recovered(journal).machine.total == recovered(journal).machine.total
 
 
-def test_a_crash_while_writing_a_snapshot_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_while_writing_a_snapshot_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = with_snapshots(tmp_path, 20)
 
     def full(file: int) -> None:
@@ -166,7 +208,13 @@ def test_a_crash_while_writing_a_snapshot_leaves_the_one_before(tmp_path: Path, 
             patch.setattr(os, "fsync", full)
             with pytest.raises(OSError, match="No space"):
                 take_snapshot(journal, 40)
-        assert (machine.total, 20) == (recovered(journal).machine.total, recovered(journal).snapshot_seq)
+        assert (machine.total, 20) == (
+            recovered(journal).machine.total,
+            recovered(journal).snapshot_seq,
+        )
         append(journal, machine, [1])
         take_snapshot(journal, 61)
-        assert (machine.total, 61) == (recovered(journal).machine.total, recovered(journal).snapshot_seq)
+        assert (machine.total, 61) == (
+            recovered(journal).machine.total,
+            recovered(journal).snapshot_seq,
+        )

@@ -23,9 +23,21 @@ def test_a_journal_in_use_is_verified_with_its_snapshots(tmp_path: Path) -> None
     with Journal.open(tmp_path) as journal:
         for seq in (0, 7, 8, 60):
             take_snapshot(journal, seq)
-        report = verify(tmp_path, begin=begin, on_progress=lambda seq, last: done.append((seq, last)))
-        assert (True, 60, 12, [0, 7, 8, 60]) == (report.ok, report.entries, report.groups, report.snapshots)
-        assert (1, 60, journal.head, journal.identity) == (report.first_at, report.last_at, report.head, report.identity)
+        report = verify(
+            tmp_path, begin=begin, on_progress=lambda seq, last: done.append((seq, last))
+        )
+        assert (True, 60, 12, [0, 7, 8, 60]) == (
+            report.ok,
+            report.entries,
+            report.groups,
+            report.snapshots,
+        )
+        assert (1, 60, journal.head, journal.identity) == (
+            report.first_at,
+            report.last_at,
+            report.head,
+            report.identity,
+        )
         with journal.reader() as reader:
             assert report.documents == 2 * len(filed(reader, "tens")) > 0
     assert (60, 60) == done[-1]
@@ -47,18 +59,28 @@ def test_each_snapshot_that_is_not_the_replayed_state_is_reported(tmp_path: Path
     snapshots.write(tmp_path, 30, bytes(32), b"4").write_bytes(b"")
     snapshots.write(tmp_path, 61, bytes(32), b"4")
     problems = verify(tmp_path, begin=begin).problems
-    expected = ("not the state after entry 10", "belongs to another journal", "cut short", "the journal ends at 60: entries are missing")
+    expected = (
+        "not the state after entry 10",
+        "belongs to another journal",
+        "cut short",
+        "the journal ends at 60: entries are missing",
+    )
     assert [True] * 4 == [text in problem for text, problem in zip(expected, problems, strict=True)]
 
 
 def test_damage_and_divergence_are_reported_with_their_place(tmp_path: Path) -> None:
     filled(tmp_path)
-    assert ["entry 1 "] == [problem[:8] for problem in verify(tmp_path, begin=lambda genesis: Sum(0)).problems]
+    assert ["entry 1 "] == [
+        problem[:8] for problem in verify(tmp_path, begin=lambda genesis: Sum(0)).problems
+    ]
     database = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
     database.execute("UPDATE groups SET chain = zeroblob(32) WHERE first = 31")
     database.close()
     report = verify(tmp_path, begin=begin)
-    assert (30, ["entries 31 to 35"]) == (report.entries, [problem[:16] for problem in report.problems])
+    assert (30, ["entries 31 to 35"]) == (
+        report.entries,
+        [problem[:16] for problem in report.problems],
+    )
     with pytest.raises(JournalMissing):
         verify(tmp_path / "none", begin=begin)
 
@@ -71,7 +93,10 @@ def test_entries_that_were_stored_and_are_gone_from_the_end_are_reported(tmp_pat
     database.execute("DELETE FROM groups WHERE first > 50")
     database.close()
     report = verify(tmp_path, begin=begin)
-    assert (50, ["entries 51 to 60 of"]) == (report.entries, [problem[:19] for problem in report.problems])
+    assert (50, ["entries 51 to 60 of"]) == (
+        report.entries,
+        [problem[:19] for problem in report.problems],
+    )
 
 
 def test_time_that_falls_in_the_file_is_reported(tmp_path: Path) -> None:
@@ -80,7 +105,9 @@ def test_time_that_falls_in_the_file_is_reported(tmp_path: Path) -> None:
         journal.append([machine.enter(9, 1)[0]])
         journal.last_at = 0
         journal.append([machine.enter(8, 1)[0]])
-    assert ["entry 2: its time 8 lies before that of the entry before it, 9"] == verify(tmp_path, begin=begin).problems
+    assert ["entry 2: its time 8 lies before that of the entry before it, 9"] == verify(
+        tmp_path, begin=begin
+    ).problems
 
 
 def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
@@ -88,7 +115,13 @@ def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         take_snapshot(journal, 10)
         found = inspection.summary(tmp_path)
-        assert (60, 60, journal.head.hex(), [10], 4) == (found.entries, found.last_at, found.head, found.snapshots, found.genesis_bytes)
+        assert (60, 60, journal.head.hex(), [10], 4) == (
+            found.entries,
+            found.last_at,
+            found.head,
+            found.snapshots,
+            found.genesis_bytes,
+        )
     assert found.created_us > 0
     assert found.file_bytes > 4096
 
@@ -96,7 +129,9 @@ def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
 def test_a_range_of_entries_is_shown_as_the_values_they_hold(tmp_path: Path) -> None:
     with Journal.create(tmp_path, b"") as journal:
         packed = msgspec.msgpack.encode({"place": "h100"})
-        journal.append([Entry(at, packed, b"\xc1") for at in range(4)], [(2, Document("acme", b""))])
+        journal.append(
+            [Entry(at, packed, b"\xc1") for at in range(4)], [(2, Document("acme", b""))]
+        )
     shown = list(inspection.inspect(tmp_path, 2, 3))
     assert [(2, 1, []), (3, 2, ["acme"])] == [(each.seq, each.at, each.documents) for each in shown]
     assert {"request": {"place": "h100"}, "outcome": "c1"} == shown[0].entry

@@ -1,4 +1,5 @@
-"""Group commit: what is durable when, in which order it is said, and what happens when the disk gives up."""
+"""Group commit: what is durable when, in which order it is said, and what happens when the disk
+gives up."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class GatedJournal(Journal):
         self.arrived: queue.Queue[int] = queue.Queue()
         self.let_through: queue.Queue[None] = queue.Queue()
 
-    def append(self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
+    def append(
+        self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
+    ) -> None:
         self.arrived.put(len(entries))
         self.let_through.get(timeout=LONG)
         super().append(entries, documents)
@@ -36,7 +39,9 @@ class GatedJournal(Journal):
 class FailingConnection:
     """A connection on which a statement fails from its n-th time on."""
 
-    def __init__(self, real: sqlite3.Connection, statement: str, times: int, error: BaseException) -> None:
+    def __init__(
+        self, real: sqlite3.Connection, statement: str, times: int, error: BaseException
+    ) -> None:
         self._real, self._statement, self._left, self._error = real, statement, times, error
 
     def __getattr__(self, name: str) -> Any:
@@ -60,11 +65,15 @@ def never(_: object) -> None:
     raise AssertionError("must not be called")
 
 
-def fail(journal: Journal, statement: str, times: int = 0, error: BaseException | None = None) -> None:
+def fail(
+    journal: Journal, statement: str, times: int = 0, error: BaseException | None = None
+) -> None:
     error = error or sqlite3.OperationalError("disk I/O error")
     journal.begin()
     assert journal._connection is not None
-    journal._connection = cast(sqlite3.Connection, FailingConnection(journal._connection, statement, times, error))
+    journal._connection = cast(
+        sqlite3.Connection, FailingConnection(journal._connection, statement, times, error)
+    )
 
 
 def test_nothing_is_reported_durable_before_append_has_returned(tmp_path: Path) -> None:
@@ -155,18 +164,24 @@ def test_after_closing_nothing_is_taken(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT", "COMMIT"])
-def test_after_a_failed_write_the_journal_takes_nothing_more_and_keeps_what_it_acknowledged(journal: Journal, statement: str) -> None:
+def test_after_a_failed_write_the_journal_takes_nothing_more_and_keeps_what_it_acknowledged(
+    journal: Journal, statement: str
+) -> None:
     machine = Sum(int(GENESIS))
     fail(journal, statement, times=2)
     for at in (1, 2):
         entry, _ = machine.enter(at, 10)
         journal.append([entry], [(0, Document("tens", entry.outcome)), (0, Document("also", b""))])
     entry, _ = machine.enter(3, 10)
-    with pytest.raises(JournalFailed, match="could not be written after entry 2: disk I/O error") as first:
+    with pytest.raises(
+        JournalFailed, match="could not be written after entry 2: disk I/O error"
+    ) as first:
         journal.append([entry], [(0, Document("tens", entry.outcome)), (0, Document("also", b""))])
     assert isinstance(first.value.__cause__, sqlite3.OperationalError)
     fail(journal, "")
-    with pytest.raises(JournalFailed, match="could not be written after entry 2: disk I/O error") as again:
+    with pytest.raises(
+        JournalFailed, match="could not be written after entry 2: disk I/O error"
+    ) as again:
         journal.append([entry])
     assert first.value.__cause__ is again.value.__cause__, "it was not tried again"
 

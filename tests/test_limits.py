@@ -1,7 +1,9 @@
-"""Every bound of `laissez.wire.limits` that the service enforces: what is just allowed, and what is one too much.
+"""Every bound of `laissez.wire.limits` that the service enforces: what is just allowed, and what is
+one too much.
 
-Which of them are settings: `test_settings.py`. Bounds on heads, on what is kept and on how fast one may send: `test_heads.py`, `test_history.py`,
-`test_desk.py`, `test_accounts_and_keys.py`; on webhooks: `test_webhooks.py`, `test_webhooks_api.py`, `test_webhooks_addresses.py`,
+Which of them are settings: `test_settings.py`. Bounds on heads, on what is kept and on how fast one
+may send: `test_heads.py`, `test_history.py`, `test_desk.py`, `test_accounts_and_keys.py`; on
+webhooks: `test_webhooks.py`, `test_webhooks_api.py`, `test_webhooks_addresses.py`,
 `test_webhooks_kept.py`.
 """
 
@@ -39,11 +41,19 @@ def padded(text: str, size: int) -> bytes:
 def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> None:
     async def story(world: World) -> None:
         text = json.dumps(body)
-        allowed = await world.ask("ann", "POST", path, content=padded(text, most), headers=JSON_BODY)
+        allowed = await world.ask(
+            "ann", "POST", path, content=padded(text, most), headers=JSON_BODY
+        )
         assert allowed.status_code in (200, 201)
         position = world.desk.position
-        refused = await world.ask("ann", "POST", path, content=padded(text, most + 1), headers=JSON_BODY)
-        assert (413, "body_too_large", position) == (refused.status_code, refused.json()["code"], world.desk.position)
+        refused = await world.ask(
+            "ann", "POST", path, content=padded(text, most + 1), headers=JSON_BODY
+        )
+        assert (413, "body_too_large", position) == (
+            refused.status_code,
+            refused.json()["code"],
+            world.desk.position,
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -51,11 +61,19 @@ def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> 
 def test_commands_of_a_batch(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         cancel = {"type": "cancel_order", "order": "x"}
-        allowed = await world.ask("ann", "POST", "/v1/batch", {"commands": [cancel] * bounds.BATCH_COMMANDS_MAX})
+        allowed = await world.ask(
+            "ann", "POST", "/v1/batch", {"commands": [cancel] * bounds.BATCH_COMMANDS_MAX}
+        )
         assert bounds.BATCH_COMMANDS_MAX == len(allowed.json()["results"])
         position = world.desk.position
-        refused = await world.ask("ann", "POST", "/v1/batch", {"commands": [cancel] * (bounds.BATCH_COMMANDS_MAX + 1)})
-        assert (400, "bad_request", position) == (refused.status_code, refused.json()["code"], world.desk.position)
+        refused = await world.ask(
+            "ann", "POST", "/v1/batch", {"commands": [cancel] * (bounds.BATCH_COMMANDS_MAX + 1)}
+        )
+        assert (400, "bad_request", position) == (
+            refused.status_code,
+            refused.json()["code"],
+            world.desk.position,
+        )
 
     with_service(tmp_path / "data", story, GENEROUS)
 
@@ -63,12 +81,22 @@ def test_commands_of_a_batch(tmp_path: Path) -> None:
 def test_messages_of_a_frame(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
-            await peer.say(*[{"type": "ping", "id": str(index)} for index in range(bounds.BATCH_COMMANDS_MAX)])
-            assert [str(index) for index in range(bounds.BATCH_COMMANDS_MAX)] == [one["id"] for one in await peer.hear_all(bounds.BATCH_COMMANDS_MAX)]
+            await peer.say(
+                *[{"type": "ping", "id": str(index)} for index in range(bounds.BATCH_COMMANDS_MAX)]
+            )
+            assert [str(index) for index in range(bounds.BATCH_COMMANDS_MAX)] == [
+                one["id"] for one in await peer.hear_all(bounds.BATCH_COMMANDS_MAX)
+            ]
             position = live.world.desk.position
-            await peer.say(*[place(str(index), "h100", "1") for index in range(bounds.BATCH_COMMANDS_MAX + 1)])
+            await peer.say(
+                *[place(str(index), "h100", "1") for index in range(bounds.BATCH_COMMANDS_MAX + 1)]
+            )
             refused = await peer.hear()
-            assert ("refused", "bad_request", position) == (refused["type"], refused["code"], live.world.desk.position)
+            assert ("refused", "bad_request", position) == (
+                refused["type"],
+                refused["code"],
+                live.world.desk.position,
+            )
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
 
     with_live(tmp_path / "data", tale)
@@ -77,10 +105,18 @@ def test_messages_of_a_frame(tmp_path: Path) -> None:
 def test_instances_of_a_request(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         most = bounds.INSTANCES_PER_REQUEST_MAX
-        allowed = await world.ask("ann", "POST", "/v1/instances", {"type": "a100", "count": most, "max_price": "1"})
+        allowed = await world.ask(
+            "ann", "POST", "/v1/instances", {"type": "a100", "count": most, "max_price": "1"}
+        )
         assert (201, most) == (allowed.status_code, len(allowed.json()["instances"]))
-        refused = await world.ask("ann", "POST", "/v1/instances", {"type": "a100", "count": most + 1, "max_price": "1"})
-        assert 400 <= refused.status_code < 500 and most - 1 == world.desk.exchange.accounts["ann"].open_orders  # one of them holds the leaf
+        refused = await world.ask(
+            "ann", "POST", "/v1/instances", {"type": "a100", "count": most + 1, "max_price": "1"}
+        )
+        # one of them holds the leaf
+        assert (
+            400 <= refused.status_code < 500
+            and most - 1 == world.desk.exchange.accounts["ann"].open_orders
+        )
 
     with_service(tmp_path / "data", story, GENEROUS)
 
@@ -90,9 +126,14 @@ def test_open_orders(tmp_path: Path) -> None:
         await live.world.place("bob", "a100", "9")
         async with live.peer("ann") as peer:
             for first in range(0, bounds.OPEN_ORDERS_MAX, 500):
-                await peer.say(*[place(str(index), "a100", "1") for index in range(first, first + 500)])
+                await peer.say(
+                    *[place(str(index), "a100", "1") for index in range(first, first + 500)]
+                )
                 assert {"reply"} == {one["type"] for one in await peer.hear_all(500)}
-            assert ("too_many_orders", 409) == ((refused := await peer.ask(**place("more", "a100", "1")))["code"], refused["status"])
+            assert ("too_many_orders", 409) == (
+                (refused := await peer.ask(**place("more", "a100", "1")))["code"],
+                refused["status"],
+            )
 
     with_live(tmp_path / "data", tale)
 
@@ -103,7 +144,12 @@ def test_commands_at_once_and_per_second(tmp_path: Path) -> None:
 
         async def sent(count: int, name: str) -> int:
             """How many of them were let in."""
-            await peer.say(*[{"type": "cancel_order", "id": f"{name}{index}", "order": "x"} for index in range(count)])
+            await peer.say(
+                *[
+                    {"type": "cancel_order", "id": f"{name}{index}", "order": "x"}
+                    for index in range(count)
+                ]
+            )
             return sum(one["code"] == "not_your_order" for one in await peer.hear_all(count))
 
         async with live.peer("ann") as peer:
@@ -140,7 +186,10 @@ def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             welcome = await peer.ask(type="hello")
-            assert (bounds.HEARTBEAT_S, bounds.DEAD_AFTER_S) == (welcome["heartbeat_s"], welcome["dead_after_s"])
+            assert (bounds.HEARTBEAT_S, bounds.DEAD_AFTER_S) == (
+                welcome["heartbeat_s"],
+                welcome["dead_after_s"],
+            )
 
     with_live(tmp_path / "data", tale, Limits())
 
@@ -148,7 +197,10 @@ def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -
 def test_how_much_a_frame_may_hold_is_told_where_it_is_not_the_usual(tmp_path: Path) -> None:
     async def usual(live: Live) -> None:
         async with live.connected("ann") as peer:
-            assert not {"frame_messages_max", "frame_bytes_max"} & (await peer.ask(type="hello")).keys()
+            assert (
+                not {"frame_messages_max", "frame_bytes_max"}
+                & (await peer.ask(type="hello")).keys()
+            )
 
     async def little(live: Live) -> None:
         async with live.connected("ann") as peer:
@@ -167,8 +219,16 @@ def test_pages(tmp_path: Path) -> None:
         await world.ask("ann", "POST", "/v1/batch", {"commands": [waits] * 102})
         unsaid = (await world.ask("ann", "GET", "/v1/orders")).json()
         assert (bounds.PAGE_DEFAULT, True) == (len(unsaid["data"]), unsaid["has_more"])
-        assert 200 == (await world.ask("ann", "GET", f"/v1/orders?limit={bounds.PAGE_MAX}")).status_code
-        assert 400 == (await world.ask("ann", "GET", f"/v1/orders?limit={bounds.PAGE_MAX + 1}")).status_code
+        assert (
+            200
+            == (await world.ask("ann", "GET", f"/v1/orders?limit={bounds.PAGE_MAX}")).status_code
+        )
+        assert (
+            400
+            == (
+                await world.ask("ann", "GET", f"/v1/orders?limit={bounds.PAGE_MAX + 1}")
+            ).status_code
+        )
 
     with_service(tmp_path / "data", story, GENEROUS)
 
@@ -180,14 +240,30 @@ def test_characters_of_an_id(tmp_path: Path) -> None:
             assert "reply" == (await peer.ask(**place(long, "h100", "1")))["type"]
             for wrong in (long + "x", "", "\u00e9", "a\nb"):
                 assert "bad_request" == (await peer.ask(**place(wrong, "h100", "1")))["code"]
-        assert 404 == (await live.world.ask("ann", "DELETE", "/v1/orders/x", key="y" * bounds.CLIENT_ID_MAX)).status_code
-        assert 400 == (await live.world.ask("ann", "DELETE", "/v1/orders/x", key="y" * (bounds.CLIENT_ID_MAX + 1))).status_code
+        assert (
+            404
+            == (
+                await live.world.ask(
+                    "ann", "DELETE", "/v1/orders/x", key="y" * bounds.CLIENT_ID_MAX
+                )
+            ).status_code
+        )
+        assert (
+            400
+            == (
+                await live.world.ask(
+                    "ann", "DELETE", "/v1/orders/x", key="y" * (bounds.CLIENT_ID_MAX + 1)
+                )
+            ).status_code
+        )
 
     with_live(tmp_path / "data", tale)
 
 
 @pytest.mark.parametrize(("messages_max", "kept"), [(4, True), (3, False)])
-def test_messages_that_wait_for_a_session_that_does_not_read(tmp_path: Path, messages_max: int, kept: bool) -> None:
+def test_messages_that_wait_for_a_session_that_does_not_read(
+    tmp_path: Path, messages_max: int, kept: bool
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             (session,) = live.sessions._open
@@ -226,5 +302,9 @@ def test_bytes_that_wait_for_a_session_that_does_not_read(tmp_path: Path) -> Non
 
 def test_commands_that_wait_to_be_stored_and_what_is_kept_begin_as_promised() -> None:
     limits = Limits()
-    assert (20_000, 24, 24) == (limits.pending_commands_max, limits.history_hours, limits.idempotency_hours)
+    assert (20_000, 24, 24) == (
+        limits.pending_commands_max,
+        limits.history_hours,
+        limits.idempotency_hours,
+    )
     assert (1_000_000, 1_000_000) == (limits.history_events_max, limits.idempotency_keys_max)

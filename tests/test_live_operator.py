@@ -1,4 +1,5 @@
-"""An operator's maps against a real server: floors follow the telemetry, leaves go offline, alarms are told once, all of it is reported."""
+"""An operator's maps against a real server: floors follow the telemetry, leaves go offline, alarms
+are told once, all of it is reported."""
 
 from __future__ import annotations
 
@@ -46,7 +47,17 @@ class Site:
         self.said: list[tuple[str, dict[str, str]]] = []
         self.passing = live.world.passing
         self.now = live.world.desk.clock.now
-        maps = [Power(name="east-power", nodes=("h100/east",), signal="east", cap=0.8, comfortable=0.1, safe_pressure=2.0, stale_after_s=30.0)]
+        maps = [
+            Power(
+                name="east-power",
+                nodes=("h100/east",),
+                signal="east",
+                cap=0.8,
+                comfortable=0.1,
+                safe_pressure=2.0,
+                stale_after_s=30.0,
+            )
+        ]
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
         composition = Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0), **more)  # type: ignore[arg-type]
         self.operator = Operator(composition, {"east": PythonCallable(call=lambda now: self.power)})
@@ -55,7 +66,9 @@ class Site:
 
     def named(self, name: str) -> OperatorRunner:
         """A runner of the maps by that name."""
-        return OperatorRunner(self.operator, self.client, self.tell, clock=self.now, name=name, pace_s=60.0)
+        return OperatorRunner(
+            self.operator, self.client, self.tell, clock=self.now, name=name, pace_s=60.0
+        )
 
     def tell(self, what: str, **facts: str) -> None:
         self.said.append((what, facts))
@@ -73,9 +86,15 @@ class Site:
         return runner
 
 
-def with_site(folder: Path, tale: Callable[[Live, Site], Awaitable[None]], make: Callable[[Live], dict[str, object]] = lambda live: {}) -> None:
+def with_site(
+    folder: Path,
+    tale: Callable[[Live, Site], Awaitable[None]],
+    make: Callable[[Live], dict[str, object]] = lambda live: {},
+) -> None:
     async def told(live: Live) -> None:
-        async with AsyncClient(f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]) as client:
+        async with AsyncClient(
+            f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]
+        ) as client:
             await tale(live, Site(live, client, **make(live)))
 
     with_live(folder, told)
@@ -83,7 +102,10 @@ def with_site(folder: Path, tale: Callable[[Live, Site], Awaitable[None]], make:
 
 def test_floors_rise_at_once_with_power_and_fall_slowly(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
-        assert [("set_floor", {"node": "h100", "price": "2"}), ("set_floor", {"node": "h100/east", "price": "2"})] == await site.turn()
+        assert [
+            ("set_floor", {"node": "h100", "price": "2"}),
+            ("set_floor", {"node": "h100/east", "price": "2"}),
+        ] == await site.turn()
         assert [] == await site.turn()
         site.power = 0.8
         assert [("set_floor", {"node": "h100/east", "price": "4"})] == await site.turn()
@@ -111,7 +133,9 @@ def test_a_power_jump_moves_who_can_move_and_charges_who_stays(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("absurd", [float("nan"), 1e308, -5.0, "abc", None])
-def test_telemetry_that_makes_no_sense_holds_the_safe_price_and_is_told_once(tmp_path: Path, absurd: object) -> None:
+def test_telemetry_that_makes_no_sense_holds_the_safe_price_and_is_told_once(
+    tmp_path: Path, absurd: object
+) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         site.power = absurd
@@ -129,11 +153,24 @@ def test_maintenance_presses_then_takes_offline_then_brings_back(tmp_path: Path)
     def window(live: Live) -> dict[str, object]:
         start = live.world.desk.clock.now() + 60 * MINUTE
         return {
-            "maintenance": [Maintenance(name="cabling", nodes=("h100/west",), start=Instant(start), end=Instant(start + 60 * MINUTE), lead_s=3600.0)]
+            "maintenance": [
+                Maintenance(
+                    name="cabling",
+                    nodes=("h100/west",),
+                    start=Instant(start),
+                    end=Instant(start + 60 * MINUTE),
+                    lead_s=3600.0,
+                )
+            ]
         }
 
     async def tale(live: Live, site: Site) -> None:
-        floors = [float(facts["price"]) for minutes in (10, 20, 20) for what, facts in await site.turn(minutes) if facts.get("node") == "h100/west"]
+        floors = [
+            float(facts["price"])
+            for minutes in (10, 20, 20)
+            for what, facts in await site.turn(minutes)
+            if facts.get("node") == "h100/west"
+        ]
         assert floors == sorted(floors) and len(set(floors)) == 3
         gone = await site.turn(15)
         assert 4 == [what for what, _ in gone].count("take_offline")
@@ -144,7 +181,9 @@ def test_maintenance_presses_then_takes_offline_then_brings_back(tmp_path: Path)
 
 def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Path) -> None:
     def bands(live: Live) -> dict[str, object]:
-        return {"controls": [Controls(node="h100", rise=Move(fraction=0.5, every_s=60.0), hold_s=30.0)]}
+        return {
+            "controls": [Controls(node="h100", rise=Move(fraction=0.5, every_s=60.0), hold_s=30.0)]
+        }
 
     async def tale(live: Live, site: Site) -> None:
         said = await site.turn()
@@ -175,11 +214,19 @@ def test_an_alarm_is_told_again_when_the_safe_price_takes_over(tmp_path: Path) -
 
 def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        async with AsyncClient(f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]) as client:
+        async with AsyncClient(
+            f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]
+        ) as client:
             site = Site(live, client)
             await site.turn()
             bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
-            site.runner = OperatorRunner(Operator(Composition(bases=bases), {}), client, site.tell, site.runner.memory, live.world.desk.clock.now)
+            site.runner = OperatorRunner(
+                Operator(Composition(bases=bases), {}),
+                client,
+                site.tell,
+                site.runner.memory,
+                live.world.desk.clock.now,
+            )
             assert [("set_floor", {"node": "h100/east"})] == await site.turn()
             assert [] == await site.turn()
 
@@ -189,7 +236,9 @@ def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
 # -- reports
 
 
-def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(tmp_path: Path) -> None:
+def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         site.power = 0.8
@@ -197,49 +246,89 @@ def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(tmp
         shown = await site.shown()
         assert ("site", 60.0, False, ()) == (shown.runner, shown.pace_s, shown.late, shown.alarms)
         (east,) = shown.maps
-        assert ("east-power", "power", ("h100/east",), 1.0) == (east.name, east.kind, east.nodes, east.weight)
-        assert [("east", 0.8, None)] == [(one.signal, one.value, one.missing) for one in east.signals]
+        assert ("east-power", "power", ("h100/east",), 1.0) == (
+            east.name,
+            east.kind,
+            east.nodes,
+            east.weight,
+        )
+        assert [("east", 0.8, None)] == [
+            (one.signal, one.value, one.missing) for one in east.signals
+        ]
         assert (Pressed("h100/east", 1.0),) == east.pressures
-        assert [(0.5, 0.0), (0.8, 1.0)] == [(value, pressure) for _, value, pressure in east.history]
-        assert FloorReport("h100/east", "2", "4", "2", "4", (FloorTerm("east-power", 1.0, 1.0),)) == shown.floors[1]
+        assert [(0.5, 0.0), (0.8, 1.0)] == [
+            (value, pressure) for _, value, pressure in east.history
+        ]
+        assert (
+            FloorReport("h100/east", "2", "4", "2", "4", (FloorTerm("east-power", 1.0, 1.0),))
+            == shown.floors[1]
+        )
 
     with_site(tmp_path, tale)
 
 
-def test_a_reading_that_cannot_be_used_is_reported_with_its_reason_beside_the_one_that_holds(tmp_path: Path) -> None:
+def test_a_reading_that_cannot_be_used_is_reported_with_its_reason_beside_the_one_that_holds(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         site.power = "abc"
         await site.turn(0)
         holds = (await site.shown()).maps[0].signals[0]
-        assert (0.5, True) == (holds.value, str(holds.missing).endswith("its last reading still holds"))
+        assert (0.5, True) == (
+            holds.value,
+            str(holds.missing).endswith("its last reading still holds"),
+        )
         await site.turn(1)
         shown = await site.shown()
         safe = shown.maps[0].signals[0]
-        assert (None, None, True) == (safe.value, safe.at, str(safe.missing).endswith("safe pressure, 2"))
-        assert [("missing", "east-power", "east", safe.missing)] == [(one.kind, one.where, one.signal, one.reason) for one in shown.alarms]
+        assert (None, None, True) == (
+            safe.value,
+            safe.at,
+            str(safe.missing).endswith("safe pressure, 2"),
+        )
+        assert [("missing", "east-power", "east", safe.missing)] == [
+            (one.kind, one.where, one.signal, one.reason) for one in shown.alarms
+        ]
 
     with_site(tmp_path, tale)
 
 
 def test_a_maintenance_window_is_reported_with_its_times(tmp_path: Path) -> None:
     def window(live: Live) -> dict[str, object]:
-        return {"maintenance": [Maintenance(name="cabling", nodes=("h100/west",), start=Instant(10**15), end=Instant(10**15 + MINUTE))]}
+        return {
+            "maintenance": [
+                Maintenance(
+                    name="cabling",
+                    nodes=("h100/west",),
+                    start=Instant(10**15),
+                    end=Instant(10**15 + MINUTE),
+                )
+            ]
+        }
 
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         _, cabling = (await site.shown()).maps
-        assert ("maintenance", "2001-09-09T01:46:40.000000Z", "2001-09-09T01:47:40.000000Z") == (cabling.kind, cabling.start, cabling.end)
+        assert ("maintenance", "2001-09-09T01:46:40.000000Z", "2001-09-09T01:47:40.000000Z") == (
+            cabling.kind,
+            cabling.start,
+            cabling.end,
+        )
 
     with_site(tmp_path, tale, window)
 
 
 @pytest.mark.parametrize("name", ["x" * 65, "nothing/there"])
-def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(tmp_path: Path, name: str) -> None:
+def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(
+    tmp_path: Path, name: str
+) -> None:
     async def tale(live: Live, site: Site) -> None:
         site.runner = site.named(name)
         said = await site.turn()
-        assert ["set_floor", "set_floor", "report_failed"] == [what for what, _ in said] and said[-1][1]["why"]
+        assert ["set_floor", "set_floor", "report_failed"] == [what for what, _ in said] and said[
+            -1
+        ][1]["why"]
         site.power = 0.8
         assert [("set_floor", {"node": "h100/east", "price": "4"})] == await site.turn()
         assert () == (await site.client.inframaps()).runners
@@ -247,7 +336,9 @@ def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(tmp_path: Pa
     with_site(tmp_path, tale)
 
 
-def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def tale(live: Live, site: Site) -> None:
         for within_s in (0.0, 60.0, 0.0):
             monkeypatch.setattr(operator_runner, "REPORT_WITHIN_S", within_s)
@@ -290,7 +381,8 @@ def test_what_would_be_sent_is_not_reported(tmp_path: Path) -> None:
 
 
 def test_the_samples_maps_are_quiet_beside_the_power_of_its_racks() -> None:
-    """A round of the grid and of the racks: what no rack's power moves changes a few times, by two percent in all, and nothing goes offline."""
+    """A round of the grid and of the racks: what no rack's power moves changes a few times, by two
+    percent in all, and nothing goes offline."""
     operator = make_operator(0)
     world = Rehearsal(operator, TOPOLOGY.leaves)
     floors = []

@@ -18,19 +18,30 @@ from laissez.live.task_memory import TaskMemory
 pytestmark = pytest.mark.once
 
 
-def run(tmp_path: Path, story: Callable[[Scripts], Awaitable[None]], timeout_s: float = 10.0) -> None:
+def run(
+    tmp_path: Path, story: Callable[[Scripts], Awaitable[None]], timeout_s: float = 10.0
+) -> None:
     async def told() -> None:
         await story(Scripts(tmp_path, timeout_s))
 
     asyncio.run(told())
 
 
-def test_hooks_of_one_lease_run_in_order_with_what_happened_in_their_environment(tmp_path: Path) -> None:
+def test_hooks_of_one_lease_run_in_order_with_what_happened_in_their_environment(
+    tmp_path: Path,
+) -> None:
     outcomes: list[ScriptFailed | None] = []
 
     async def story(scripts: Scripts) -> None:
-        scripts.call("lse_1", "sleep 0.05; echo $LAISSEZ_LEAF start >> told", {"LAISSEZ_LEAF": "h/a"}, outcomes.append)
-        scripts.call("lse_1", "echo $LAISSEZ_LEAF end >> told", {"LAISSEZ_LEAF": "h/a"}, outcomes.append)
+        scripts.call(
+            "lse_1",
+            "sleep 0.05; echo $LAISSEZ_LEAF start >> told",
+            {"LAISSEZ_LEAF": "h/a"},
+            outcomes.append,
+        )
+        scripts.call(
+            "lse_1", "echo $LAISSEZ_LEAF end >> told", {"LAISSEZ_LEAF": "h/a"}, outcomes.append
+        )
         assert scripts.is_busy("lse_1") and not scripts.is_busy("lse_2")
         await scripts.drain()
         assert not scripts.is_busy("lse_1")
@@ -42,9 +53,16 @@ def test_hooks_of_one_lease_run_in_order_with_what_happened_in_their_environment
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("exit 3", "exit status 3"), ("/no/such/program", "exit status 127"), ("kill -9 $$", "exit status -9"), ("sleep 60", "after 0.2 s")],
+    [
+        ("exit 3", "exit status 3"),
+        ("/no/such/program", "exit status 127"),
+        ("kill -9 $$", "exit status -9"),
+        ("sleep 60", "after 0.2 s"),
+    ],
 )
-def test_a_hook_that_fails_is_told_and_nothing_else_stops(tmp_path: Path, line: str, said: str) -> None:
+def test_a_hook_that_fails_is_told_and_nothing_else_stops(
+    tmp_path: Path, line: str, said: str
+) -> None:
     outcomes: list[ScriptFailed | None] = []
 
     async def story(scripts: Scripts) -> None:
@@ -57,33 +75,47 @@ def test_a_hook_that_fails_is_told_and_nothing_else_stops(tmp_path: Path, line: 
     assert said in str(failed) and well is None
 
 
-def test_what_a_script_leaves_running_in_the_background_goes_on_if_it_ends_in_time(tmp_path: Path) -> None:
+def test_what_a_script_leaves_running_in_the_background_goes_on_if_it_ends_in_time(
+    tmp_path: Path,
+) -> None:
     async def story(scripts: Scripts) -> None:
-        assert 1.0 == await scripts.probe("progress", "sleep 5 > /dev/null & echo $! > child; echo 1")
+        assert 1.0 == await scripts.probe(
+            "progress", "sleep 5 > /dev/null & echo $! > child; echo 1"
+        )
 
     run(tmp_path, story)
     child = int((tmp_path / "child").read_text())
     os.kill(child, signal.SIGKILL)  # raises if it was gone
 
 
-def test_a_child_that_ignores_the_request_to_stop_is_ended_though_its_shell_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_ignores_the_request_to_stop_is_ended_though_its_shell_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
 
     async def story(scripts: Scripts) -> None:
         with pytest.raises(ScriptFailed):
-            await scripts.probe("progress", "sh -c 'trap \"\" TERM; echo $$ > child; while true; do sleep 0.1; done' & sleep 60")
+            await scripts.probe(
+                "progress",
+                "sh -c 'trap \"\" TERM; echo $$ > child; while true; do sleep 0.1; done' &"
+                " sleep 60",
+            )
 
     run(tmp_path, story, timeout_s=0.4)
     state = Path(f"/proc/{int((tmp_path / 'child').read_text())}/stat")
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
-def test_a_script_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_takes_too_long_is_ended_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
 
     async def story(scripts: Scripts) -> None:
         with pytest.raises(ScriptFailed, match=r"ended after 0\.3 s"):
-            await scripts.probe("progress", "trap '' TERM; sh -c 'echo $$ > child; trap \"\" TERM; sleep 60'")
+            await scripts.probe(
+                "progress", "trap '' TERM; sh -c 'echo $$ > child; trap \"\" TERM; sleep 60'"
+            )
 
     run(tmp_path, story, timeout_s=0.3)
     child = int((tmp_path / "child").read_text())
@@ -93,7 +125,13 @@ def test_a_script_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("line", "number"),
-    [("echo 0.25", 0.25), ("echo step 7; echo 3", 3.0), ("printf 1e-3", 0.001), ("echo 1; sleep 0.1; echo 0.5", 0.5), ("seq 20000; echo 7", 7.0)],
+    [
+        ("echo 0.25", 0.25),
+        ("echo step 7; echo 3", 3.0),
+        ("printf 1e-3", 0.001),
+        ("echo 1; sleep 0.1; echo 0.5", 0.5),
+        ("seq 20000; echo 7", 7.0),
+    ],
 )
 def test_a_probe_is_the_number_printed_last(tmp_path: Path, line: str, number: float) -> None:
     async def story(scripts: Scripts) -> None:
@@ -115,7 +153,15 @@ def test_what_is_remembered_comes_back_and_nobody_else_may_read_it(tmp_path: Pat
     path = tmp_path / "task.state.json"
     file = MemoryFile(path, TaskMemory)
     assert file.read() is None
-    memory = TaskMemory("job", "ann", "http://127.0.0.1", 5, last_event=7, leases={"lse_1": "h/a"}, application={"done": 0.5})
+    memory = TaskMemory(
+        "job",
+        "ann",
+        "http://127.0.0.1",
+        5,
+        last_event=7,
+        leases={"lse_1": "h/a"},
+        application={"done": 0.5},
+    )
     file.write(memory)
     assert memory == file.read()
     assert 0o600 == os.stat(path).st_mode & 0o777
@@ -132,7 +178,9 @@ def test_two_runners_cannot_share_a_memory(tmp_path: Path) -> None:
     MemoryFile(tmp_path / "state", TaskMemory).close()
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'{"task": 3}', b"\xff", b'{"task": "a", "started_at": 1, "more": 2}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b'{"task": 3}', b"\xff", b'{"task": "a", "started_at": 1, "more": 2}']
+)
 def test_a_damaged_memory_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "state").write_bytes(content)
     file = MemoryFile(tmp_path / "state", TaskMemory)

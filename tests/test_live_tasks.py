@@ -27,8 +27,13 @@ hooks:
   on_limit_near: echo near $LAISSEZ_LEAF $LAISSEZ_RATE >> told
   on_lease_end: echo end $LAISSEZ_LEAF $LAISSEZ_REASON $LAISSEZ_RATE $LAISSEZ_LIMIT >> told
 """
-TWO_NODES = "resources: {accelerators: H100, zone: east}\nnum_nodes: 2\nmarket: {template: on_demand, max_price: '4'}\n" + HOOKS
-ONE_NODE = "resources: {accelerators: A100}\nmarket: {template: on_demand, max_price: '4'}\n" + HOOKS
+TWO_NODES = (
+    "resources: {accelerators: H100, zone: east}\nnum_nodes: 2\nmarket: {template: on_demand,"
+    " max_price: '4'}\n" + HOOKS
+)
+ONE_NODE = (
+    "resources: {accelerators: A100}\nmarket: {template: on_demand, max_price: '4'}\n" + HOOKS
+)
 GPU = "a100/east/rack1/gpu1"
 
 
@@ -44,7 +49,16 @@ class Run:
         where = Where(f"http://127.0.0.1:{live.port}", live.world.secrets["ann"])
         scripts = Scripts(folder, task.hooks.timeout_s)
         clock = live.world.desk.clock.now
-        self.runner = TaskRunner(task, tenant, where, self.file, scripts, lambda what, **facts: self.said.append((what, facts)), 0.05, clock)
+        self.runner = TaskRunner(
+            task,
+            tenant,
+            where,
+            self.file,
+            scripts,
+            lambda what, **facts: self.said.append((what, facts)),
+            0.05,
+            clock,
+        )
 
     def told(self) -> list[str]:
         """What the hooks were told, with the tail of each leaf."""
@@ -64,7 +78,10 @@ async def running(folder: Path, live: Live, text: str, **more: Any) -> AsyncIter
     run = Run(folder, live, text)
     work = asyncio.create_task(run.runner.run(**more))
     try:
-        await asyncio.wait([work, asyncio.create_task(run.until(lambda: run.count("connected") > 0))], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            [work, asyncio.create_task(run.until(lambda: run.count("connected") > 0))],
+            return_when=asyncio.FIRST_COMPLETED,
+        )
         if work.done():
             await work
         yield run
@@ -82,10 +99,14 @@ async def set_floor(live: Live, node: str, price: str) -> None:
 
 
 async def leases(live: Live) -> list[str]:
-    return [lease["leaf"] for lease in (await live.world.ask("ann", "GET", "/v1/leases")).json()["data"]]
+    return [
+        lease["leaf"] for lease in (await live.world.ask("ann", "GET", "/v1/leases")).json()["data"]
+    ]
 
 
-def test_a_task_gets_its_nodes_and_its_hooks_are_told_of_start_near_limit_and_end(tmp_path: Path) -> None:
+def test_a_task_gets_its_nodes_and_its_hooks_are_told_of_start_near_limit_and_end(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, ONE_NODE) as run:
             await run.until(lambda: run.told() == [f"start {GPU} 4"])
@@ -111,7 +132,9 @@ def test_a_runner_that_comes_back_tells_only_what_is_new(tmp_path: Path) -> None
     with_live(tmp_path / "market", tale)
 
 
-def test_a_runner_that_was_killed_before_its_hook_was_through_tells_it_again(tmp_path: Path) -> None:
+def test_a_runner_that_was_killed_before_its_hook_was_through_tells_it_again(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         run = Run(tmp_path, live, ONE_NODE.replace("echo start", "sleep 60; echo start"))
         work = asyncio.create_task(run.runner.run())
@@ -151,7 +174,9 @@ def test_a_hook_that_fails_is_said_and_the_task_goes_on(tmp_path: Path) -> None:
     with_live(tmp_path / "market", tale)
 
 
-def test_a_task_does_not_touch_what_it_did_not_make_unless_it_is_told_to_adopt_it(tmp_path: Path) -> None:
+def test_a_task_does_not_touch_what_it_did_not_make_unless_it_is_told_to_adopt_it(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         await live.world.place("ann", "h100/west", "2")
         run = Run(tmp_path, live, TWO_NODES)
@@ -160,8 +185,12 @@ def test_a_task_does_not_touch_what_it_did_not_make_unless_it_is_told_to_adopt_i
         run.file.close()
         assert 1 == len(await leases(live))
         async with running(tmp_path, live, TWO_NODES, adopt=True) as adopting:
-            await adopting.until(lambda: any(line.startswith("end h100/west") for line in adopting.told()))
-            await adopting.until(lambda: sum(line.startswith("start h100/east") for line in adopting.told()) == 2)
+            await adopting.until(
+                lambda: any(line.startswith("end h100/west") for line in adopting.told())
+            )
+            await adopting.until(
+                lambda: sum(line.startswith("start h100/east") for line in adopting.told()) == 2
+            )
 
     with_live(tmp_path / "market", tale)
 
@@ -222,19 +251,24 @@ def test_a_probe_that_fails_is_said_and_the_last_number_holds(tmp_path: Path) ->
 def test_a_budget_that_is_spent_ends_the_leases(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await set_floor(live, "a100", "3.6")
-        async with running(tmp_path, live, ONE_NODE.replace("max_price", "budget: '0.09', max_price")) as run:
+        async with running(
+            tmp_path, live, ONE_NODE.replace("max_price", "budget: '0.09', max_price")
+        ) as run:
             await run.until(lambda: run.count("lease_start") == 1)
             live.world.passing.pass_us(60_000_000)  # six cents
             await run.until(lambda: run.count("lease_end") == 1)
-            assert "budget_spent" == next(facts["reason"] for what, facts in run.said if what == "lease_end")
+            assert "budget_spent" == next(
+                facts["reason"] for what, facts in run.said if what == "lease_end"
+            )
 
     with_live(tmp_path / "market", tale)
 
 
 def test_a_hook_that_saves_the_work_lets_the_limit_fall(tmp_path: Path) -> None:
     text = (
-        "resources: {accelerators: A100}\nhooks: {on_limit_near: 'true'}\n"
-        "market: {template: deadline, work_hours: 2, deadline: 3h, value: '20', cold_start: 1s, checkpoint_interval: 20m}\n"
+        "resources: {accelerators: A100}\nhooks: {on_limit_near: 'true'}\nmarket: {template:"
+        " deadline, work_hours: 2, deadline: 3h, value: '20', cold_start: 1s, checkpoint_interval:"
+        " 20m}\n"
     )
 
     async def limit(live: Live) -> float:
@@ -250,8 +284,11 @@ def test_a_hook_that_saves_the_work_lets_the_limit_fall(tmp_path: Path) -> None:
             assert await limit(live) > 2 * before
             await set_floor(live, "a100", f"{await limit(live) * 0.95:.2f}")
             sample(live.world.desk, "ann")
-            await run.until(lambda: run.count("lease_end") == 1)  # saved, it is no longer worth that much
-            assert ["limit_near", "lease_end"] == [what for what, _ in run.said if what in ("limit_near", "lease_end")]
+            # saved, it is no longer worth that much
+            await run.until(lambda: run.count("lease_end") == 1)
+            assert ["limit_near", "lease_end"] == [
+                what for what, _ in run.said if what in ("limit_near", "lease_end")
+            ]
 
     with_live(tmp_path / "market", tale)
 
@@ -293,7 +330,12 @@ def test_whoever_stops_a_task_is_told_what_goes_on_costing(tmp_path: Path) -> No
         async with running(tmp_path, live, TWO_NODES) as run:
             await run.until(lambda: run.count("lease_start") == 2)
         (left,) = [facts for what, facts in run.said if what == "left"]
-        assert ("2", "0", "3", "8") == (left["leases"], left["orders"], left["per_hour"], left["at_most"])
+        assert ("2", "0", "3", "8") == (
+            left["leases"],
+            left["orders"],
+            left["per_hour"],
+            left["at_most"],
+        )
 
     with_live(tmp_path / "market", tale)
 
@@ -313,7 +355,9 @@ def test_a_task_can_be_given_up_after_its_template_was_changed(tmp_path: Path) -
 def test_what_would_be_sent_can_be_seen_without_sending_it(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         run = Run(tmp_path, live, TWO_NODES)
-        assert ["PlaceOrder", "PlaceOrder"] == [type(command).__name__ for command in await run.runner.dry_run()]
+        assert ["PlaceOrder", "PlaceOrder"] == [
+            type(command).__name__ for command in await run.runner.dry_run()
+        ]
         run.file.close()
         assert [] == await leases(live)
 

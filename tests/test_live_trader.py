@@ -1,4 +1,5 @@
-"""A tenant's turn against a real server: what it sees, what it sends, and that it goes on after either side was away."""
+"""A tenant's turn against a real server: what it sees, what it sends, and that it goes on after
+either side was away."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def trader(live: Live, opened: AsyncSession, app: Plain, terms: Terms | None = N
 def test_it_gets_what_is_wanted_sets_limits_and_is_then_still(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with session(live, "ann") as opened:
-            trading = trader(live, opened, Plain(want=2, value=3.0, scopes=("h100/east",), cold_s=360.0))
+            trading = trader(
+                live, opened, Plain(want=2, value=3.0, scopes=("h100/east",), cold_s=360.0)
+            )
             _, placed = await trading.turn()
             assert ["PlaceOrder", "PlaceOrder"] == [type(command).__name__ for command, _ in placed]
             view, limited = await trading.turn()
@@ -55,14 +58,18 @@ def test_orders_that_rest_are_amended_and_cancelled_by_their_own_ids(tmp_path: P
     with_live(tmp_path, tale)
 
 
-def test_prices_are_seen_only_where_they_may_be_and_a_cheaper_place_is_taken(tmp_path: Path) -> None:
+def test_prices_are_seen_only_where_they_may_be_and_a_cheaper_place_is_taken(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         app = Plain(want=1, value=5.0, scopes=("h100", "a100"))
         async with session(live, "ann") as opened:
             trading = trader(live, opened, app)
             await trading.turn()
             (held,) = (await trading.look()).leases
-            await live.world.ask("operator", "PUT", f"/v1/floors/{held.leaf.partition('/')[0]}", {"price": "4"})
+            await live.world.ask(
+                "operator", "PUT", f"/v1/floors/{held.leaf.partition('/')[0]}", {"price": "4"}
+            )
             view, _ = await trading.turn()
             assert {"a100", "h100"} == set(view.quotes)
             for _ in range(3):

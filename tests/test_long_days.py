@@ -1,4 +1,5 @@
-"""What a question or a command costs does not depend on how much there was before it that day. In processor time, few against many."""
+"""What a question or a command costs does not depend on how much there was before it that day. In
+processor time, few against many."""
 
 from __future__ import annotations
 
@@ -59,7 +60,12 @@ def with_orders(count: int) -> Thrifty:
 def withdraw(world: Thrifty, bids: int) -> None:
     for _ in range(bids):
         world.place("ann", "a", DOLLAR)
-        assert world.say("ann", CancelOrder(next(reversed(world.exchange.accounts["ann"].orders)))).refused is None
+        assert (
+            world.say(
+                "ann", CancelOrder(next(reversed(world.exchange.accounts["ann"].orders)))
+            ).refused
+            is None
+        )
 
 
 def cost(act: Callable[[], object]) -> int:
@@ -73,20 +79,26 @@ def cost(act: Callable[[], object]) -> int:
     return min(costs)
 
 
-def fifty(world: Thrifty, ask: Callable[[Exchange, Account, str], object], id: str) -> Callable[[], object]:
+def fifty(
+    world: Thrifty, ask: Callable[[Exchange, Account, str], object], id: str
+) -> Callable[[], object]:
     account = world.exchange.accounts["ann"]
     assert ask(world.exchange, account, id + account.tag + "1") is not None
     return lambda: [ask(world.exchange, account, id + account.tag + "1") for _ in range(50)]
 
 
-@pytest.mark.parametrize(("ask", "id"), [(lease_view, "lse_"), (instance_view, "ord_"), (lease_of_order, "ord_")])
+@pytest.mark.parametrize(
+    ("ask", "id"), [(lease_view, "lse_"), (instance_view, "ord_"), (lease_of_order, "ord_")]
+)
 def test_a_lease_by_its_id_after_many_leases(ask: Callable[..., object], id: str) -> None:
     assert cost(fifty(after_leases(MANY), ask, id)) < 4 * cost(fifty(after_leases(FEW), ask, id))
 
 
 @pytest.mark.parametrize("ask", [order_view, instance_view])
 def test_an_order_by_its_id_among_many_orders(ask: Callable[..., object]) -> None:
-    assert cost(fifty(with_orders(ORDERS_MAX), ask, "ord_")) < 4 * cost(fifty(with_orders(FEW), ask, "ord_"))
+    assert cost(fifty(with_orders(ORDERS_MAX), ask, "ord_")) < 4 * cost(
+        fifty(with_orders(FEW), ask, "ord_")
+    )
 
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])

@@ -1,4 +1,5 @@
-"""The market in figures over time: samples that are bounded and count what happened in between, and the same for a monitor."""
+"""The market in figures over time: samples that are bounded and count what happened in between, and
+the same for a monitor."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ async def figures(world: World) -> dict[str, float]:
 
 
 async def a_leaf_changes_hands(world: World) -> None:
-    """Ann's lease of the A100 goes to Bob, who gives it up; then Ann has it, gives it up and wins it again at once, until it is taken offline."""
+    """Ann's lease of the A100 goes to Bob, who gives it up; then Ann has it, gives it up and wins
+    it again at once, until it is taken offline."""
     await world.place("ann", LEAF, "2")
     bobs = (await world.place("bob", LEAF, "5"))["lease"]
     await world.ask("bob", "DELETE", f"/v1/leases/{bobs}")
@@ -54,19 +56,30 @@ def test_a_sample_shows_the_market_and_counts_since_the_one_before(tmp_path: Pat
         await take()
         await take()
         first, second, third = await samples(world)
-        assert (0, 0, 0, 0, "0", "0.000000") == tuple(first[name] for name in ("transfers", "started", "ended", "leased", "rate_now", "revenue"))
-        assert (1, 5, 4, 1) == tuple(second[name] for name in ("transfers", "started", "ended", "leased"))
-        assert (9, 8, 1, "3.6") == tuple(second[name] for name in ("leaves", "online", "open_orders", "rate_now"))
+        assert (0, 0, 0, 0, "0", "0.000000") == tuple(
+            first[name]
+            for name in ("transfers", "started", "ended", "leased", "rate_now", "revenue")
+        )
+        assert (1, 5, 4, 1) == tuple(
+            second[name] for name in ("transfers", "started", "ended", "leased")
+        )
+        assert (9, 8, 1, "3.6") == tuple(
+            second[name] for name in ("leaves", "online", "open_orders", "rate_now")
+        )
         assert second["revenue"].startswith("3.60") and first["at"] < second["at"] < third["at"]
         assert (0, 0, 0) == tuple(third[name] for name in ("transfers", "started", "ended"))
         now = (await world.ask("operator", "GET", "/v1/market")).json()
-        assert {name: now[name] for name in ("leaves", "online", "leased", "open_orders", "rate_now")}.items() <= third.items()
+        assert {
+            name: now[name] for name in ("leaves", "online", "leased", "open_orders", "rate_now")
+        }.items() <= third.items()
         assert 403 == (await world.ask("ann", "GET", "/v1/market/history")).status_code
 
     with_service(tmp_path / "data", story)
 
 
-def test_the_oldest_sample_goes_when_there_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_sample_goes_when_there_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(market_samples, "SAMPLES_MAX", 3)
 
     async def story(world: World) -> None:
@@ -79,7 +92,9 @@ def test_the_oldest_sample_goes_when_there_are_enough(tmp_path: Path, monkeypatc
     with_service(tmp_path / "data", story)
 
 
-def test_one_is_taken_at_the_start_and_then_every_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_is_taken_at_the_start_and_then_every_so_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And none after the journal has failed: nobody could be shown it."""
     slept: list[float] = []
     turns = asyncio.Semaphore(0)
@@ -109,7 +124,8 @@ def test_one_is_taken_at_the_start_and_then_every_so_often(tmp_path: Path, monke
 def test_a_monitor_reads_how_leases_start_end_and_change_hands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         before = await figures(world)
-        assert {0.0} == {before[f"laissez_leases_ended_total {reason}"] for reason in EndReason}  # there from the start
+        # there from the start
+        assert {0.0} == {before[f"laissez_leases_ended_total {reason}"] for reason in EndReason}
         await a_leaf_changes_hands(world)
         await world.place("ann", LEAVES[0], "9")
         await world.place("bob", LEAVES[0], "3.6")

@@ -3,7 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laissez.market.commands import PRICE_MAX
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, MoneyError, dollars, format_price, parse_price, split_charge
+from laissez.market.money import (
+    CHARGE_PER_MICRO_DOLLAR,
+    MoneyError,
+    dollars,
+    format_price,
+    parse_price,
+    split_charge,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,9 @@ def test_text_that_is_not_a_plain_decimal_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["10000.000001", "10001", "1" + "0" * 11, "9" * 5_000])
 def test_price_above_the_maximum_is_refused(text: str) -> None:
-    with pytest.raises(MoneyError, match=r"expected at most 10000 dollars per hour, found '[0-9.]+'"):
+    with pytest.raises(
+        MoneyError, match=r"expected at most 10000 dollars per hour, found '[0-9.]+'"
+    ):
         parse_price(text)
 
 
@@ -70,7 +79,15 @@ def test_long_text_is_cut_in_the_message() -> None:
 
 @pytest.mark.parametrize(
     ("micro", "text"),
-    [(0, "0"), (1, "0.000001"), (2_750_000, "2.75"), (10_000_000, "10"), (PRICE_MAX, "10000"), (2 * PRICE_MAX, "20000"), (-1_500_000, "-1.5")],
+    [
+        (0, "0"),
+        (1, "0.000001"),
+        (2_750_000, "2.75"),
+        (10_000_000, "10"),
+        (PRICE_MAX, "10000"),
+        (2 * PRICE_MAX, "20000"),
+        (-1_500_000, "-1.5"),
+    ],
 )
 def test_price_is_written_as_short_as_possible(micro: int, text: str) -> None:
     assert text == format_price(micro)

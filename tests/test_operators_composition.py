@@ -1,4 +1,5 @@
-"""How pressures become floors, and floors become commands: weights add up, floors rise at once, fall slowly, and do not tremble."""
+"""How pressures become floors, and floors become commands: weights add up, floors rise at once,
+fall slowly, and do not tremble."""
 
 from __future__ import annotations
 
@@ -54,8 +55,15 @@ def plain(signal: str, *nodes: str, weight: float = 1.0) -> Plain:
     return Plain(name=signal, signal=signal, nodes=nodes, weight=weight)
 
 
-def rehearsal(*maps: InfraMap, pace: Pace | None = None, bases: tuple[Base, ...] = (BASE,), controls: tuple[Controls, ...] = ()) -> Rehearsal:
-    return Rehearsal(Composition(bases=bases, maps=maps, pace=pace or Pace(), controls=controls), LEAVES)
+def rehearsal(
+    *maps: InfraMap,
+    pace: Pace | None = None,
+    bases: tuple[Base, ...] = (BASE,),
+    controls: tuple[Controls, ...] = (),
+) -> Rehearsal:
+    return Rehearsal(
+        Composition(bases=bases, maps=maps, pace=pace or Pace(), controls=controls), LEAVES
+    )
 
 
 def tick(world: Rehearsal, now: int, **values: float) -> Decision:
@@ -66,7 +74,9 @@ def tick(world: Rehearsal, now: int, **values: float) -> Decision:
 
 
 def test_weighted_pressures_add_up() -> None:
-    world = rehearsal(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1", weight=0.5))
+    world = rehearsal(
+        plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1", weight=0.5)
+    )
     tick(world, 0, power=0.5, heat=1.0)
     assert {"h100": 1_000_000, "h100/row1": 2_500_000} == world.floors
 
@@ -81,8 +91,13 @@ def test_a_floor_includes_everything_that_presses_above_it() -> None:
 def test_how_a_floor_came_about_can_be_told() -> None:
     world = rehearsal(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1"))
     told = [str(each) for each in tick(world, 0, power=1 / 3, heat=0.0).priced]
-    assert "h100/row1: 1.00 x (1 + 2 x 0.333 power) = 1.666667, in force 0.00: ask for 1.666667" == told[1]
-    assert "h100: 1.00 x (1) = 1.00, in force 1.00: nothing to do" == str(tick(world, 1, power=1 / 3, heat=0.0).priced[0])
+    assert (
+        "h100/row1: 1.00 x (1 + 2 x 0.333 power) = 1.666667, in force 0.00: ask for 1.666667"
+        == told[1]
+    )
+    assert "h100: 1.00 x (1) = 1.00, in force 1.00: nothing to do" == str(
+        tick(world, 1, power=1 / 3, heat=0.0).priced[0]
+    )
 
 
 def test_of_a_map_that_names_a_node_and_one_above_it_the_higher_pressure_counts() -> None:
@@ -117,7 +132,12 @@ def test_floors_stay_within_their_bounds() -> None:
 
 
 def test_a_subtree_with_a_base_of_its_own_has_bounds_of_its_own() -> None:
-    narrow = Base(node="h100/row1", price=Price(1_000_000), floor_min=Price(1_000_000), floor_max=Price(3_000_000))
+    narrow = Base(
+        node="h100/row1",
+        price=Price(1_000_000),
+        floor_min=Price(1_000_000),
+        floor_max=Price(3_000_000),
+    )
     world = rehearsal(plain("power", "h100/row1", "h100/row2"), bases=(BASE, narrow))
     tick(world, 0, power=5.0)
     assert {"h100": 1_000_000, "h100/row1": 3_000_000, "h100/row2": 6_000_000} == world.floors
@@ -130,7 +150,12 @@ def test_one_allocated_leaf_can_be_pressed_alone() -> None:
 
 
 def test_a_map_without_a_base_price_is_refused() -> None:
-    with pytest.raises(MapError, match=r"a100/row9: expected a base price at it or above it, such as one for a100, found none"):
+    with pytest.raises(
+        MapError,
+        match=(
+            r"a100/row9: expected a base price at it or above it, such as one for a100, found none"
+        ),
+    ):
         Composition(bases=[BASE], maps=[plain("x", "a100/row9")])
 
 
@@ -143,7 +168,9 @@ def test_a_map_that_states_no_finite_range_is_refused() -> None:
     class Anything(Plain):
         plausible: ClassVar[Range] = (0.0, float("inf"))
 
-    with pytest.raises(MapError, match=r"x: expected a finite plausible range for x, found 0\.0 to inf"):
+    with pytest.raises(
+        MapError, match=r"x: expected a finite plausible range for x, found 0\.0 to inf"
+    ):
         Composition(bases=[BASE], maps=[Anything(name="x", signal="x", nodes=("h100",))])
 
 
@@ -171,18 +198,28 @@ def test_the_same_view_gives_the_same_decision() -> None:
 
 def test_floors_that_fall_are_sent_before_floors_that_rise_and_controls_before_both() -> None:
     maps = plain("one", "h100/row1"), plain("two", "h100/row2")
-    world = rehearsal(*maps, pace=Pace(fall_per_minute=1.0), controls=(Controls(node="h100", hold_s=1.0),))
+    world = rehearsal(
+        *maps, pace=Pace(fall_per_minute=1.0), controls=(Controls(node="h100", hold_s=1.0),)
+    )
     tick(world, 0, one=0.0, two=1.0)
     world.controls = {}
     commands = tick(world, SECOND, one=1.0, two=0.0).commands
-    assert (SetControls("h100", hold_us=SECOND), SetFloor("h100/row2", 1_000_000), SetFloor("h100/row1", 2_000_000)) == commands
+    assert (
+        SetControls("h100", hold_us=SECOND),
+        SetFloor("h100/row2", 1_000_000),
+        SetFloor("h100/row1", 2_000_000),
+    ) == commands
 
 
 def test_a_node_that_is_not_there_gets_an_alarm_and_no_command() -> None:
-    world = rehearsal(plain("power", "h100/row9"), controls=(Controls(node="h100/row8", hold_s=1.0),))
+    world = rehearsal(
+        plain("power", "h100/row9"), controls=(Controls(node="h100/row8", hold_s=1.0),)
+    )
     decision = tick(world, 0, power=1.0)
     assert (SetFloor("h100", 1_000_000),) == decision.commands
-    assert [(AlarmKind.UNKNOWN_NODE, "h100/row8"), (AlarmKind.UNKNOWN_NODE, "h100/row9")] == [(alarm.kind, alarm.where) for alarm in decision.alarms]
+    assert [(AlarmKind.UNKNOWN_NODE, "h100/row8"), (AlarmKind.UNKNOWN_NODE, "h100/row9")] == [
+        (alarm.kind, alarm.where) for alarm in decision.alarms
+    ]
 
 
 def test_floors_and_controls_that_no_map_names_are_left_alone() -> None:
@@ -238,7 +275,10 @@ def test_jitter_within_the_tolerance_causes_no_commands() -> None:
     world = rehearsal(plain("power", "h100/row1"), pace=Pace(tolerance=0.01, settle_s=60.0))
     tick(world, 0, power=1.0)
     for second in range(1, 900):
-        assert () == tick(world, second * SECOND, power=1.0 + (0.019, -0.019, 0.004)[second % 3]).commands
+        assert (
+            ()
+            == tick(world, second * SECOND, power=1.0 + (0.019, -0.019, 0.004)[second % 3]).commands
+        )
 
 
 def test_a_small_difference_that_stands_is_corrected() -> None:
@@ -257,7 +297,10 @@ def test_what_got_lost_on_its_way_is_sent_again() -> None:
 
 
 def test_what_the_market_clipped_is_asked_for_once_an_interval() -> None:
-    world = rehearsal(pace=Pace(fall_per_minute=1.0), controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),))
+    world = rehearsal(
+        pace=Pace(fall_per_minute=1.0),
+        controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),),
+    )
     world.floors = {"h100": 2_000_000}
     world.controls = {"h100": ControlsView("h100", None, Band(100_000, 300 * SECOND), None, None)}
     asked = []
@@ -270,7 +313,11 @@ def test_what_the_market_clipped_is_asked_for_once_an_interval() -> None:
 
 
 def test_a_rise_does_not_wait_for_a_fall_band() -> None:
-    world = rehearsal(plain("power", "h100"), controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),), pace=Pace(fall_per_minute=1.0))
+    world = rehearsal(
+        plain("power", "h100"),
+        controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),),
+        pace=Pace(fall_per_minute=1.0),
+    )
     tick(world, 0, power=1.0)
     tick(world, SECOND, power=0.0)
     world.floors = {"h100": 1_900_000}

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from laissez.market.commands import Band, SetControls, SetFloor
-from laissez.operators import CsvTrace, MapsFileError, OperatorView, Places, PrometheusQuery, PythonCallable, Rehearsal, read_maps
+from laissez.operators import (
+    CsvTrace,
+    MapsFileError,
+    OperatorView,
+    Places,
+    PrometheusQuery,
+    PythonCallable,
+    Rehearsal,
+    read_maps,
+)
 
 pytestmark = pytest.mark.once
 
@@ -35,8 +44,16 @@ def test_the_example_can_be_used() -> None:
     assert {"row1-power", "row1-inlet"} == set(operator.sources)
     world = Rehearsal(operator, ["h100/row1/a", "h100/row2/a", "a100/x"])
     decision = world.tick(1_770_000_000_000_000, {})
-    assert {"a100": 1_200_000, "h100": 1_600_000, "h100/row1": 6_400_000, "h100/row2": 1_600_000} == world.floors
-    assert SetControls("h100", Band(500_000, 60_000_000), Band(200_000, 300_000_000), 60_000_000) == decision.commands[0]
+    assert {
+        "a100": 1_200_000,
+        "h100": 1_600_000,
+        "h100/row1": 6_400_000,
+        "h100/row2": 1_600_000,
+    } == world.floors
+    assert (
+        SetControls("h100", Band(500_000, 60_000_000), Band(200_000, 300_000_000), 60_000_000)
+        == decision.commands[0]
+    )
     assert ["row1-power", "row1-cooling"] == [alarm.where for alarm in decision.alarms]
     operator.close()
 
@@ -80,7 +97,9 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
     operator = read_maps(written(tmp_path, text))
     kinds = [type(source) for source in operator.sources.values()]
     assert [CsvTrace, PrometheusQuery, PythonCallable] == kinds
-    assert ["power", "cooling", "carbon", "full", "own"] == [each.name for each in operator.composition.maps]
+    assert ["power", "cooling", "carbon", "full", "own"] == [
+        each.name for each in operator.composition.maps
+    ]
     view = OperatorView(now=0, places=Places(["h100/a"]))
     assert (SetFloor("h100", 8_000_000),) == operator.decide(view).commands
     operator.close()
@@ -90,89 +109,200 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", ["base: expected at least one base price, such as a table [base.h100], found none"]),
-        (BASE + "[flors]\n", ["flors: expected one of the tables floors, base, signals, maps, maintenance, controls, found 'flors'"]),
+        (
+            BASE + "[flors]\n",
+            [
+                "flors: expected one of the tables floors, base, signals, maps, maintenance,"
+                " controls, found 'flors'"
+            ],
+        ),
         ("base = 3", ["base: expected tables such as [base.name], found 3"]),
         ("[base]\nh100 = 3", ["base.h100: expected a table, found 3"]),
         ("floors = 3\n" + BASE, ["floors: expected a table, found 3"]),
         ('[base.h100]\nprice = "2.00"', ["base.h100.floor_max: expected to be set, found nothing"]),
-        (BASE + 'prize = "1"', ["base.h100.prize: expected one of price, floor_max, floor_min, times, found 'prize'"]),
-        (BASE.replace('"2.00"', "2.00"), ['base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as "2.00", found 2.0']),
-        (BASE.replace("2.00", "-2"), ['base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as "2.00", found \'-2\'']),
-        (BASE.replace("2.00", "1e3"), ['base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as "2.00", found \'1e3\'']),
+        (
+            BASE + 'prize = "1"',
+            ["base.h100.prize: expected one of price, floor_max, floor_min, times, found 'prize'"],
+        ),
+        (
+            BASE.replace('"2.00"', "2.00"),
+            [
+                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
+                ' "2.00", found 2.0'
+            ],
+        ),
+        (
+            BASE.replace("2.00", "-2"),
+            [
+                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
+                " \"2.00\", found '-2'"
+            ],
+        ),
+        (
+            BASE.replace("2.00", "1e3"),
+            [
+                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
+                " \"2.00\", found '1e3'"
+            ],
+        ),
         (
             BASE.replace("20.00", "10000.01"),
-            ['base.h100.floor_max: expected dollars per hour in quotes, from "0" to "10000", such as "2.00", found \'10000.01\''],
+            [
+                'base.h100.floor_max: expected dollars per hour in quotes, from "0" to "10000",'
+                " such as \"2.00\", found '10000.01'"
+            ],
         ),
-        (BASE.replace("20.00", "1.00"), ['base.h100.price: expected a base price within floor_min and floor_max, "0.00" to "1.00", found "2.00"']),
+        (
+            BASE.replace("20.00", "1.00"),
+            [
+                'base.h100.price: expected a base price within floor_min and floor_max, "0.00" to'
+                ' "1.00", found "2.00"'
+            ],
+        ),
         (
             BASE + 'times = [{ price = "1", day = "mon" }]',
-            ["base.h100.times: [0]: object contains unknown field day, found [{'price': '1', 'day': 'mon'}]"],
+            [
+                "base.h100.times: [0]: object contains unknown field day, found [{'price': '1',"
+                " 'day': 'mon'}]"
+            ],
         ),
         (
             BASE + "times = [{ price = 1 }]",
-            ['base.h100.times: [0].price: expected dollars per hour in quotes, from "0" to "10000", such as "2.00", found [{\'price\': 1}]'],
+            [
+                'base.h100.times: [0].price: expected dollars per hour in quotes, from "0" to'
+                ' "10000", such as "2.00", found [{\'price\': 1}]'
+            ],
         ),
-        (BASE + "[floors]\nfall_per_minute = 0", ["floors.fall_per_minute: expected float > 0.0, found 0"]),
-        (BASE + "[floors]\nfall_per_minute = nan", ["floors.fall_per_minute: expected float > 0.0, found nan"]),
-        (BASE + "[floors]\nsettle_s = inf", ["floors.settle_s: expected float <= 86400.0, found inf"]),
+        (
+            BASE + "[floors]\nfall_per_minute = 0",
+            ["floors.fall_per_minute: expected float > 0.0, found 0"],
+        ),
+        (
+            BASE + "[floors]\nfall_per_minute = nan",
+            ["floors.fall_per_minute: expected float > 0.0, found nan"],
+        ),
+        (
+            BASE + "[floors]\nsettle_s = inf",
+            ["floors.settle_s: expected float <= 86400.0, found inf"],
+        ),
         (BASE + "[floors]\ntolerance = true", ["floors.tolerance: expected float, found True"]),
         (
             '[base."h100//x"]\nprice = "1"\nfloor_max = "2"',
-            ["base.h100//x: expected the path of a node, such as [base.\"h100/row1\"], found 'h100//x'"],
+            [
+                'base.h100//x: expected the path of a node, such as [base."h100/row1"], found'
+                " 'h100//x'"
+            ],
         ),
         (
             BASE + SIGNAL + POWER.replace("power", "powr"),
-            ["maps.p.kind: expected one of power, cooling, carbon, utilisation, or \"package.module:Class\", found 'powr'"],
+            [
+                "maps.p.kind: expected one of power, cooling, carbon, utilisation, or"
+                " \"package.module:Class\", found 'powr'"
+            ],
         ),
-        (BASE + SIGNAL + POWER.replace("power", "math:pi"), ["maps.p.kind: expected a subclass of InfraMap, found 3.141592653589793"]),
+        (
+            BASE + SIGNAL + POWER.replace("power", "math:pi"),
+            ["maps.p.kind: expected a subclass of InfraMap, found 3.141592653589793"],
+        ),
         (
             BASE + SIGNAL + POWER.replace("power", "laissez.operators:Maintenance"),
-            ["maps.p.kind: expected a subclass of InfraMap, found <class 'laissez.operators.maintenance.Maintenance'>"],
+            [
+                "maps.p.kind: expected a subclass of InfraMap, found <class"
+                " 'laissez.operators.maintenance.Maintenance'>"
+            ],
         ),
         (
             BASE + SIGNAL + POWER.replace("power", "math:Pi"),
-            ["maps.p.kind: expected Pi in the Python module math: module 'math' has no attribute 'Pi'"],
+            [
+                "maps.p.kind: expected Pi in the Python module math: module 'math' has no attribute"
+                " 'Pi'"
+            ],
         ),
         (BASE + POWER, ["maps.p: expected a signal with a table [signals.s], found no signals"]),
-        (BASE + SIGNAL + POWER.replace('"s"', '"t"'), ["maps.p: expected a signal with a table [signals.t], found s"]),
+        (
+            BASE + SIGNAL + POWER.replace('"s"', '"t"'),
+            ["maps.p: expected a signal with a table [signals.t], found s"],
+        ),
         (BASE + SIGNAL + POWER + "cap = 0", ["maps.p.cap: expected float > 0.0, found 0"]),
         (BASE + SIGNAL + POWER + "weight = -1", ["maps.p.weight: expected float >= 0.0, found -1"]),
-        (BASE + SIGNAL + POWER + "stale_after_s = 0", ["maps.p.stale_after_s: expected float > 0.0, found 0"]),
+        (
+            BASE + SIGNAL + POWER + "stale_after_s = 0",
+            ["maps.p.stale_after_s: expected float > 0.0, found 0"],
+        ),
         (
             BASE + SIGNAL + POWER + 'name = "q"',
-            ["maps.p.name: expected one of nodes, weight, safe_pressure, stale_after_s, signal, cap, comfortable, found 'name'"],
+            [
+                "maps.p.name: expected one of nodes, weight, safe_pressure, stale_after_s, signal,"
+                " cap, comfortable, found 'name'"
+            ],
         ),
-        (BASE + SIGNAL + POWER.replace('["h100/row1"]', "[]"), ["maps.p.nodes: expected array of length >= 1, found []"]),
+        (
+            BASE + SIGNAL + POWER.replace('["h100/row1"]', "[]"),
+            ["maps.p.nodes: expected array of length >= 1, found []"],
+        ),
         (
             BASE + SIGNAL + POWER.replace("h100/row1", "a100/row1"),
-            ["a100/row1: expected a base price at it or above it, such as one for a100, found none"],
+            [
+                "a100/row1: expected a base price at it or above it, such as one for a100, found"
+                " none"
+            ],
         ),
-        (BASE + '[signals.s]\nsource = "snmp"', ["signals.s.source: expected one of csv, prometheus, python, found 'snmp'"]),
-        (BASE + '[signals.s]\nsource = "python"\ncall = "math"', ["signals.s.call: expected \"package.module:name\", found 'math'"]),
-        (BASE + '[signals.s]\nsource = "python"\ncall = "math:pi"', ["signals.s.call: expected a function, found 3.141592653589793"]),
+        (
+            BASE + '[signals.s]\nsource = "snmp"',
+            ["signals.s.source: expected one of csv, prometheus, python, found 'snmp'"],
+        ),
+        (
+            BASE + '[signals.s]\nsource = "python"\ncall = "math"',
+            ["signals.s.call: expected \"package.module:name\", found 'math'"],
+        ),
+        (
+            BASE + '[signals.s]\nsource = "python"\ncall = "math:pi"',
+            ["signals.s.call: expected a function, found 3.141592653589793"],
+        ),
         (
             BASE + '[signals.s]\nsource = "prometheus"\nurl = "x"\nquery = "up"',
-            ['signals.s.url: expected the address of a Prometheus, such as "http://127.0.0.1:9090", found another'],
+            [
+                "signals.s.url: expected the address of a Prometheus, such as"
+                ' "http://127.0.0.1:9090", found another'
+            ],
         ),
         (
-            BASE + '[signals.s]\nsource = "prometheus"\nurl = "http://h"\nquery = "up"\ntake = "avg"',
+            BASE
+            + '[signals.s]\nsource = "prometheus"\nurl = "http://h"\nquery = "up"\ntake = "avg"',
             ["signals.s.take: expected one of only, min, max, mean, sum, found 'avg'"],
         ),
-        (BASE + '[signals.s]\nsource = "csv"\nfile = ""', ["signals.s.file: expected the name of a file, found ''"]),
+        (
+            BASE + '[signals.s]\nsource = "csv"\nfile = ""',
+            ["signals.s.file: expected the name of a file, found ''"],
+        ),
         (
             BASE + '[signals.s]\nsource = "csv"\nfile = "x"\nstarts_at = 5',
-            ["signals.s.starts_at: expected a date and time with its offset, such as 2026-09-01T02:00:00Z, found 5"],
+            [
+                "signals.s.starts_at: expected a date and time with its offset, such as"
+                " 2026-09-01T02:00:00Z, found 5"
+            ],
         ),
         (
-            BASE + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04\nend = 2026-03-04T13:00:00Z',
-            ["maintenance.m.start: expected a date and time with its offset, such as 2026-09-01T02:00:00Z, found datetime.date(2026, 3, 4)"],
+            BASE
+            + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04\nend = 2026-03-04T13:00:00Z',
+            [
+                "maintenance.m.start: expected a date and time with its offset, such as"
+                " 2026-09-01T02:00:00Z, found datetime.date(2026, 3, 4)"
+            ],
         ),
         (
-            BASE + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04T14:00:00Z\nend = 2026-03-04T13:00:00Z',
+            BASE + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04T14:00:00Z\nend ='
+            " 2026-03-04T13:00:00Z",
             ["maintenance.m.end: expected a time after start"],
         ),
-        (BASE + "[controls.h100]\nhold = 3", ["controls.h100.hold: expected one of rise, fall, hold_s, flash_s, found 'hold'"]),
-        (BASE + "[controls.h100]\nfall = { fraction = 0.1 }", ["controls.h100.fall: object missing required field every_s, found {'fraction': 0.1}"]),
+        (
+            BASE + "[controls.h100]\nhold = 3",
+            ["controls.h100.hold: expected one of rise, fall, hold_s, flash_s, found 'hold'"],
+        ),
+        (
+            BASE + "[controls.h100]\nfall = { fraction = 0.1 }",
+            ["controls.h100.fall: object missing required field every_s, found {'fraction': 0.1}"],
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: list[str]) -> None:
@@ -180,19 +310,33 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: list[
 
 
 def test_a_time_without_its_offset_is_refused(tmp_path: Path) -> None:
-    (found,) = mistakes(tmp_path, BASE + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04T12:00:00\nend = 2026-03-04T13:00:00Z')
-    assert found.startswith("maintenance.m.start: expected a date and time with its offset, such as 2026-09-01T02:00:00Z, found datetime.datetime")
+    (found,) = mistakes(
+        tmp_path,
+        BASE + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04T12:00:00\nend ='
+        " 2026-03-04T13:00:00Z",
+    )
+    assert found.startswith(
+        "maintenance.m.start: expected a date and time with its offset, such as"
+        " 2026-09-01T02:00:00Z, found datetime.datetime"
+    )
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    found = mistakes(tmp_path, BASE + "flor = 1\n" + POWER + "cup = 1\ncap = 2\n[signals.s]\nsource = 1\n")
-    assert ["base.h100.flor", "signals.s.source", "maps.p.cap", "maps.p.cup"] == [line.partition(":")[0] for line in found]
+    found = mistakes(
+        tmp_path, BASE + "flor = 1\n" + POWER + "cup = 1\ncap = 2\n[signals.s]\nsource = 1\n"
+    )
+    assert ["base.h100.flor", "signals.s.source", "maps.p.cap", "maps.p.cup"] == [
+        line.partition(":")[0] for line in found
+    ]
 
 
 def test_a_trace_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("time,measured_power_util\n1,0.5\n2,abc\n")
     (found,) = mistakes(tmp_path, BASE + '[signals.s]\nsource = "csv"\nfile = "t.csv"')
-    assert found.startswith("signals.s: ") and "t.csv, line 3: measured_power_util: expected a finite number" in found
+    assert (
+        found.startswith("signals.s: ")
+        and "t.csv, line 3: measured_power_util: expected a finite number" in found
+    )
 
 
 @pytest.mark.parametrize("content", [None, b"a = ", b"\xff"])
@@ -200,5 +344,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes | None
     path = tmp_path / "maps.toml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(MapsFileError, match=r"maps\.toml: expected (TOML|a file of maps that can be read)"):
+    with pytest.raises(
+        MapsFileError, match=r"maps\.toml: expected (TOML|a file of maps that can be read)"
+    ):
         read_maps(path)

@@ -32,7 +32,9 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-def test_a_map_of_your_own_does_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_of_your_own_does_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("site_maps.py").write_text(OWN_MAP.steps[0][0])
@@ -58,13 +60,18 @@ def test_the_example_from_python_prints_what_the_page_shows() -> None:
 
 def test_the_tables_of_the_page_are_a_file_that_can_be_used(tmp_path: Path) -> None:
     """All of them but those of the map of one's own, with a source for each signal they name."""
-    text = "\n".join(block for block in TOML if "site_maps" not in block) + '\n[base.a100]\nprice = "1"\nfloor_max = "2"\n'
+    text = (
+        "\n".join(block for block in TOML if "site_maps" not in block)
+        + '\n[base.a100]\nprice = "1"\nfloor_max = "2"\n'
+    )
     for signal in sorted(set(re.findall(r'^signal = "(.*)"', text, re.MULTILINE))):
         text += f'[signals.{signal}]\nsource = "python"\ncall = "math:sqrt"\n'
     path = tmp_path / "maps.toml"
     path.write_text(text)
     assert isinstance(read_maps(path), Operator)
-    assert {"power", "cooling", "carbon", "utilisation"} == {table["kind"] for table in tomllib.loads(text)["maps"].values()}
+    assert {"power", "cooling", "carbon", "utilisation"} == {
+        table["kind"] for table in tomllib.loads(text)["maps"].values()
+    }
 
 
 def rows(heading: str, number: int = 0) -> list[list[str]]:
@@ -90,9 +97,14 @@ def test_every_map_is_in_the_table_with_its_fields_defaults_and_range() -> None:
         written = dict(re.findall(r"`(\w+)(?: = ([\d.]+))?`", row[2]))
         own = {field: default for field, default in fields(kind).items() if field not in common}
         assert set(own) == set(written), name
-        assert all(default is dataclasses.MISSING or default == float(written[field]) for field, default in own.items()), name
+        assert all(
+            default is dataclasses.MISSING or default == float(written[field])
+            for field, default in own.items()
+        ), name
         if issubclass(kind, SignalMap):
-            assert kind.plausible == tuple(float(number) for number in re.findall(r"[\d.]+", row[3])), name
+            assert kind.plausible == tuple(
+                float(number) for number in re.findall(r"[\d.]+", row[3])
+            ), name
 
 
 def test_every_common_field_is_in_the_table_with_its_default() -> None:
@@ -100,7 +112,9 @@ def test_every_common_field_is_in_the_table_with_its_default() -> None:
     assert set(fields(SignalMap)) - {"name", "nodes"} == set(written)
     for name, kind in MAPS.items():
         for field in ("weight", "safe_pressure", "stale_after_s"):
-            said = re.search(rf"{name}: ([\d.]+)", written[field]) or re.match(r"([\d.]+)", written[field])
+            said = re.search(rf"{name}: ([\d.]+)", written[field]) or re.match(
+                r"([\d.]+)", written[field]
+            )
             assert said is not None and float(said[1]) == fields(kind)[field], (name, field)
     assert "nodes" in fields(InfraMap)
 
@@ -112,4 +126,6 @@ def test_every_source_is_in_the_table_with_its_fields() -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    assert [] == [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (DOCS / link).exists()]
+    assert [] == [
+        link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (DOCS / link).exists()
+    ]

@@ -1,4 +1,5 @@
-"""Maps on a real market: a row that runs out of power gets dear, and who does not want it at that price is gone from it, by price alone."""
+"""Maps on a real market: a row that runs out of power gets dear, and who does not want it at that
+price is gone from it, by price alone."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from laissez.market import Event, LeaseEnded, LeaseStarted, Market, PlaceOrder, Refused, Topology, at_market
+from laissez.market import (
+    Event,
+    LeaseEnded,
+    LeaseStarted,
+    Market,
+    PlaceOrder,
+    Refused,
+    Topology,
+    at_market,
+)
 from laissez.market.reasons import EndReason
 from laissez.operators import (
     Base,
@@ -61,7 +71,9 @@ class Site:
     def tick(self, now: int, **used: float) -> Decision:
         decision = self.composition.decide(self.view(now, **used))
         self.memory = decision.memory
-        self.events = [event for command in decision.commands for event in self.market.apply(command, now)]
+        self.events = [
+            event for command in decision.commands for event in self.market.apply(command, now)
+        ]
         assert not [event for event in self.events if isinstance(event, Refused)]
         return decision
 
@@ -75,7 +87,11 @@ class Site:
         return self.market.floor(node) / DOLLAR
 
 
-def powered(rows: Sequence[str] = ("row1", "row2"), pace: Pace | None = None, controls: Sequence[Controls] = ()) -> Site:
+def powered(
+    rows: Sequence[str] = ("row1", "row2"),
+    pace: Pace | None = None,
+    controls: Sequence[Controls] = (),
+) -> Site:
     maps = [Power(name=row, nodes=(f"h100/{row}",), signal=row, weight=2.0) for row in rows]
     return Site(Composition(bases=[BASE], maps=maps, controls=controls, pace=pace or Pace()))
 
@@ -92,7 +108,11 @@ def test_a_jump_of_power_raises_the_floor_of_its_row_and_who_wants_it_less_loses
     assert (4.5, 2.0) == (site.floor("h100/row1"), site.floor("h100/row2"))
     assert ["urgent", "-", "other", "-"] == site.owners()
     (ended,) = [event for event in site.events if isinstance(event, LeaseEnded)]
-    assert ("patient", EndReason.FLOOR_RAISED, 4_500_000) == (ended.tenant, ended.reason, ended.rate)
+    assert ("patient", EndReason.FLOOR_RAISED, 4_500_000) == (
+        ended.tenant,
+        ended.reason,
+        ended.rate,
+    )
 
 
 def test_who_is_pressed_out_of_one_row_moves_to_the_other() -> None:
@@ -101,11 +121,12 @@ def test_who_is_pressed_out_of_one_row_moves_to_the_other() -> None:
     site.place("ann", "h100/row1", at=0, limit=3.0)
     site.tick(MINUTE, row1=0.80, row2=0.68)
     assert ["-", "-", "-", "-"] == site.owners()
-    site.place("ann", "h100", at=MINUTE, limit=3.0)  # anywhere below h100: what is left at that price is row2
+    # anywhere below h100: what is left at that price is row2
+    site.place("ann", "h100", at=MINUTE, limit=3.0)
     assert ["-", "-", "ann", "-"] == site.owners()
 
 
-def test_what_falls_falls_first_so_that_the_other_row_is_open_when_the_pressed_look_for_it() -> None:
+def test_falling_floors_come_first_so_that_the_other_row_is_open_for_the_pressed() -> None:
     site = powered(pace=Pace(fall_per_minute=1.0))
     site.tick(0, row1=0.68, row2=0.80)
     site.place("ann", "h100/row1", at=0, limit=3.0)
@@ -131,7 +152,8 @@ def test_a_fall_band_of_the_market_is_followed_one_step_an_interval() -> None:
     site = powered(pace=Pace(fall_per_minute=1.0), controls=[band])
     site.tick(0, row1=0.80, row2=0.5)
     sent, floors = [], []
-    for second in range(310, 1900, 10):  # in the first interval the anchor is the floor before any was set
+    # in the first interval the anchor is the floor before any was set
+    for second in range(310, 1900, 10):
         sent += [second for _ in site.tick(second * SECOND, row1=0.5, row2=0.5).commands]
         floors.append(site.floor("h100/row1"))
     assert [310, 610, 910, 1210] == sent
@@ -139,7 +161,13 @@ def test_a_fall_band_of_the_market_is_followed_one_step_an_interval() -> None:
 
 
 def test_maintenance_presses_takes_and_gives_back() -> None:
-    window = Maintenance(name="w", nodes=("h100/row1",), start=Instant(60 * MINUTE), end=Instant(120 * MINUTE), lead_s=3600.0)
+    window = Maintenance(
+        name="w",
+        nodes=("h100/row1",),
+        start=Instant(60 * MINUTE),
+        end=Instant(120 * MINUTE),
+        lead_s=3600.0,
+    )
     site = Site(Composition(bases=[BASE], maintenance=[window]))
     site.tick(0)
     site.place("patient", "h100", at=0, limit=3.0)
@@ -153,12 +181,18 @@ def test_maintenance_presses_takes_and_gives_back() -> None:
     site.place("next", "h100/row1", at=61 * MINUTE, limit=2.0)
     for minute in range(61, 121):
         site.tick(minute * MINUTE)
-    assert ["next", "-", "-", "-"] == site.owners()  # offline leaves cannot be won; now they can, at the base price
+    # offline leaves cannot be won; now they can, at the base price
+    assert ["next", "-", "-", "-"] == site.owners()
     assert 2.0 == site.floor("h100/row1")
 
 
 def test_congestion_makes_a_full_row_dearer_and_does_not_swing() -> None:
-    site = Site(Composition(bases=[BASE], maps=[Utilisation(name="full", nodes=("h100/row1", "h100/row2"), target=0.5)]))
+    site = Site(
+        Composition(
+            bases=[BASE],
+            maps=[Utilisation(name="full", nodes=("h100/row1", "h100/row2"), target=0.5)],
+        )
+    )
     site.tick(0)
     for limit in (2.5, 9.0):
         site.place("ann", "h100/row1", at=0, limit=limit)

@@ -1,6 +1,8 @@
-"""A real Prometheus, started here with a few samples in its store: a map is priced by what it answers.
+"""A real Prometheus, started here with a few samples in its store: a map is priced by what it
+answers.
 
-The samples are put there before it starts. It would take it five seconds to begin to scrape, whatever the interval.
+The samples are put there before it starts. It would take it five seconds to begin to scrape,
+whatever the interval.
 """
 
 from __future__ import annotations
@@ -16,7 +18,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from laissez.operators import Base, Composition, Missing, Operator, Power, Price, PrometheusQuery, Reading, Rehearsal
+from laissez.operators import (
+    Base,
+    Composition,
+    Missing,
+    Operator,
+    Power,
+    Price,
+    PrometheusQuery,
+    Reading,
+    Rehearsal,
+)
 
 BINARY = shutil.which("prometheus") or "/usr/bin/prometheus"
 WITHIN_S = 30
@@ -25,15 +37,25 @@ OLD_S = 100
 pytestmark = [
     pytest.mark.once,
     pytest.mark.xdist_group("prometheus"),
-    pytest.mark.skipif(not Path(BINARY).exists(), reason="prometheus is not installed: apt-get install prometheus"),
+    pytest.mark.skipif(
+        not Path(BINARY).exists(), reason="prometheus is not installed: apt-get install prometheus"
+    ),
 ]
 
 
 def samples() -> str:
-    """What power meters said: two rows and two broken meters a moment ago, and one that has not been heard of since."""
+    """What power meters said: two rows and two broken meters a moment ago, and one that has not
+    been heard of since."""
     now = time.time()
-    recent = {'power_share{row="1"}': "0.76", 'power_share{row="2"}': "0.60", "broken": "NaN", "endless": "+Inf"}
-    lines = [f"{series} {value} {now - 1:.3f}" for series, value in recent.items()] + [f"old_share 0.5 {now - OLD_S:.3f}"]
+    recent = {
+        'power_share{row="1"}': "0.76",
+        'power_share{row="2"}': "0.60",
+        "broken": "NaN",
+        "endless": "+Inf",
+    }
+    lines = [f"{series} {value} {now - 1:.3f}" for series, value in recent.items()] + [
+        f"old_share 0.5 {now - OLD_S:.3f}"
+    ]
     return "\n".join([*lines, "# EOF", ""])
 
 
@@ -48,11 +70,26 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("prometheus")
     (folder / "prometheus.yml").write_text("{}\n")
     (folder / "samples").write_text(samples())
-    backfill = [str(Path(BINARY).with_name("promtool")), "tsdb", "create-blocks-from", "openmetrics", "samples", "data"]
+    backfill = [
+        str(Path(BINARY).with_name("promtool")),
+        "tsdb",
+        "create-blocks-from",
+        "openmetrics",
+        "samples",
+        "data",
+    ]
     subprocess.run(backfill, cwd=folder, check=True, capture_output=True, timeout=WITHIN_S)
     address = f"127.0.0.1:{free_port()}"
-    command = [BINARY, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}"]
-    with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process:
+    command = [
+        BINARY,
+        f"--config.file={folder}/prometheus.yml",
+        f"--storage.tsdb.path={folder}/data",
+        f"--web.listen-address={address}",
+    ]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process,
+    ):
         try:
             _until_it_answers(f"http://{address}", process, folder / "log")
             yield f"http://{address}"
@@ -94,7 +131,9 @@ def test_an_old_sample_is_known_to_be_old_though_prometheus_dates_it_now(prometh
     found = read(prometheus, "old_share")
     assert isinstance(found, Reading)
     assert 10**15 - found.at >= (OLD_S - 1) * 1_000_000
-    answer = httpx.get(f"{prometheus}/api/v1/query", params={"query": "time() - old_share * 0"}, trust_env=False).json()
+    answer = httpx.get(
+        f"{prometheus}/api/v1/query", params={"query": "time() - old_share * 0"}, trust_env=False
+    ).json()
     evaluated, text = answer["data"]["result"][0]["value"]
     assert evaluated == pytest.approx(float(text), abs=1.0)
 
@@ -102,7 +141,10 @@ def test_an_old_sample_is_known_to_be_old_though_prometheus_dates_it_now(prometh
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("power_share", "expected one sample from http://127.0.0.1:.*, found 2; ask for an aggregate"),
+        (
+            "power_share",
+            "expected one sample from http://127.0.0.1:.*, found 2; ask for an aggregate",
+        ),
         ("no_such_series", "found 0: there is no such series now"),
         ("power_share[5m]", "found a matrix"),
         ("sum(", "400 .*parse error"),
@@ -116,8 +158,15 @@ def test_a_query_without_one_answer_says_why(prometheus: str, query: str, said: 
 
 def test_a_map_is_priced_by_what_prometheus_answers(prometheus: str) -> None:
     base = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
-    maps = [Power(name=f"row{row}", nodes=(f"h100/row{row}",), signal=f"row{row}") for row in (1, 2)]
-    sources = {f"row{row}": PrometheusQuery(url=prometheus, query=f'power_share{{row="{row}"}}', timeout_s=float(WITHIN_S)) for row in (1, 2)}
+    maps = [
+        Power(name=f"row{row}", nodes=(f"h100/row{row}",), signal=f"row{row}") for row in (1, 2)
+    ]
+    sources = {
+        f"row{row}": PrometheusQuery(
+            url=prometheus, query=f'power_share{{row="{row}"}}', timeout_s=float(WITHIN_S)
+        )
+        for row in (1, 2)
+    }
     operator = Operator(Composition(bases=[base], maps=maps), sources)
     world = Rehearsal(operator, ["h100/row1/a", "h100/row2/a"])
     assert () == world.tick(10**15, operator.read(10**15)).alarms

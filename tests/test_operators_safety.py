@@ -34,12 +34,18 @@ pytestmark = pytest.mark.once
 SECOND = 1_000_000
 NOW = 10_000 * SECOND
 LEAVES = ("h100/row1/a", "h100/row2/a")
-BASE = Base(node="h100", price=Price(1_000_000), floor_min=Price(500_000), floor_max=Price(30_000_000))
-POWER = Power(name="power", nodes=("h100/row1",), signal="watts", safe_pressure=0.75, stale_after_s=60.0)
+BASE = Base(
+    node="h100", price=Price(1_000_000), floor_min=Price(500_000), floor_max=Price(30_000_000)
+)
+POWER = Power(
+    name="power", nodes=("h100/row1",), signal="watts", safe_pressure=0.75, stale_after_s=60.0
+)
 
 
 def rehearsal(*maps: InfraMap) -> Rehearsal:
-    return Rehearsal(Composition(bases=[BASE], maps=maps or [POWER], pace=Pace(fall_per_minute=1.0)), LEAVES)
+    return Rehearsal(
+        Composition(bases=[BASE], maps=maps or [POWER], pace=Pace(fall_per_minute=1.0)), LEAVES
+    )
 
 
 ABSURD: list[tuple[Any, AlarmKind]] = [
@@ -59,8 +65,12 @@ ABSURD: list[tuple[Any, AlarmKind]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "kind"), ABSURD, ids=[str(number) for number in range(len(ABSURD))])
-def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(value: Any, kind: AlarmKind) -> None:
+@pytest.mark.parametrize(
+    ("value", "kind"), ABSURD, ids=[str(number) for number in range(len(ABSURD))]
+)
+def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(
+    value: Any, kind: AlarmKind
+) -> None:
     world = rehearsal()
     decision = world.tick(NOW, {"watts": Reading(value, NOW)})
     assert {"h100": 1_000_000, "h100/row1": 1_750_000} == world.floors
@@ -70,7 +80,9 @@ def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(value: 
 
 
 @pytest.mark.parametrize("reading", [None, Missing("the pump is off")])
-def test_a_missing_reading_gives_the_safe_price_and_an_alarm_that_says_why(reading: Missing | None) -> None:
+def test_a_missing_reading_gives_the_safe_price_and_an_alarm_that_says_why(
+    reading: Missing | None,
+) -> None:
     world = rehearsal()
     (alarm,) = world.tick(NOW, {"watts": reading}).alarms
     assert 1_750_000 == world.floors["h100/row1"]
@@ -103,7 +115,9 @@ def test_one_lost_reading_moves_no_price() -> None:
     assert "no answer; its last reading still holds" == decision.alarms[0].reason
     for second in range(20, 61, 10):
         assert () == world.tick(NOW + second * SECOND, {"watts": Missing("no answer")}).commands
-    assert (SetFloor("h100/row1", 1_750_000),) == world.tick(NOW + 61 * SECOND, {"watts": Missing("no answer")}).commands
+    assert (SetFloor("h100/row1", 1_750_000),) == world.tick(
+        NOW + 61 * SECOND, {"watts": Missing("no answer")}
+    ).commands
 
 
 def test_an_alarm_stands_since_it_began_and_clears_itself() -> None:
@@ -132,13 +146,28 @@ def test_a_map_that_fails_gives_the_safe_price_and_leaves_the_others_alone(gives
     assert (AlarmKind.MAP_FAILED, "broken") == (alarm.kind, alarm.where)
 
 
-VALUES = st.one_of(st.floats(), st.integers(), st.sampled_from(["", "abc", "0.5", True, None]), st.floats(0, 100))
-READINGS = st.one_of(st.none(), st.just(Missing("down")), st.builds(Reading, VALUES, st.integers(0, 2**54)))
+VALUES = st.one_of(
+    st.floats(), st.integers(), st.sampled_from(["", "abc", "0.5", True, None]), st.floats(0, 100)
+)
+READINGS = st.one_of(
+    st.none(), st.just(Missing("down")), st.builds(Reading, VALUES, st.integers(0, 2**54))
+)
 
 
 @settings(max_examples=30)
-@given(st.lists(st.tuples(st.integers(0, 2**40), st.dictionaries(st.sampled_from(["watts", "inlet", "grid"]), READINGS)), max_size=8), st.data())
-def test_whatever_comes_prices_are_whole_and_within_their_bounds(history: list[tuple[int, dict[str, Any]]], data: st.DataObject) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2**40),
+            st.dictionaries(st.sampled_from(["watts", "inlet", "grid"]), READINGS),
+        ),
+        max_size=8,
+    ),
+    st.data(),
+)
+def test_whatever_comes_prices_are_whole_and_within_their_bounds(
+    history: list[tuple[int, dict[str, Any]]], data: st.DataObject
+) -> None:
     weight = data.draw(st.floats(0, 1000))
     world = rehearsal(
         POWER,
@@ -152,4 +181,6 @@ def test_whatever_comes_prices_are_whole_and_within_their_bounds(history: list[t
         world.leased = data.draw(st.frozensets(st.sampled_from(LEAVES)))
         for command in world.tick(now, readings).commands:
             assert isinstance(command, SetFloor)
-            assert type(command.price) is int and 500_000 <= command.price <= 30_000_000 <= PRICE_MAX
+            assert (
+                type(command.price) is int and 500_000 <= command.price <= 30_000_000 <= PRICE_MAX
+            )

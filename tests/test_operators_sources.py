@@ -39,7 +39,8 @@ pytestmark = pytest.mark.once
 STEP = 300_000_000
 GOOGLE = Path(__file__).parents[2] / "shared" / "data" / "google-power-2019"
 
-# Rows 7439 to 7446 of pdu9, cell a, of Google's powerdata_2019 (CC BY 4.0), the largest rise of the month within half an hour.
+# Rows 7439 to 7446 of pdu9, cell a, of Google's powerdata_2019 (CC BY 4.0), the largest rise of the
+# month within half an hour.
 JUMP = (0.69, 0.677, 0.696, 0.716, 0.744, 0.763, 0.77, 0.768)
 
 
@@ -53,7 +54,11 @@ def table(path: Path, *lines: str) -> Path:
 
 
 def jump(path: Path) -> Path:
-    return table(path, "index,time,pdu,measured_power_util", *(f"{7439 + i},{2232300000000 + i * STEP},pdu9,{value}" for i, value in enumerate(JUMP)))
+    return table(
+        path,
+        "index,time,pdu,measured_power_util",
+        *(f"{7439 + i},{2232300000000 + i * STEP},pdu9,{value}" for i, value in enumerate(JUMP)),
+    )
 
 
 # -- traces
@@ -71,7 +76,13 @@ def test_a_trace_is_replayed_from_when_it_is_first_read(tmp_path: Path, name: st
 
 
 def test_a_trace_can_start_at_a_row_and_a_time_and_run_faster_and_again(tmp_path: Path) -> None:
-    trace = CsvTrace(file=jump(tmp_path / "a.csv"), start_row=4, starts_at=Instant(1000), speed=100.0, repeat=True)
+    trace = CsvTrace(
+        file=jump(tmp_path / "a.csv"),
+        start_row=4,
+        starts_at=Instant(1000),
+        speed=100.0,
+        repeat=True,
+    )
     assert isinstance(trace.read(999), Missing)
     assert Reading(0.744, 1000) == trace.read(1000)
     assert Reading(0.763, 1000 + STEP // 100) == trace.read(1000 + STEP // 100)
@@ -89,8 +100,16 @@ def test_rows_that_are_flagged_bad_or_of_another_domain_are_skipped(tmp_path: Pa
         "1500000000,a,pdu9,0.73,0.6,0,false",
     )
     trace = CsvTrace(file=path, where={"pdu": "pdu9"}, starts_at=Instant(0))
-    assert [0.7, 0.7, 0.72, 0.73] == [reading.value for row in range(4) if isinstance(reading := trace.read(row * STEP), Reading)]
-    production = CsvTrace(file=path, where={"pdu": "pdu9"}, starts_at=Instant(0), column="production_power_util", start_row=1)
+    assert [0.7, 0.7, 0.72, 0.73] == [
+        reading.value for row in range(4) if isinstance(reading := trace.read(row * STEP), Reading)
+    ]
+    production = CsvTrace(
+        file=path,
+        where={"pdu": "pdu9"},
+        starts_at=Instant(0),
+        column="production_power_util",
+        start_row=1,
+    )
     assert Reading(0.6, 2 * STEP) == production.read(2 * STEP)
 
 
@@ -101,22 +120,48 @@ HEADER = "time,measured_power_util"
     ("lines", "said"),
     [
         ((), r"line 1: expected a column 'measured_power_util', found nothing"),
-        (("time,power", "1,2"), r"line 1: expected a column 'measured_power_util', found time, power"),
-        ((HEADER, "1,0.5", "2,abc"), r"line 3: measured_power_util: expected a finite number, found 'abc'"),
-        ((HEADER, "1,0.5", "2,nan"), r"line 3: measured_power_util: expected a finite number, found 'nan'"),
-        ((HEADER, "1,0.5", "2,1e400"), r"line 3: measured_power_util: expected a finite number, found '1e400'"),
-        ((HEADER, "1,0.5", "2,"), r"line 3: measured_power_util: expected a finite number, found ''"),
+        (
+            ("time,power", "1,2"),
+            r"line 1: expected a column 'measured_power_util', found time, power",
+        ),
+        (
+            (HEADER, "1,0.5", "2,abc"),
+            r"line 3: measured_power_util: expected a finite number, found 'abc'",
+        ),
+        (
+            (HEADER, "1,0.5", "2,nan"),
+            r"line 3: measured_power_util: expected a finite number, found 'nan'",
+        ),
+        (
+            (HEADER, "1,0.5", "2,1e400"),
+            r"line 3: measured_power_util: expected a finite number, found '1e400'",
+        ),
+        (
+            (HEADER, "1,0.5", "2,"),
+            r"line 3: measured_power_util: expected a finite number, found ''",
+        ),
         ((HEADER, "1,0.5", "x,0.5"), r"line 3: time: expected whole microseconds, found 'x'"),
         ((HEADER, "1,0.5", "-2,0.5"), r"line 3: time: expected whole microseconds, found '-2'"),
-        ((HEADER, "7,0.5", "7,0.5"), r"line 3: time: expected a time after the one before, 7, found 7; a table of several .* needs `where`"),
+        (
+            (HEADER, "7,0.5", "7,0.5"),
+            (
+                r"line 3: time: expected a time after the one before, 7, found 7; a table of"
+                r" several .* needs `where`"
+            ),
+        ),
         ((HEADER, "1,0.5", "2"), r"line 3: expected 2 columns"),
         ((HEADER, "1,0.5", "2,0.5,3"), r"line 3: expected 2 columns"),
         ((HEADER, '1,"0.5'), r"line \d: expected comma-separated values: unexpected end of data"),
-        ((HEADER + ",bad_measurement_data", "1,0.5,perhaps"), r"line 2: bad_measurement_data: expected true or false, found 'perhaps'"),
+        (
+            (HEADER + ",bad_measurement_data", "1,0.5,perhaps"),
+            r"line 2: bad_measurement_data: expected true or false, found 'perhaps'",
+        ),
         ((HEADER, "1,0.5"), r"expected at least two usable rows from row 0 on, found 1"),
     ],
 )
-def test_a_malformed_trace_is_refused_with_its_line(tmp_path: Path, lines: tuple[str, ...], said: str) -> None:
+def test_a_malformed_trace_is_refused_with_its_line(
+    tmp_path: Path, lines: tuple[str, ...], said: str
+) -> None:
     with pytest.raises(TraceError, match=rf"bad\.csv(, |: ){said}"):
         CsvTrace(file=table(tmp_path / "bad.csv", *lines))
 
@@ -214,7 +259,11 @@ class Answering(BaseHTTPRequestHandler):
         query = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["query"][0]
         self.server.asked.append(f"{self.path} {query}")
         self.server.authorization = self.headers["Authorization"]
-        body = self.server.dated if query.startswith("timestamp(") and self.server.dated is not None else self.server.body
+        body = (
+            self.server.dated
+            if query.startswith("timestamp(") and self.server.dated is not None
+            else self.server.body
+        )
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -237,12 +286,25 @@ def answers() -> Iterator[Answers]:
 
 def vector(*values: str, at: float = 100.0) -> bytes:
     result = [{"metric": {"i": str(i)}, "value": [at, value]} for i, value in enumerate(values)]
-    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+    return json.dumps(
+        {"status": "success", "data": {"resultType": "vector", "result": result}}
+    ).encode()
 
 
-def ask(answers: Answers, body: bytes, dated: bytes | None = None, take: Take = "only", status: int = 200) -> Reading | Missing:
+def ask(
+    answers: Answers,
+    body: bytes,
+    dated: bytes | None = None,
+    take: Take = "only",
+    status: int = 200,
+) -> Reading | Missing:
     answers.body, answers.dated, answers.status = body, dated, status
-    source = PrometheusQuery(url=f"http://127.0.0.1:{answers.server_port}/prom", query="power # of row1", take=take, timeout_s=30.0)
+    source = PrometheusQuery(
+        url=f"http://127.0.0.1:{answers.server_port}/prom",
+        query="power # of row1",
+        take=take,
+        timeout_s=30.0,
+    )
     try:
         return source.read(1_000_000_000)
     finally:
@@ -251,13 +313,18 @@ def ask(answers: Answers, body: bytes, dated: bytes | None = None, take: Take = 
 
 def test_the_age_of_a_sample_is_counted_back_from_now(answers: Answers) -> None:
     assert Reading(0.75, 1_000_000_000 - 12_500_000) == ask(answers, vector("0.75"), vector("87.5"))
-    assert ["/prom/api/v1/query power # of row1", "/prom/api/v1/query timestamp(power # of row1\n)"] == answers.asked[-2:]
+    assert [
+        "/prom/api/v1/query power # of row1",
+        "/prom/api/v1/query timestamp(power # of row1\n)",
+    ] == answers.asked[-2:]
 
 
 def test_a_token_is_read_from_its_file_for_every_query(answers: Answers, tmp_path: Path) -> None:
     answers.body, answers.dated, answers.status = vector("1"), vector("100"), 200
     token = tmp_path / "token"
-    source = PrometheusQuery(url=f"http://127.0.0.1:{answers.server_port}", query="q", token_file=token)
+    source = PrometheusQuery(
+        url=f"http://127.0.0.1:{answers.server_port}", query="q", token_file=token
+    )
     assert isinstance(source.read(0), Missing)
     for text in ("first\n", "second"):
         token.write_text(text)
@@ -289,15 +356,21 @@ def test_a_scalar_is_as_new_as_the_question(answers: Answers) -> None:
     assert Reading(0.5, 1_000_000_000) == ask(answers, body)
 
 
-@pytest.mark.parametrize(("take", "value"), [("min", 1.0), ("max", 4.0), ("mean", 2.5), ("sum", 7.5)])
-def test_several_samples_become_one_and_the_oldest_counts(answers: Answers, take: Take, value: float) -> None:
+@pytest.mark.parametrize(
+    ("take", "value"), [("min", 1.0), ("max", 4.0), ("mean", 2.5), ("sum", 7.5)]
+)
+def test_several_samples_become_one_and_the_oldest_counts(
+    answers: Answers, take: Take, value: float
+) -> None:
     found = ask(answers, vector("1", "2.5", "4"), vector("99", "90", "98"), take)
     assert Reading(value, 990_000_000) == found
 
 
 @pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf"])
 @pytest.mark.parametrize("take", ["max", "mean", "sum"])
-def test_what_is_not_finite_stays_so_that_an_alarm_can_tell_it(answers: Answers, text: str, take: Take) -> None:
+def test_what_is_not_finite_stays_so_that_an_alarm_can_tell_it(
+    answers: Answers, text: str, take: Take
+) -> None:
     found = ask(answers, vector("1", text, "2"), vector("99", "99", "99"), take)
     assert isinstance(found, Reading)
     assert str(float(text)) == str(found.value)
@@ -307,23 +380,46 @@ def test_what_is_not_finite_stays_so_that_an_alarm_can_tell_it(answers: Answers,
     ("body", "status", "said"),
     [
         (vector(), 200, "expected one sample from .*, found 0: there is no such series now"),
-        (vector("1", "2"), 200, r"expected one sample from .*, found 2; ask for an aggregate such as max\(...\), or set `take`"),
+        (
+            vector("1", "2"),
+            200,
+            (
+                r"expected one sample from .*, found 2; ask for an aggregate such as max\(...\), or"
+                r" set `take`"
+            ),
+        ),
         (vector("abc"), 200, "expected a number, found 'abc'"),
-        (b'{"status":"success","data":{"resultType":"matrix","result":[]}}', 200, "expected a scalar or an instant vector, found a matrix"),
-        (b'{"status":"error","errorType":"bad_data","error":"parse error"}', 400, "no answer from .*: 400 parse error"),
+        (
+            b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
+            200,
+            "expected a scalar or an instant vector, found a matrix",
+        ),
+        (
+            b'{"status":"error","errorType":"bad_data","error":"parse error"}',
+            400,
+            "no answer from .*: 400 parse error",
+        ),
         (b"<html>bad gateway</html>", 502, "expected the JSON of a query, found 502 b'<html>"),
         (b"", 200, "expected the JSON of a query, found 200"),
-        (b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}', 200, "expected the JSON of a query"),
+        (
+            b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
+            200,
+            "expected the JSON of a query",
+        ),
         (b" " * (2 << 20), 200, "expected at most 1048576 bytes, found more"),
     ],
 )
-def test_any_other_answer_is_no_reading_and_says_why(answers: Answers, body: bytes, status: int, said: str) -> None:
+def test_any_other_answer_is_no_reading_and_says_why(
+    answers: Answers, body: bytes, status: int, said: str
+) -> None:
     found = ask(answers, body, status=status)
     assert isinstance(found, Missing)
     assert re.search(said, found.reason), found.reason
 
 
-@pytest.mark.parametrize("url", ["http://[", "http://127.0.0.1:70000", "http://no host", "http://..."])
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://127.0.0.1:70000", "http://no host", "http://..."]
+)
 def test_an_address_that_leads_nowhere_is_no_reading(url: str) -> None:
     source = PrometheusQuery(url=url, query="up")
     assert isinstance(source.read(0), Missing)
@@ -339,7 +435,9 @@ def test_nobody_there_is_no_reading() -> None:
     assert isinstance(source.read(0), Missing)
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:9090", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x", "x"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:9090", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x", "x"]
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(MapError, match="url: expected the address of a Prometheus"):
         PrometheusQuery(url=url, query="up")
@@ -349,7 +447,11 @@ def test_an_operator_reads_all_its_sources(answers: Answers) -> None:
     answers.body, answers.dated, answers.status = vector("0.5"), vector("100"), 200
     url = f"http://127.0.0.1:{answers.server_port}"
     base = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
-    sources = {"a": PythonCallable(call=lambda now: 1.0), "b": PrometheusQuery(url=url, query="b"), "c": PrometheusQuery(url=url, query="c")}
+    sources = {
+        "a": PythonCallable(call=lambda now: 1.0),
+        "b": PrometheusQuery(url=url, query="b"),
+        "c": PrometheusQuery(url=url, query="c"),
+    }
     operator = Operator(Composition(bases=[base]), sources)
     assert {"a": Reading(1.0, 9), "b": Reading(0.5, 9), "c": Reading(0.5, 9)} == operator.read(9)
     operator.close()

@@ -1,4 +1,5 @@
-"""Small stories straight from `docs/market.md`, with values worked out by hand. Each test is named after the rule it tells."""
+"""Small stories straight from `docs/market.md`, with values worked out by hand. Each test is named
+after the rule it tells."""
 
 from __future__ import annotations
 
@@ -99,7 +100,9 @@ def test_m3_a_bid_at_market_presses_nothing_but_follows() -> None:
     market.apply(SetFloor("h", 8), 0)
     place(market, "ann", at_market("h", 7))
     assert market.rate("h/a") == 8
-    assert market.apply(SetFloor("h", None), 1)[1:] == [LeaseStarted(1, "ann", 1, "h/a", 1, 0, 7, None)]
+    assert market.apply(SetFloor("h", None), 1)[1:] == [
+        LeaseStarted(1, "ann", 1, "h/a", 1, 0, 7, None)
+    ]
 
 
 def test_m4_the_highest_floor_on_the_path_counts() -> None:
@@ -188,7 +191,7 @@ def test_m9_idle_goes_before_leased_on_equal_surplus() -> None:
     assert (market.owner("h/a"), market.owner("h/b")) == ("own", "ann")
 
 
-def test_m9_a_resting_order_with_a_higher_claim_wins_the_opened_leaf_and_the_order_goes_on() -> None:
+def test_m9_a_resting_order_with_a_higher_claim_wins_the_leaf_and_the_order_goes_on() -> None:
     market = two_leaves()
     leased(market, "own", "h/a", 2)
     leased(market, "own", "h/b", 4)
@@ -208,7 +211,9 @@ def test_m9_unstable_leaves_open_lowest_ask_first() -> None:
     leased(market, "bob", "h/b", 2)
     leased(market, "cid", "h/c", 4)
     ended = market.apply(SetFloor("h", 5), 1)[1:]
-    assert [(event.leaf, event.rate, event.reason) for event in ended if isinstance(event, LeaseEnded)] == [
+    assert [
+        (event.leaf, event.rate, event.reason) for event in ended if isinstance(event, LeaseEnded)
+    ] == [
         ("h/b", 5, EndReason.FLOOR_RAISED),
         ("h/a", 5, EndReason.FLOOR_RAISED),
         ("h/c", 5, EndReason.FLOOR_RAISED),
@@ -219,7 +224,9 @@ def test_m9_a_leaf_that_an_earlier_step_made_stable_stays_closed() -> None:
     market = two_leaves()
     market.apply(SetFloor("h", 9), 0)
     place(market, "ann", at_market("h", 5))
-    assert market.apply(SetFloor("h", 1), 1)[1:] == [LeaseStarted(1, "ann", 1, "h/a", 1, 1, 5, None)]
+    assert market.apply(SetFloor("h", 1), 1)[1:] == [
+        LeaseStarted(1, "ann", 1, "h/a", 1, 1, 5, None)
+    ]
     assert market.owner("h/b") is None
 
 
@@ -229,8 +236,13 @@ def test_m10_amending_takes_a_new_number_and_refusals_take_none() -> None:
     place(market, "ann", at_price("h", 3))  # order 2
     place(market, "ann", at_price("nowhere", 3))
     place(market, "bob", at_price("h", 3))  # order 3
-    assert market.apply(AmendOrder("ann", 2, (at_price("h", 4),)), 1) == [OrderAmended(1, "ann", 2, (at_price("h", 4),), False)]
-    assert market.orders() == (OrderView(2, "ann", 4, (at_price("h", 4),)), OrderView(3, "bob", 3, (at_price("h", 3),)))
+    assert market.apply(AmendOrder("ann", 2, (at_price("h", 4),)), 1) == [
+        OrderAmended(1, "ann", 2, (at_price("h", 4),), False)
+    ]
+    assert market.orders() == (
+        OrderView(2, "ann", 4, (at_price("h", 4),)),
+        OrderView(3, "bob", 3, (at_price("h", 3),)),
+    )
 
 
 # Commands
@@ -240,19 +252,31 @@ def test_offline_and_online_again() -> None:
     market = Oracle(["h"])
     leased(market, "ann", "h", 9)
     place(market, "bob", at_price("h", 4))
-    assert market.apply(TakeOffline("h"), 5) == [LeafTakenOffline(5, "h"), LeaseEnded(5, "ann", 1, "h", EndReason.TAKEN_OFFLINE, 4, 9)]
+    assert market.apply(TakeOffline("h"), 5) == [
+        LeafTakenOffline(5, "h"),
+        LeaseEnded(5, "ann", 1, "h", EndReason.TAKEN_OFFLINE, 4, 9),
+    ]
     assert (market.owner("h"), market.quote(None, "h"), market.rate("h")) == (None, None, 4)
-    assert market.apply(BringOnline("h"), 6) == [LeafBroughtOnline(6, "h"), LeaseStarted(6, "bob", 2, "h", 2, 0, 4, None)]
+    assert market.apply(BringOnline("h"), 6) == [
+        LeafBroughtOnline(6, "h"),
+        LeaseStarted(6, "bob", 2, "h", 2, 0, 4, None),
+    ]
 
 
 def test_time_passes_with_a_refused_command_unless_the_time_is_wrong() -> None:
     market = Oracle(["h"])
-    assert market.apply(CancelOrder("ann", 1), 5) == [Refused(5, "ann", Reason.NOT_YOUR_ORDER, "1", None, None)]
+    assert market.apply(CancelOrder("ann", 1), 5) == [
+        Refused(5, "ann", Reason.NOT_YOUR_ORDER, "1", None, None)
+    ]
     assert market.now == 5
     assert market.apply(AdvanceTime(), 4) == [Refused(5, None, Reason.TIME_BACKWARDS, "at", 4, 5)]
-    assert market.apply(AdvanceTime(), 2**53 + 1) == [Refused(5, None, Reason.TIME_OUT_OF_RANGE, "at", 2**53 + 1, 2**53)]
+    assert market.apply(AdvanceTime(), 2**53 + 1) == [
+        Refused(5, None, Reason.TIME_OUT_OF_RANGE, "at", 2**53 + 1, 2**53)
+    ]
     wrong: Any = 6.0
-    assert market.apply(AdvanceTime(), wrong) == [Refused(5, None, Reason.MALFORMED, "at", None, None)]
+    assert market.apply(AdvanceTime(), wrong) == [
+        Refused(5, None, Reason.MALFORMED, "at", None, None)
+    ]
     assert market.now == 5
 
 
@@ -260,18 +284,63 @@ def test_refusals_of_orders() -> None:
     market = Oracle(["h/a", "h/b"], orders_per_tenant_max=1)
     wrong: Any = 1.0
     assert why(market, PlaceOrder("ann", ())) == (Reason.ALTERNATIVES_COUNT, "alternatives", 0, 16)
-    assert why(market, PlaceOrder("ann", (at_price("h", 1),) * 17)) == (Reason.ALTERNATIVES_COUNT, "alternatives", 17, 16)
-    assert why(market, PlaceOrder("ann", (at_price("h", 1), at_price("x", 1)))) == (Reason.SCOPE_UNKNOWN, "x", None, None)
-    assert why(market, PlaceOrder("ann", (at_price("h", 1), at_price("h", 2)))) == (Reason.SCOPE_REPEATED, "h", None, None)
-    assert why(market, PlaceOrder("ann", (at_price("h", -1),))) == (Reason.PRICE_OUT_OF_RANGE, "h", -1, PRICE_MAX)
-    assert why(market, PlaceOrder("ann", (Alternative("h", 1, PRICE_MAX + 1),))) == (Reason.PRICE_OUT_OF_RANGE, "h", PRICE_MAX + 1, PRICE_MAX)
-    assert why(market, PlaceOrder("ann", (Alternative("h", 3, 2),))) == (Reason.LIMIT_BELOW_BID, "h", 2, 3)
-    assert why(market, PlaceOrder("ann", (Alternative("h", 3, wrong),))) == (Reason.MALFORMED, "limit", None, None)
+    assert why(market, PlaceOrder("ann", (at_price("h", 1),) * 17)) == (
+        Reason.ALTERNATIVES_COUNT,
+        "alternatives",
+        17,
+        16,
+    )
+    assert why(market, PlaceOrder("ann", (at_price("h", 1), at_price("x", 1)))) == (
+        Reason.SCOPE_UNKNOWN,
+        "x",
+        None,
+        None,
+    )
+    assert why(market, PlaceOrder("ann", (at_price("h", 1), at_price("h", 2)))) == (
+        Reason.SCOPE_REPEATED,
+        "h",
+        None,
+        None,
+    )
+    assert why(market, PlaceOrder("ann", (at_price("h", -1),))) == (
+        Reason.PRICE_OUT_OF_RANGE,
+        "h",
+        -1,
+        PRICE_MAX,
+    )
+    assert why(market, PlaceOrder("ann", (Alternative("h", 1, PRICE_MAX + 1),))) == (
+        Reason.PRICE_OUT_OF_RANGE,
+        "h",
+        PRICE_MAX + 1,
+        PRICE_MAX,
+    )
+    assert why(market, PlaceOrder("ann", (Alternative("h", 3, 2),))) == (
+        Reason.LIMIT_BELOW_BID,
+        "h",
+        2,
+        3,
+    )
+    assert why(market, PlaceOrder("ann", (Alternative("h", 3, wrong),))) == (
+        Reason.MALFORMED,
+        "limit",
+        None,
+        None,
+    )
     market.apply(SetFloor("h", 5), 0)
     place(market, "ann", at_price("h", 1))
-    assert why(market, PlaceOrder("ann", (at_price("h", 1),))) == (Reason.TOO_MANY_ORDERS, "ann", 1, 1)
+    assert why(market, PlaceOrder("ann", (at_price("h", 1),))) == (
+        Reason.TOO_MANY_ORDERS,
+        "ann",
+        1,
+        1,
+    )
     assert why(market, AmendOrder("bob", 1, ())) == (Reason.NOT_YOUR_ORDER, "1", None, None)
-    assert why(market, AmendOrder("ann", 1, ())) == (Reason.ALTERNATIVES_COUNT, "alternatives", 0, 16)
+    assert why(market, AmendOrder("ann", 1, ())) == (
+        Reason.ALTERNATIVES_COUNT,
+        "alternatives",
+        0,
+        16,
+    )
     market.apply(SetFloor("h", 0), 0)
     assert why(market, CancelOrder("ann", 1)) == (Reason.ALREADY_FILLED, "h/a", None, None)
     assert why(market, CancelOrder("bob", 1)) == (Reason.NOT_YOUR_ORDER, "1", None, None)
@@ -282,11 +351,21 @@ def test_refusals_of_tenants_and_leases() -> None:
     leased(market, "ann", "h/a", 5)
     for name in ("", "operator", "a\nb", "\x85"):
         assert why(market, CancelOrder(name, 1)) == (Reason.TENANT_INVALID, name, None, None)
-    assert why(market, Relinquish("x" * 201, "h/a")) == (Reason.TENANT_INVALID, "x" * 200, None, None)
+    assert why(market, Relinquish("x" * 201, "h/a")) == (
+        Reason.TENANT_INVALID,
+        "x" * 200,
+        None,
+        None,
+    )
     assert why(market, Relinquish("x" * 200, "h/a")) == (Reason.NOT_YOUR_LEASE, "h/a", None, None)
     assert why(market, Relinquish("ann", "h")) == (Reason.NOT_YOUR_LEASE, "h", None, None)
     assert why(market, SetLimit("ann", "x", -1)) == (Reason.NOT_YOUR_LEASE, "x", None, None)
-    assert why(market, SetLimit("ann", "h/a", -1)) == (Reason.PRICE_OUT_OF_RANGE, "h/a", -1, PRICE_MAX)
+    assert why(market, SetLimit("ann", "h/a", -1)) == (
+        Reason.PRICE_OUT_OF_RANGE,
+        "h/a",
+        -1,
+        PRICE_MAX,
+    )
 
 
 def test_refusals_of_the_operator() -> None:
@@ -299,9 +378,18 @@ def test_refusals_of_the_operator() -> None:
         (SetFloor("h", -1), (Reason.PRICE_OUT_OF_RANGE, "h", -1, PRICE_MAX)),
         (SetControls("x"), (Reason.SCOPE_UNKNOWN, "x", None, None)),
         (SetControls("h", rise=wrong), (Reason.CONTROLS_INVALID, "rise", -1, FRACTION_MAX_PPM)),
-        (SetControls("h", rise=band, fall=Band(0, 0)), (Reason.CONTROLS_INVALID, "fall", 0, DURATION_MAX_US)),
-        (SetControls("h", hold_us=0, flash_us=0), (Reason.CONTROLS_INVALID, "hold_us", 0, DURATION_MAX_US)),
-        (SetControls("h", flash_us=DURATION_MAX_US + 1), (Reason.CONTROLS_INVALID, "flash_us", DURATION_MAX_US + 1, DURATION_MAX_US)),
+        (
+            SetControls("h", rise=band, fall=Band(0, 0)),
+            (Reason.CONTROLS_INVALID, "fall", 0, DURATION_MAX_US),
+        ),
+        (
+            SetControls("h", hold_us=0, flash_us=0),
+            (Reason.CONTROLS_INVALID, "hold_us", 0, DURATION_MAX_US),
+        ),
+        (
+            SetControls("h", flash_us=DURATION_MAX_US + 1),
+            (Reason.CONTROLS_INVALID, "flash_us", DURATION_MAX_US + 1, DURATION_MAX_US),
+        ),
         (TakeOffline("x"), (Reason.SCOPE_UNKNOWN, "x", None, None)),
         (TakeOffline("h"), (Reason.NOT_A_LEAF, "h", None, None)),
         (TakeOffline("h/a"), (Reason.ALREADY_OFFLINE, "h/a", None, None)),
@@ -342,11 +430,15 @@ def test_m12_a_tenant_sees_roots_and_the_paths_of_its_leaves() -> None:
 def test_m13_the_owner_is_told_why_with_both_prices() -> None:
     market = Oracle(["h"])
     leased(market, "ann", "h", 4)
-    assert market.apply(Relinquish("ann", "h", budget_spent=True), 1) == [LeaseEnded(1, "ann", 1, "h", EndReason.BUDGET_SPENT, 0, 4)]
+    assert market.apply(Relinquish("ann", "h", budget_spent=True), 1) == [
+        LeaseEnded(1, "ann", 1, "h", EndReason.BUDGET_SPENT, 0, 4)
+    ]
     leased(market, "ann", "h", 6, at=1)
     place(market, "bob", at_price("h", 5), at=1)
     market.apply(SetFloor("h", 5), 1)  # floor and bid are equal: the floor alone makes the rate
-    assert market.apply(SetLimit("ann", "h", 3), 2)[1] == LeaseEnded(2, "ann", 2, "h", EndReason.FLOOR_RAISED, 5, 3)
+    assert market.apply(SetLimit("ann", "h", 3), 2)[1] == LeaseEnded(
+        2, "ann", 2, "h", EndReason.FLOOR_RAISED, 5, 3
+    )
 
 
 # Bills
@@ -360,7 +452,12 @@ def test_m14_a_charge_is_the_integral_of_the_rate() -> None:
     market.apply(CancelOrder("bob", 2), 26)
     market.apply(Relinquish("ann", "h"), 30)
     market.apply(AdvanceTime(), 40)
-    segments = (PriceSegment(0, 10, 0, 0), PriceSegment(10, 20, 2, 20), PriceSegment(20, 26, 5, 30), PriceSegment(26, 30, 2, 8))
+    segments = (
+        PriceSegment(0, 10, 0, 0),
+        PriceSegment(10, 20, 2, 20),
+        PriceSegment(20, 26, 5, 30),
+        PriceSegment(26, 30, 2, 8),
+    )
     assert market.price_history(1) == segments
     assert market.bill("ann").leases == (LeaseLine(1, "h", 0, 30, 58),)
     assert market.bill("ann", 15, 22).leases == (LeaseLine(1, "h", 0, 30, 5 * 2 + 2 * 5),)
@@ -379,7 +476,10 @@ def test_m14_closing_the_books_changes_no_total() -> None:
     bill = market.bill("ann")
     assert (bill.carried, bill.leases) == (10, (LeaseLine(2, "h/b", 0, None, 20 + 30),))
     assert (bill.total, market.revenue()) == (60, 60)
-    assert market.price_history(2) == (PriceSegment(0, 25, None, 20 + 15), PriceSegment(25, 30, 3, 15))
+    assert market.price_history(2) == (
+        PriceSegment(0, 25, None, 20 + 15),
+        PriceSegment(25, 30, 3, 15),
+    )
     assert market.bill("ann", 25, 30).total == 15
     with pytest.raises(BooksAreClosed):
         market.bill("ann", 24, 30)
@@ -392,7 +492,9 @@ def test_m14_closing_the_books_changes_no_total() -> None:
 
 def test_the_nearest_control_on_the_path_governs() -> None:
     market = Oracle(["h/r/a", "h/b"])
-    assert market.apply(SetControls("h", hold_us=5), 0) == [ControlsSet(0, "h", None, None, 5, None)]
+    assert market.apply(SetControls("h", hold_us=5), 0) == [
+        ControlsSet(0, "h", None, None, 5, None)
+    ]
     market.apply(SetControls("h/r", hold_us=7, flash_us=1), 0)
     leased(market, "ann", "h/r/a", 5)
     leased(market, "ann", "h/b", 5)
@@ -407,9 +509,14 @@ def test_m15_a_bid_is_clipped_at_the_band_above_the_intervals_anchor() -> None:
     assert market.orders("ann")[0].alternatives == (at_price("h", 9),)
     place(market, "bob", at_price("h", 90), at=14)  # still the first interval
     market.apply(CancelOrder("bob", 3), 15)  # the second begins, with the 90 that stood before 15
-    assert place(market, "cid", at_price("h", 999), at=24) == [OrderPlaced(24, "cid", 4, (Alternative("h", 135, 999),), True)]
+    assert place(market, "cid", at_price("h", 999), at=24) == [
+        OrderPlaced(24, "cid", 4, (Alternative("h", 135, 999),), True)
+    ]
     market.apply(CancelOrder("cid", 4), 24)
-    assert place(market, "dee", at_price("h", 999), at=25) == [OrderPlaced(25, "dee", 5, (Alternative("h", 13, 999),), True)]  # 9 + 4.5, down
+    # 9 + 4.5, down
+    assert place(market, "dee", at_price("h", 999), at=25) == [
+        OrderPlaced(25, "dee", 5, (Alternative("h", 13, 999),), True)
+    ]
 
 
 def test_m16_a_floor_falls_no_further_than_the_band() -> None:
@@ -419,7 +526,8 @@ def test_m16_a_floor_falls_no_further_than_the_band() -> None:
     assert market.apply(SetFloor("h/a", None), 0) == [FloorSet(0, "h/a", 5, True)]  # 9 - 4
     assert market.apply(SetFloor("h/a", 2), 9) == [FloorSet(9, "h/a", 5, True)]
     assert market.apply(SetFloor("h/a", 2), 10) == [FloorSet(10, "h/a", 3, True)]  # 5 - 2
-    assert market.apply(SetFloor("h", 0), 10) == [FloorSet(10, "h", 0, False)]  # its own floor is its anchor
+    # its own floor is its anchor
+    assert market.apply(SetFloor("h", 0), 10) == [FloorSet(10, "h", 0, False)]
 
 
 def test_m17_a_held_lease_is_lost_only_when_the_hold_ends_and_pays_at_most_its_cap() -> None:
@@ -436,7 +544,11 @@ def test_m17_a_held_lease_is_lost_only_when_the_hold_ends_and_pays_at_most_its_c
         LeaseStarted(10, "bob", 2, "h", 2, 0, 6, 20),
         Refused(12, "bob", Reason.ALREADY_FILLED, "h", None, None),
     ]
-    assert market.price_history(1) == (PriceSegment(0, 2, 0, 0), PriceSegment(2, 5, 4, 12), PriceSegment(5, 10, 5, 25))
+    assert market.price_history(1) == (
+        PriceSegment(0, 2, 0, 0),
+        PriceSegment(2, 5, 4, 12),
+        PriceSegment(5, 10, 5, 25),
+    )
     assert market.next_deadline() == 20
 
 
@@ -447,8 +559,14 @@ def test_m18_a_bid_withdrawn_too_soon_costs_what_it_added() -> None:
     market.apply(SetControls("h", flash_us=10), 0)
     place(market, "bob", at_price("h", 7))  # order 3, liable for 7 - 2 = 5 until 10
     lowered = (at_price("h", 4),)
-    assert market.apply(AmendOrder("bob", 3, lowered), 4) == [OrderAmended(4, "bob", 3, lowered, False), FeeCharged(4, "bob", 3, "h", 3, 10)]
-    assert market.apply(CancelOrder("bob", 3), 6) == [OrderCancelled(6, "bob", 3), FeeCharged(6, "bob", 3, "h", 2, 10)]
+    assert market.apply(AmendOrder("bob", 3, lowered), 4) == [
+        OrderAmended(4, "bob", 3, lowered, False),
+        FeeCharged(4, "bob", 3, "h", 3, 10),
+    ]
+    assert market.apply(CancelOrder("bob", 3), 6) == [
+        OrderCancelled(6, "bob", 3),
+        FeeCharged(6, "bob", 3, "h", 2, 10),
+    ]
     market.apply(AdvanceTime(), 8)
     assert market.bill("bob").fees == (FeeLine(3, "h", 3, 4, 10, 12), FeeLine(3, "h", 2, 6, 10, 4))
     market.apply(AdvanceTime(), 99)

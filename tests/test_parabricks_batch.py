@@ -1,4 +1,5 @@
-"""A batch of samples: how fast it goes on what it has, how far it gets, and what a lost node takes with it."""
+"""A batch of samples: how fast it goes on what it has, how far it gets, and what a lost node takes
+with it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def batch(samples: int = 20, checkpoint_s: float = 600.0) -> Batch:
 
 def test_with_samples_enough_every_gpu_takes_its_own() -> None:
     assert batch().speed(A_HOST) == pytest.approx(4 * A100.per_hour(1))
-    assert batch().speed((*A_HOST, "h100")) == pytest.approx(4 * A100.per_hour(1) + H100.per_hour(1))
+    assert batch().speed((*A_HOST, "h100")) == pytest.approx(
+        4 * A100.per_hour(1) + H100.per_hour(1)
+    )
 
 
 def test_the_last_sample_takes_all_gpus_of_one_machine_and_none_of_another() -> None:
@@ -46,12 +49,18 @@ def test_the_last_sample_takes_all_gpus_of_one_machine_and_none_of_another() -> 
 
 def test_speeds_stay_right_when_more_were_asked_for_than_are_remembered() -> None:
     one = batch()
-    assert all(one.speed((f"a100/host{at}/gpu0", "h100")) == pytest.approx(A100.per_hour(1) + H100.per_hour(1)) for at in range(CACHED_MAX + 1))
+    assert all(
+        one.speed((f"a100/host{at}/gpu0", "h100"))
+        == pytest.approx(A100.per_hour(1) + H100.per_hour(1))
+        for at in range(CACHED_MAX + 1)
+    )
 
 
 def test_no_more_samples_run_at_once_than_nodes_are_wanted() -> None:
     one = Batch([1.0] * 20, SCOPES, nodes_max=2)
-    assert one.speed((A_HOST[0], B_HOST[0], "h100")) == pytest.approx(A100.per_hour(1) + H100.per_hour(1))
+    assert one.speed((A_HOST[0], B_HOST[0], "h100")) == pytest.approx(
+        A100.per_hour(1) + H100.per_hour(1)
+    )
 
 
 def test_scopes_stand_for_gpus_in_machines_of_their_own() -> None:
@@ -69,17 +78,34 @@ def test_hardware_it_cannot_run_on_is_of_no_use() -> None:
 
 def parts(count: int, most: int) -> list[tuple[int, ...]]:
     """Every way to share `count` GPUs of a machine out among at most `most` samples."""
-    ways = itertools.chain.from_iterable(itertools.combinations_with_replacement(range(1, count + 1), number) for number in range(1, most + 1))
+    ways = itertools.chain.from_iterable(
+        itertools.combinations_with_replacement(range(1, count + 1), number)
+        for number in range(1, most + 1)
+    )
     return [(), *(way for way in ways if sum(way) == count)]
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.sampled_from(["a100", "h100"]), st.integers(1, 5)), min_size=1, max_size=3), st.integers(1, 6))
-def test_no_other_way_to_share_out_the_gpus_is_faster(found: list[tuple[str, int]], samples: int) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a100", "h100"]), st.integers(1, 5)), min_size=1, max_size=3
+    ),
+    st.integers(1, 6),
+)
+def test_no_other_way_to_share_out_the_gpus_is_faster(
+    found: list[tuple[str, int]], samples: int
+) -> None:
     best = 0.0
     for ways in itertools.product(*(parts(count, samples) for _, count in found)):
         if sum(map(len, ways)) <= samples:
-            best = max(best, sum(RUN_TIMES[kind].per_hour(n) for (kind, _), way in zip(found, ways, strict=True) for n in way))
+            best = max(
+                best,
+                sum(
+                    RUN_TIMES[kind].per_hour(n)
+                    for (kind, _), way in zip(found, ways, strict=True)
+                    for n in way
+                ),
+            )
     shared = slots(found, samples, RUN_TIMES)
     assert len(shared) <= samples and shared == sorted(shared, reverse=True)
     assert sum(shared) == pytest.approx(best)
@@ -107,9 +133,15 @@ def test_the_gpus_of_a_finished_sample_join_those_of_the_last() -> None:
 def test_checkpoints_come_at_every_interval() -> None:
     one = batch()
     one.advance(A_HOST, 25 * MINUTE)
-    assert (300.0, 300.0) == (one.since_checkpoint_s(25 * MINUTE), one.until_checkpoint_s(25 * MINUTE))
+    assert (300.0, 300.0) == (
+        one.since_checkpoint_s(25 * MINUTE),
+        one.until_checkpoint_s(25 * MINUTE),
+    )
     one.checkpointed(26 * MINUTE)
-    assert (0.0, 600.0) == (one.since_checkpoint_s(26 * MINUTE), one.until_checkpoint_s(26 * MINUTE))
+    assert (0.0, 600.0) == (
+        one.since_checkpoint_s(26 * MINUTE),
+        one.until_checkpoint_s(26 * MINUTE),
+    )
 
 
 def test_a_lost_node_takes_back_only_its_own_work_since_the_checkpoint() -> None:
@@ -150,7 +182,8 @@ def test_a_node_that_came_late_has_little_to_lose() -> None:
 
 
 def test_work_on_a_sample_that_was_finished_meanwhile_is_not_taken_from_the_others() -> None:
-    """Each of two nodes did half, part of it on a sample that cannot be lost any more: each has half of the rest to lose."""
+    """Each of two nodes did half, part of it on a sample that cannot be lost any more: each has
+    half of the rest to lose."""
     one = Batch([0.2, 3.0], SCOPES, checkpoint_s=36_000.0)
     held = (A_HOST[0], B_HOST[0])
     one.advance(held, 60 * MINUTE)
@@ -201,7 +234,14 @@ def test_time_does_not_go_back() -> None:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.sampled_from(["kept", "lost", "released"])), max_size=12))
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4), st.integers(0, 90), st.sampled_from(["kept", "lost", "released"])
+        ),
+        max_size=12,
+    )
+)
 def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, int, str]]) -> None:
     one, now = batch(5), 0
     for count, minutes, fate in steps:
@@ -214,22 +254,34 @@ def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, in
         if fate == "released" and held:
             one.released(held[0], held, now)
             assert one.done == pytest.approx(before)
-        assert 0.0 <= one.done <= before + 1e-12 <= 1.0 + 1e-12 and one.since_checkpoint_s(now) <= 600.0
+        assert (
+            0.0 <= one.done <= before + 1e-12 <= 1.0 + 1e-12
+            and one.since_checkpoint_s(now) <= 600.0
+        )
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=6), st.permutations(range(4)))
-def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(steps: list[tuple[int, int]], order: list[int]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=6),
+    st.permutations(range(4)),
+)
+def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(
+    steps: list[tuple[int, int]], order: list[int]
+) -> None:
     one, now = Batch([1.0, 0.3, 0.2, 0.1, 1.0], SCOPES, checkpoint_s=36_000.0), 0
     for count, minutes in steps:
         now += minutes * MINUTE
         one.advance(A_HOST[:count], now)
-    finished = sum(size for size, left in zip((1.0, 0.3, 0.2, 0.1, 1.0), one._left, strict=True) if left == 0)
+    finished = sum(
+        size for size, left in zip((1.0, 0.3, 0.2, 0.1, 1.0), one._left, strict=True) if left == 0
+    )
     held = tuple(A_HOST[at] for at in order)
     while held:
         one.lost(held[0], held, now)
         held = held[1:]
-    assert one.done * one.total == pytest.approx(finished if one.samples_left else one.total, abs=1e-9)
+    assert one.done * one.total == pytest.approx(
+        finished if one.samples_left else one.total, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,6 +297,8 @@ def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(steps: 
         ([1.0], SCOPES, 8, float("inf"), "found every inf s"),
     ],
 )
-def test_a_batch_that_cannot_be_is_refused(sizes: list[float], scopes: tuple[str, ...], nodes_max: int, checkpoint_s: float, message: str) -> None:
+def test_a_batch_that_cannot_be_is_refused(
+    sizes: list[float], scopes: tuple[str, ...], nodes_max: int, checkpoint_s: float, message: str
+) -> None:
     with pytest.raises(ParabricksError, match=message):
         Batch(sizes, scopes, nodes_max=nodes_max, checkpoint_s=checkpoint_s)

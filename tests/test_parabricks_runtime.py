@@ -1,4 +1,5 @@
-"""How long a Parabricks sample takes: the run times that were published, the law fitted to them, and the file they come in."""
+"""How long a Parabricks sample takes: the run times that were published, the law fitted to them,
+and the file they come in."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants.parabricks import RUN_TIMES, ParabricksError, RunTime, fit, load_published
-from laissez.tenants.parabricks.runtime import A100_DNA, A100_DNA_S, H100_DNA, H100_SPEEDUP, H100_SPEEDUP_RANGE
+from laissez.tenants.parabricks.runtime import (
+    A100_DNA,
+    A100_DNA_S,
+    H100_DNA,
+    H100_SPEEDUP,
+    H100_SPEEDUP_RANGE,
+)
 
 pytestmark = pytest.mark.once
 
@@ -19,18 +26,25 @@ HEADER = "gpu,num_gpus,pipeline,input,parabricks_version,alignment_s,total_s,sou
 
 
 @pytest.mark.parametrize(("gpus", "seconds"), A100_DNA_S.items())
-def test_the_a100_law_is_within_three_percent_of_what_was_published(gpus: int, seconds: float) -> None:
+def test_the_a100_law_is_within_three_percent_of_what_was_published(
+    gpus: int, seconds: float
+) -> None:
     assert A100_DNA.seconds(gpus) == pytest.approx(seconds, rel=0.03)
 
 
 @pytest.mark.parametrize(("gpus", "seconds"), A100_DNA_S.items())
-def test_a_fit_to_the_published_runs_is_within_three_percent_of_them(gpus: int, seconds: float) -> None:
+def test_a_fit_to_the_published_runs_is_within_three_percent_of_them(
+    gpus: int, seconds: float
+) -> None:
     assert fit(A100_DNA_S.items()).seconds(gpus) == pytest.approx(seconds, rel=0.03)
 
 
 def test_the_a100_law_and_the_fit_differ_by_less_than_three_percent() -> None:
     fitted = fit(A100_DNA_S.items())
-    assert all(A100_DNA.seconds(gpus) == pytest.approx(fitted.seconds(gpus), rel=0.035) for gpus in A100_DNA_S)
+    assert all(
+        A100_DNA.seconds(gpus) == pytest.approx(fitted.seconds(gpus), rel=0.035)
+        for gpus in A100_DNA_S
+    )
     assert (882, 10145) == (round(fitted.serial_s), round(fitted.parallel_s))
 
 
@@ -73,25 +87,48 @@ def test_a_factor_that_is_none_is_refused(factor: float) -> None:
 
 def test_published_runs_are_read(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    path.write_text(HEADER + "A100,1,fq2bam (DNA),ERR194147,not stated,9657,11053,AT-CG\nNVIDIA DGX,,HaplotypeCaller,WGS,,,1440,BMC\n")
+    path.write_text(
+        HEADER + "A100,1,fq2bam (DNA),ERR194147,not stated,9657,11053,AT-CG\nNVIDIA"
+        " DGX,,HaplotypeCaller,WGS,,,1440,BMC\n"
+    )
     first, second = load_published(path)
-    assert ("A100", 1, "fq2bam (DNA)", 11053.0, "AT-CG") == (first.gpu, first.gpus, first.pipeline, first.total_s, first.source)
+    assert ("A100", 1, "fq2bam (DNA)", 11053.0, "AT-CG") == (
+        first.gpu,
+        first.gpus,
+        first.pipeline,
+        first.total_s,
+        first.source,
+    )
     assert (None, 1440.0) == (second.gpus, second.total_s)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gpu,total_s\n", "expected the columns gpu, num_gpus, pipeline, total_s, source, found no num_gpus, pipeline, source"),
+        (
+            "gpu,total_s\n",
+            (
+                "expected the columns gpu, num_gpus, pipeline, total_s, source, found no num_gpus,"
+                " pipeline, source"
+            ),
+        ),
         ("", "found no gpu"),
-        (HEADER + "A100,1,p,i,v,1,soon,s\n", r"runs.csv:2: total_s: expected a number above 0, found 'soon'"),
+        (
+            HEADER + "A100,1,p,i,v,1,soon,s\n",
+            r"runs.csv:2: total_s: expected a number above 0, found 'soon'",
+        ),
         (HEADER + "A100,1,p,i,v,1,nan,s\n", "total_s: expected a number above 0, found 'nan'"),
         (HEADER + "A100,1,p,i,v,1\n", "total_s: expected a number above 0, found None"),
-        (HEADER + "A100,1,p,i,v,1,5,s\nA100,1.5,p,i,v,1,5,s\n", r"runs.csv:3: num_gpus: expected a whole number, found '1.5'"),
+        (
+            HEADER + "A100,1,p,i,v,1,5,s\nA100,1.5,p,i,v,1,5,s\n",
+            r"runs.csv:3: num_gpus: expected a whole number, found '1.5'",
+        ),
         (HEADER + "A100,-2,p,i,v,1,5,s\n", "num_gpus: expected a number above 0, found '-2'"),
     ],
 )
-def test_a_bad_file_of_runs_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_file_of_runs_is_refused_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(text)
     with pytest.raises(ParabricksError, match=message):
@@ -107,5 +144,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not REAL.exists(), reason="the published run times are not here")
 def test_the_figures_typed_in_are_those_of_the_file() -> None:
-    runs = {run.gpus: run.total_s for run in load_published(REAL) if (run.gpu, run.pipeline) == ("A100", "fq2bam (DNA)")}
+    runs = {
+        run.gpus: run.total_s
+        for run in load_published(REAL)
+        if (run.gpu, run.pipeline) == ("A100", "fq2bam (DNA)")
+    }
     assert dict(A100_DNA_S) == runs

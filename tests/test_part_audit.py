@@ -1,4 +1,5 @@
-"""Some leaves of a market audited by themselves: what is said of them is what an auditor of everything says, and what is wrong there is found."""
+"""Some leaves of a market audited by themselves: what is said of them is what an auditor of
+everything says, and what is wrong there is found."""
 
 from __future__ import annotations
 
@@ -41,8 +42,19 @@ def shown(auditor: Auditor, leaf: str) -> Event:
     """As the service would show it if all that the auditor makes of the events were true."""
     lease = auditor.leases.get(leaf)
     limit = None if lease is None or lease.limit is None else f"{lease.limit / 1e6:.6f}"
-    owner, rate, floor = lease and lease.tenant, f"{auditor.rate(leaf) / 1e6:.6f}", f"{auditor.floor(leaf) / 1e6:.6f}"
-    return {"leaf": leaf, "online": leaf in auditor.online, "owner": owner, "rate": rate, "floor": floor, "limit": limit}
+    owner, rate, floor = (
+        lease and lease.tenant,
+        f"{auditor.rate(leaf) / 1e6:.6f}",
+        f"{auditor.floor(leaf) / 1e6:.6f}",
+    )
+    return {
+        "leaf": leaf,
+        "online": leaf in auditor.online,
+        "owner": owner,
+        "rate": rate,
+        "floor": floor,
+        "limit": limit,
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -66,7 +78,9 @@ def test_a_leaf_that_is_shown_otherwise_is_found(field: str) -> None:
         whole.take(one)
         part.take(one)
     leaf = next(leaf for leaf in part.leaves if leaf in whole.leases)
-    part.compare({**shown(whole, leaf), field: {"online": False, "owner": "nobody"}.get(field, "0.000007")})
+    part.compare(
+        {**shown(whole, leaf), field: {"online": False, "owner": "nobody"}.get(field, "0.000007")}
+    )
     assert 1 == len(part.doubts) and part.doubts[0].startswith(leaf)
 
 
@@ -76,7 +90,11 @@ def found_with(seed: int, kind: str, change: dict[str, str] | None) -> list[str]
     part = part_of(drawn, seed)
     changed = False
     for one in copy.deepcopy(list(events(drawn))):
-        if not changed and one["event"]["type"] == kind and one["event"].get("leaf", one["event"].get("order")) in (*part.leaves, *part.orders):
+        if (
+            not changed
+            and one["event"]["type"] == kind
+            and one["event"].get("leaf", one["event"].get("order")) in (*part.leaves, *part.orders)
+        ):
             changed = True
             if change is None:
                 continue
@@ -97,24 +115,44 @@ def found_with(seed: int, kind: str, change: dict[str, str] | None) -> list[str]
         ("order.cancelled", None),
     ],
 )
-def test_what_is_told_wrongly_or_not_at_all_is_found(kind: str, change: dict[str, str] | None) -> None:
+def test_what_is_told_wrongly_or_not_at_all_is_found(
+    kind: str, change: dict[str, str] | None
+) -> None:
     """Where it makes a difference: that an order is gone may never do."""
-    assert any(found_with(seed, kind, change) not in ([], ["nothing was changed"]) for seed in SEEDS)
+    assert any(
+        found_with(seed, kind, change) not in ([], ["nothing was changed"]) for seed in SEEDS
+    )
 
 
 def test_an_order_that_wins_elsewhere_is_gone_and_one_that_is_amended_away_too() -> None:
     part = PartAudit(["a/1"])
-    either = [{"scope": "a/2", "bid": "2", "limit": "2"}, {"scope": "a/1", "bid": "2", "limit": "2"}]
+    either = [
+        {"scope": "a/2", "bid": "2", "limit": "2"},
+        {"scope": "a/1", "bid": "2", "limit": "2"},
+    ]
     told: list[Event] = [
         {"type": "floor.set", "node": "a", "price": "3"},
         {"type": "order.placed", "order": "o1", "alternatives": either},
         {"type": "order.placed", "order": "o2", "alternatives": either},
         {"type": "order.amended", "order": "o2", "alternatives": either[:1]},
-        {"type": "lease.started", "lease": "l1", "leaf": "a/2", "order": "o1", "rate": "3", "limit": "3", "hold_until": None},
+        {
+            "type": "lease.started",
+            "lease": "l1",
+            "leaf": "a/2",
+            "order": "o1",
+            "rate": "3",
+            "limit": "3",
+            "hold_until": None,
+        },
         {"type": "floor.set", "node": "a", "price": "0"},
         {"type": "floor.set", "node": "a/2", "price": "1"},
     ]
-    took = [part.take({"n": n, "tenant": "ann", "event": {"at": f"2027-01-15T08:00:0{n}Z", **event}}) for n, event in enumerate(told, 1)]
+    took = [
+        part.take({"n": n, "tenant": "ann", "event": {"at": f"2027-01-15T08:00:0{n}Z", **event}})
+        for n, event in enumerate(told, 1)
+    ]
     assert [True, True, True, True, True, True, False] == took
-    part.compare({"leaf": "a/1", "online": True, "owner": None, "rate": "0", "floor": "0", "limit": None})
+    part.compare(
+        {"leaf": "a/1", "online": True, "owner": None, "rate": "0", "floor": "0", "limit": None}
+    )
     assert ([], set()) == (part.doubts, part.orders)

@@ -1,4 +1,5 @@
-"""Reading what happened: in pieces, one page of a holder at a time, and what was read last is not read again."""
+"""Reading what happened: in pieces, one page of a holder at a time, and what was read last is not
+read again."""
 
 from __future__ import annotations
 
@@ -32,14 +33,23 @@ class Shelf:
         begin = (first - 1) // GROUP * GROUP + 1
         self.fetched.append(begin)
         self._loop.jump(self._us / 1e6)
-        yield Group(begin, GROUP, pack([Entry(seq, b"", b"%d" % seq) for seq in range(begin, begin + GROUP)]), b"", self.documents)
+        yield Group(
+            begin,
+            GROUP,
+            pack([Entry(seq, b"", b"%d" % seq) for seq in range(begin, begin + GROUP)]),
+            b"",
+            self.documents,
+        )
 
 
 class World:
     def __init__(self, loop: SimulatedLoop, us: int) -> None:
         self.shelf = Shelf(loop, us)
         self.now: Callable[[], int] = lambda: round(loop.time() * 1e6)
-        self.past = Past(self.shelf, Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9)))  # type: ignore[arg-type]
+        self.past = Past(
+            self.shelf,  # type: ignore[arg-type]
+            Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9)),
+        )
         self.log: list[tuple[str, int]] = []
 
     async def read(self, holder: str, *entries: int) -> None:
@@ -67,13 +77,17 @@ def test_entries_come_in_their_order_and_a_group_is_read_once_for_all_of_them() 
 
 def test_those_who_missed_the_same_find_it_read() -> None:
     async def story(world: World) -> None:
-        await asyncio.gather(*(world.read(f"t{number}", 1 + number % GROUP, 11, 21) for number in range(50)))
+        await asyncio.gather(
+            *(world.read(f"t{number}", 1 + number % GROUP, 11, 21) for number in range(50))
+        )
         assert [1, 11, 21] == sorted(world.shelf.fetched)
 
     run(100, story)
 
 
-def test_what_is_kept_is_bounded_and_the_first_read_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_bounded_and_the_first_read_goes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def story(world: World) -> None:
         size = len(next(world.shelf.groups(301, 301)).packed)
         monkeypatch.setattr(past, "KEPT_BYTES_MAX", 2 * size)
@@ -102,11 +116,16 @@ def test_reading_leaves_five_sixths_of_the_time_to_others() -> None:
     run(WORK_US // 2, story)
 
 
-def test_whoever_asks_for_many_pages_waits_for_itself_and_not_for_its_turn_behind_all_of_them() -> None:
+def test_a_reader_of_many_pages_waits_for_itself_and_holds_up_nobody_else() -> None:
     async def story(world: World) -> None:
-        pages = [world.read("noisy", *range(1000 * page + 1, 1000 * page + 5 * GROUP, GROUP)) for page in range(20)]
+        pages = [
+            world.read("noisy", *range(1000 * page + 1, 1000 * page + 5 * GROUP, GROUP))
+            for page in range(20)
+        ]
         await asyncio.gather(*pages, world.read("ann", 50_001, 50_011, 50_021))
         assert 6 >= world.log.index(("ann", 50_021))
-        assert [seq for holder, seq in world.log if holder == "noisy"] == [1000 * page + GROUP * n + 1 for page in range(20) for n in range(5)]
+        assert [seq for holder, seq in world.log if holder == "noisy"] == [
+            1000 * page + GROUP * n + 1 for page in range(20) for n in range(5)
+        ]
 
     run(WORK_US, story)

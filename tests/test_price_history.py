@@ -22,7 +22,12 @@ async def repriced(world: World, times: int) -> str:
     order = (await world.place("bob", "a100", "2"))["id"]
     for time in range(times):
         world.passing.pass_us(1_000_000)
-        amended = await world.ask("bob", "PUT", f"/v1/orders/{order}", {"alternatives": [{"scope": "a100", "limit": "12"[time % 2]}]})
+        amended = await world.ask(
+            "bob",
+            "PUT",
+            f"/v1/orders/{order}",
+            {"alternatives": [{"scope": "a100", "limit": "12"[time % 2]}]},
+        )
         assert 200 == amended.status_code
     return lease
 
@@ -38,7 +43,9 @@ def total(segments: list[dict[str, Any]]) -> Decimal:
     return sum((Decimal(one["cost"]) for one in segments), Decimal())
 
 
-def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 40)
         await world.ask("ann", "DELETE", f"/v1/leases/{lease}")
@@ -46,13 +53,20 @@ def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(tm
         monkeypatch.setattr(price_history, "PRICE_PIECES_MAX", 10)
         before, *newest = await told_of(world, lease)
         assert whole[-9:] == newest
-        assert (whole[0]["start"], whole[-9]["start"], None) == (before["start"], before["end"], before["rate"])
-        assert total(whole) == pytest.approx(total([before, *newest]), abs=Decimal("0.0001"))  # each is rounded down to a millionth
+        assert (whole[0]["start"], whole[-9]["start"], None) == (
+            before["start"],
+            before["end"],
+            before["rate"],
+        )
+        # each is rounded down to a millionth
+        assert total(whole) == pytest.approx(total([before, *newest]), abs=Decimal("0.0001"))
 
     with_service(tmp_path / "data", story)
 
 
-def test_the_piece_that_goes_on_is_one_of_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_piece_that_goes_on_is_one_of_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 40)
         whole = await told_of(world, lease)
@@ -64,7 +78,9 @@ def test_the_piece_that_goes_on_is_one_of_the_newest(tmp_path: Path, monkeypatch
     with_service(tmp_path / "data", story)
 
 
-def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 205)
         questions = world.desk.admission.questions("ann")
@@ -77,7 +93,9 @@ def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(tmp_p
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
 
-def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 5)
         world.desk.admission.questions("ann").owe(503, world.desk.clock.now())

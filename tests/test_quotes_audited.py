@@ -1,4 +1,5 @@
-"""Quotes that were told, judged by the events: each by those of its own run of the service, whose clock may be set back."""
+"""Quotes that were told, judged by the events: each by those of its own run of the service, whose
+clock may be set back."""
 
 from __future__ import annotations
 
@@ -30,11 +31,21 @@ def second(of: int) -> str:
 
 def floor(n: int, at: int) -> dict[str, Any]:
     """Of as many dollars as its number."""
-    return {"n": n, "event": {"at": second(at), "type": "floor.set", "node": "gpu", "price": str(n), "clipped": False}}
+    return {
+        "n": n,
+        "event": {
+            "at": second(at),
+            "type": "floor.set",
+            "node": "gpu",
+            "price": str(n),
+            "clipped": False,
+        },
+    }
 
 
 def judge(*quoted: tuple[int, int, str]) -> int:
-    """Quotes by run, second and price. The first run sets a floor in second 1; the second, which begins with its clock set back, in 3, 3 and 5."""
+    """Quotes by run, second and price. The first run sets a floor in second 1; the second, which
+    begins with its clock set back, in 3, 3 and 5."""
     entered = (1, 3, 3, 5)
     ledger = Ledger(("operator",))
     ledger.quoted = [Quoted("operator", "gpu", price, second(at), run) for run, at, price in quoted]
@@ -51,7 +62,7 @@ def test_a_quote_is_what_the_events_before_it_make_it() -> None:
             judge(wrong)
 
 
-def test_what_was_entered_at_the_same_instant_may_have_come_before_or_after_any_of_its_quotes() -> None:
+def test_entries_of_one_instant_may_come_before_or_after_any_quote_of_that_instant() -> None:
     assert 6 == judge((1, 3, "3"), (1, 3, "1"), (1, 3, "2"), (0, 1, "1"), (0, 1, "0"), (1, 3, "1"))
     with pytest.raises(Finding):
         judge((1, 3, "4"))

@@ -1,4 +1,5 @@
-"""M14: charges over long histories of prices, where sums over many are kept: as if added up by hand."""
+"""M14: charges over long histories of prices, where sums over many are kept: as if added up by
+hand."""
 
 import random
 from itertools import pairwise
@@ -19,18 +20,24 @@ from stories import amend, owned_by_all, place
 
 
 def test_m14_a_price_amended_again_and_again_is_charged_as_it_was() -> None:
-    """An amended bid leaves its book and comes back within one command; a sum over prices that was closed in between must not be closed twice."""
+    """An amended bid leaves its book and comes back within one command; a sum over prices that was
+    closed in between must not be closed twice."""
     story = owned_by_all("h own")
     story.at(0, place("ann", "h 1"))
     for step in range(1, 100):
         story.at(10 * step, amend("ann", 2, f"h {1 + step % 30}"))
     story.at(1_000, AdvanceTime())
-    assert sum(10 * (1 + step % 30) for step in range(100)) == story.charge("own") == story.market.revenue()
+    assert (
+        sum(10 * (1 + step % 30) for step in range(100))
+        == story.charge("own")
+        == story.market.revenue()
+    )
     assert story.charge("own") == sum(segment.charge for segment in story.market.price_history(1))
 
 
 def test_m14_prices_undone_within_a_command_are_charged_to_nobody() -> None:
-    """Ann's bid at the root is gone in the instant it comes: she wins h/b. It never was a price of h/a."""
+    """Ann's bid at the root is gone in the instant it comes: she wins h/b. It never was a price of
+    h/a."""
     story = owned_by_all("h/a own", "h/b bob")
     for step in range(1, 60):
         story.at(10 * step, SetFloor("h", step % 9))
@@ -43,17 +50,22 @@ def test_m14_prices_undone_within_a_command_are_charged_to_nobody() -> None:
 
 
 def test_m14_any_number_of_prices_is_charged_exactly() -> None:
-    """Asked once, after 1, 2, 3, ... prices: sums over many are made at some of these counts, and not yet at others."""
+    """Asked once, after 1, 2, 3, ... prices: sums over many are made at some of these counts, and
+    not yet at others."""
     for count in range(1, 140):
         market = owned_by_all("h own").market
         for time in range(1, count + 1):
             market.apply(SetFloor("h", 1 + time % 7), time)
         market.apply(AdvanceTime(), count + 5)
-        assert sum(1 + time % 7 for time in range(1, count + 1)) + 4 * (1 + count % 7) == market.bill("own").total
+        assert (
+            sum(1 + time % 7 for time in range(1, count + 1)) + 4 * (1 + count % 7)
+            == market.bill("own").total
+        )
 
 
 class Ledger:
-    """The integral of M5 worked out the slow way: every rate after every change, for leaves whose owners never change."""
+    """The integral of M5 worked out the slow way: every rate after every change, for leaves whose
+    owners never change."""
 
     def __init__(self, owners: dict[str, str]) -> None:
         self.owners = owners
@@ -73,7 +85,8 @@ class Ledger:
 
 @pytest.fixture(scope="module")
 def long_history() -> tuple[bytes, Ledger]:
-    """A thousand changes of the root's price, and floors in the midst of its range at two of the three leaves."""
+    """A thousand changes of the root's price, and floors in the midst of its range at two of the
+    three leaves."""
     dice = random.Random(11)
     ledger = Ledger({"h/a": "ann", "h/b": "bob", "h/c": "own"})
     market = owned_by_all("h/a ann", "h/b bob", "h/c own").market
@@ -108,7 +121,9 @@ def long_history() -> tuple[bytes, Ledger]:
 
 
 @pytest.mark.parametrize("leaf", ["h/a", "h/b", "h/c"])
-def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(long_history: tuple[bytes, Ledger], leaf: str) -> None:
+def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(
+    long_history: tuple[bytes, Ledger], leaf: str
+) -> None:
     snapshot, ledger = long_history
     market = Market.restore(snapshot)
     owner = ledger.owners[leaf]
@@ -120,7 +135,9 @@ def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(long_hi
 
 
 @pytest.mark.parametrize("most", [1, 2, 30, 1_000])
-def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(long_history: tuple[bytes, Ledger], most: int) -> None:
+def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(
+    long_history: tuple[bytes, Ledger], most: int
+) -> None:
     market = Market.restore(long_history[0])
     for lease in market.leases():
         whole, told = market.price_history(lease.lease), market.price_history(lease.lease, most)
@@ -129,11 +146,15 @@ def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(lo
         assert len(rated) + 1 >= len(told) and told[-len(rated) :] == tuple(rated)
         assert rated[1:] == list(whole[len(whole) - len(rated) + 1 :])
         assert (whole[-len(rated)].rate, whole[-len(rated)].end) == (rated[0].rate, rated[0].end)
-        assert lease.start == told[0].start and all(one.end == after.start for one, after in pairwise(told))
+        assert lease.start == told[0].start and all(
+            one.end == after.start for one, after in pairwise(told)
+        )
         assert sum(segment.charge for segment in whole) == sum(segment.charge for segment in told)
 
 
-def test_m14_the_newest_part_of_a_long_history_costs_no_more_than_itself(long_history: tuple[bytes, Ledger]) -> None:
+def test_m14_the_newest_part_of_a_long_history_costs_no_more_than_itself(
+    long_history: tuple[bytes, Ledger],
+) -> None:
     market = Market.restore(long_history[0])
     (lease, *_) = market.leases()
 
@@ -148,18 +169,25 @@ def test_m14_the_newest_part_of_a_long_history_costs_no_more_than_itself(long_hi
 
 
 @pytest.mark.parametrize("leaf", ["h/a", "h/b", "h/c"])
-def test_m14_any_period_of_a_long_history_is_charged_exactly(long_history: tuple[bytes, Ledger], leaf: str) -> None:
+def test_m14_any_period_of_a_long_history_is_charged_exactly(
+    long_history: tuple[bytes, Ledger], leaf: str
+) -> None:
     snapshot, ledger = long_history
     market = Market.restore(snapshot)
     dice = random.Random(12)
     for _ in range(100):
         since = dice.randint(0, market.now)
         until = dice.randint(since, market.now)
-        assert ledger.charge(leaf, since, until) == market.bill(ledger.owners[leaf], since, until).total
+        assert (
+            ledger.charge(leaf, since, until)
+            == market.bill(ledger.owners[leaf], since, until).total
+        )
         assert ledger.charge(leaf, 0, until) == market.bill(ledger.owners[leaf], until=until).total
 
 
-def test_m14_a_long_history_is_charged_the_same_after_the_books_are_closed_over_parts_of_it(long_history: tuple[bytes, Ledger]) -> None:
+def test_m14_a_long_history_is_charged_the_same_after_the_books_are_closed_over_parts_of_it(
+    long_history: tuple[bytes, Ledger],
+) -> None:
     snapshot, ledger = long_history
     market = Market.restore(snapshot)
     for before in (100, 777, 778, market.now - 500, market.now):
@@ -171,7 +199,8 @@ def test_m14_a_long_history_is_charged_the_same_after_the_books_are_closed_over_
 
 
 def test_m14_a_long_history_is_charged_as_it_happens() -> None:
-    """The same without a restart in between: the sums over many prices are made as the prices come."""
+    """The same without a restart in between: the sums over many prices are made as the prices
+    come."""
     ledger = Ledger({"h/a": "own"})
     market = owned_by_all("h/a own").market
     market.apply(SetFloor("h/a", 10), 0)
@@ -187,7 +216,9 @@ def test_m14_a_long_history_is_charged_as_it_happens() -> None:
     assert ledger.charge("h/a", 0, 1_300) == market.bill("own").total == market.revenue()
 
 
-def test_m14_a_charge_that_was_worked_out_before_is_the_same(long_history: tuple[bytes, Ledger]) -> None:
+def test_m14_a_charge_that_was_worked_out_before_is_the_same(
+    long_history: tuple[bytes, Ledger],
+) -> None:
     snapshot, ledger = long_history
     market = Market.restore(snapshot)
     for lease in market.leases():

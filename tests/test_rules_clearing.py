@@ -35,17 +35,29 @@ from stories import Story, amend, place
 
 def test_m7_a_rate_equal_to_the_limit_is_tolerated_and_one_more_is_not() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h 5"), "own", "0"), (1, place("ann", "h 5"), "own", "5"), (2, place("bob", "h 6"), "bob", "5"))
+    story.goes(
+        (0, place("own", "h 5"), "own", "0"),
+        (1, place("ann", "h 5"), "own", "5"),
+        (2, place("bob", "h 6"), "bob", "5"),
+    )
 
 
 def test_m7_a_floor_equal_to_the_limit_is_tolerated_and_one_more_is_not() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h 5"), "own", "0"), (1, SetFloor("h", 5), "own", "5"), (2, SetFloor("h", 6), "-", "6"))
+    story.goes(
+        (0, place("own", "h 5"), "own", "0"),
+        (1, SetFloor("h", 5), "own", "5"),
+        (2, SetFloor("h", 6), "-", "6"),
+    )
 
 
 def test_m7_an_idle_leaf_is_taken_at_its_floor_and_not_below() -> None:
     story = Story("h")
-    story.goes((0, SetFloor("h", 5), "-"), (1, place("ann", "h 4"), "-", "5"), (2, place("bob", "h 5"), "bob", "5"))
+    story.goes(
+        (0, SetFloor("h", 5), "-"),
+        (1, place("ann", "h 4"), "-", "5"),
+        (2, place("bob", "h 5"), "bob", "5"),
+    )
 
 
 # M8
@@ -81,7 +93,12 @@ def test_m8_the_limit_decides_and_not_the_bid() -> None:
 
 def test_m8_the_winner_needs_the_floor() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h ..9"), "own"), (0, place("ann", "h ..5"), "own"), (1, SetFloor("h", 6), "own"), (2, Relinquish("own", "h"), "-"))
+    story.goes(
+        (0, place("own", "h ..9"), "own"),
+        (0, place("ann", "h ..5"), "own"),
+        (1, SetFloor("h", 6), "own"),
+        (2, Relinquish("own", "h"), "-"),
+    )
     story.goes((3, SetFloor("h", 5), "ann"))
 
 
@@ -107,11 +124,22 @@ def test_m8_who_loses_a_leaf_may_win_it_back_with_a_resting_order() -> None:
 
 def test_m8_who_is_priced_out_by_a_floor_may_come_back_with_a_resting_order() -> None:
     story = Story("h")
-    story.goes((0, place("ann", "h 2"), "ann"), (0, place("ann", "h ..9"), "ann"), (1, SetFloor("h", 4), "ann", "4"))
+    story.goes(
+        (0, place("ann", "h 2"), "ann"),
+        (0, place("ann", "h ..9"), "ann"),
+        (1, SetFloor("h", 4), "ann", "4"),
+    )
     assert [2] == [lease.lease for lease in story.market.leases()]
 
 
-@pytest.mark.parametrize("leavers", [leavers for count in range(4) for leavers in permutations(["ann", "bob", "cat", "dan"], count)])
+@pytest.mark.parametrize(
+    "leavers",
+    [
+        leavers
+        for count in range(4)
+        for leavers in permutations(["ann", "bob", "cat", "dan"], count)
+    ],
+)
 def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[str, ...]) -> None:
     story = Story("h")
     story.at(0, place("own", "h ..9"))
@@ -128,15 +156,24 @@ def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[
 
 
 def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
-    """Dead entries pile up in a book behind and before those that wait; they must not change who is first."""
+    """Dead entries pile up in a book behind and before those that wait; they must not change who is
+    first."""
     story = Story("h")
-    story.goes((0, place("own", "h ..99"), "own"), (0, place("ann", "h ..50"), "own"), (0, place("bob", "h ..50"), "own"))
+    story.goes(
+        (0, place("own", "h ..99"), "own"),
+        (0, place("ann", "h ..50"), "own"),
+        (0, place("bob", "h ..50"), "own"),
+    )
     for time in range(120):
         for limit in (50, 60 + time % 7, 1 + time):
             order = story.at(time, place("cat", f"h 1..{limit}"))[0]
             assert isinstance(order, OrderPlaced)
             story.at(time, CancelOrder("cat", order.order))
-    story.goes((200, Relinquish("own", "h"), "ann"), (201, Relinquish("ann", "h"), "bob"), (202, Relinquish("bob", "h"), "-"))
+    story.goes(
+        (200, Relinquish("own", "h"), "ann"),
+        (201, Relinquish("ann", "h"), "bob"),
+        (202, Relinquish("bob", "h"), "-"),
+    )
 
 
 # M9: after place and amend
@@ -145,7 +182,10 @@ def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
 def test_m9_an_order_takes_the_cheapest_idle_leaf() -> None:
     story = Story("h/a", "h/b", "h/c")
     story.goes(
-        (0, SetFloor("h/a", 4), "- - -"), (0, SetFloor("h/b", 2), "- - -"), (0, SetFloor("h/c", 3), "- - -"), (1, place("ann", "h 5"), "- ann -")
+        (0, SetFloor("h/a", 4), "- - -"),
+        (0, SetFloor("h/b", 2), "- - -"),
+        (0, SetFloor("h/c", 3), "- - -"),
+        (1, place("ann", "h 5"), "- ann -"),
     )
 
 
@@ -162,12 +202,18 @@ def test_m9_an_order_takes_the_leased_leaf_with_the_lowest_limit() -> None:
 
 def test_m9_a_leased_leaf_is_taken_by_a_bid_above_its_limit_and_not_by_a_limit() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h 4"), "own"), (1, place("ann", "h 4..9"), "own", "4"), (2, place("bob", "h 5..6"), "ann", "5"))
+    story.goes(
+        (0, place("own", "h 4"), "own"),
+        (1, place("ann", "h 4..9"), "own", "4"),
+        (2, place("bob", "h 5..6"), "ann", "5"),
+    )
     assert [3] == [order.order for order in story.market.orders()]
 
 
 @pytest.mark.parametrize("alternatives", [("g 5", "h 8"), ("h 8", "g 5")])
-def test_m9_the_surplus_counts_from_the_limit_of_each_alternative(alternatives: tuple[str, ...]) -> None:
+def test_m9_the_surplus_counts_from_the_limit_of_each_alternative(
+    alternatives: tuple[str, ...],
+) -> None:
     idle, leased = Story("g", "h"), Story("g", "h")
     idle.goes((0, SetFloor("g", 1), "- -"), (0, SetFloor("h", 3), "- -"))
     leased.goes((0, place("own", "g 1"), "own -"), (0, place("own", "h 3"), "own own"))
@@ -176,7 +222,9 @@ def test_m9_the_surplus_counts_from_the_limit_of_each_alternative(alternatives: 
 
 
 @pytest.mark.parametrize("alternatives", [("g 8", "h 5"), ("h 5", "g 8")])
-def test_m9_the_larger_surplus_is_taken_whichever_comes_first_in_path_order(alternatives: tuple[str, ...]) -> None:
+def test_m9_the_larger_surplus_is_taken_whichever_comes_first_in_path_order(
+    alternatives: tuple[str, ...],
+) -> None:
     idle, leased = Story("g", "h"), Story("g", "h")
     idle.goes((0, SetFloor("g", 3), "- -"), (0, SetFloor("h", 1), "- -"))
     leased.goes((0, place("own", "g 3"), "own -"), (0, place("own", "h 1"), "own own"))
@@ -186,22 +234,36 @@ def test_m9_the_larger_surplus_is_taken_whichever_comes_first_in_path_order(alte
 
 def test_m9_a_leased_leaf_with_a_larger_surplus_goes_before_an_idle_one() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, SetFloor("h/a", 3), "- -"), (0, place("own", "h/b 2"), "- own"), (1, place("ann", "h 5"), "- ann"))
+    story.goes(
+        (0, SetFloor("h/a", 3), "- -"),
+        (0, place("own", "h/b 2"), "- own"),
+        (1, place("ann", "h 5"), "- ann"),
+    )
 
 
 def test_m9_an_idle_leaf_with_a_larger_surplus_goes_before_a_leased_one() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, place("own", "h/a 3"), "own -"), (0, SetFloor("h/b", 2), "own -"), (1, place("ann", "h 5"), "own ann"))
+    story.goes(
+        (0, place("own", "h/a 3"), "own -"),
+        (0, SetFloor("h/b", 2), "own -"),
+        (1, place("ann", "h 5"), "own ann"),
+    )
 
 
 def test_m9_on_a_surplus_tie_idle_goes_before_leased() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, place("own", "h/a 3"), "own -"), (0, SetFloor("h/b", 3), "own -"), (1, place("ann", "h 5"), "own ann"))
+    story.goes(
+        (0, place("own", "h/a 3"), "own -"),
+        (0, SetFloor("h/b", 3), "own -"),
+        (1, place("ann", "h 5"), "own ann"),
+    )
 
 
 @pytest.mark.parametrize("first", ["a 5", "b 5"])
 @pytest.mark.parametrize("leased", ["a", "b"])
-def test_m9_on_a_surplus_tie_idle_goes_before_leased_whichever_alternative_is_named_first(first: str, leased: str) -> None:
+def test_m9_on_a_surplus_tie_idle_goes_before_leased_whichever_alternative_is_named_first(
+    first: str, leased: str
+) -> None:
     story = Story("a", "b")
     idle = "b" if leased == "a" else "a"
     story.at(0, place("own", f"{leased} 3"))
@@ -211,15 +273,21 @@ def test_m9_on_a_surplus_tie_idle_goes_before_leased_whichever_alternative_is_na
 
 
 @pytest.mark.parametrize("alternatives", [("a 5", "b 5"), ("b 5", "a 5")])
-def test_m9_on_a_tie_the_first_idle_leaf_in_path_order_over_all_trees_is_taken(alternatives: tuple[str, ...]) -> None:
+def test_m9_on_a_tie_the_first_idle_leaf_in_path_order_over_all_trees_is_taken(
+    alternatives: tuple[str, ...],
+) -> None:
     story = Story("b/x", "a/y", "a/x")
     story.goes(
-        (0, place("ann", *alternatives), "ann - -"), (0, place("bob", *alternatives), "ann bob -"), (0, place("cat", *alternatives), "ann bob cat")
+        (0, place("ann", *alternatives), "ann - -"),
+        (0, place("bob", *alternatives), "ann bob -"),
+        (0, place("cat", *alternatives), "ann bob cat"),
     )
 
 
 @pytest.mark.parametrize("alternatives", [("a 5", "b 5"), ("b 5", "a 5")])
-def test_m9_on_a_tie_the_first_leased_leaf_in_path_order_over_all_trees_is_taken(alternatives: tuple[str, ...]) -> None:
+def test_m9_on_a_tie_the_first_leased_leaf_in_path_order_over_all_trees_is_taken(
+    alternatives: tuple[str, ...],
+) -> None:
     story = Story("b/x", "a/y", "a/x")
     for leaf in ("b/x", "a/x", "a/y"):
         story.at(0, place("own", f"{leaf} 2"))
@@ -231,17 +299,31 @@ def test_m9_on_a_tie_the_first_leased_leaf_in_path_order_over_all_trees_is_taken
 
 
 @pytest.mark.parametrize("alternatives", [("h/b 5", "h 5"), ("h 5", "h/b 5")])
-def test_m9_nested_scopes_that_find_the_same_leaf_take_it_once(alternatives: tuple[str, ...]) -> None:
+def test_m9_nested_scopes_that_find_the_same_leaf_take_it_once(
+    alternatives: tuple[str, ...],
+) -> None:
     idle, leased = Story("h/a", "h/b"), Story("h/a", "h/b")
     idle.goes((0, place("own", "h/a 9"), "own -"), (1, place("ann", *alternatives), "own ann"))
-    leased.goes((0, place("own", "h/a 9"), "own -"), (0, place("own", "h/b 2"), "own own"), (1, place("ann", *alternatives), "own ann"))
+    leased.goes(
+        (0, place("own", "h/a 9"), "own -"),
+        (0, place("own", "h/b 2"), "own own"),
+        (1, place("ann", *alternatives), "own ann"),
+    )
 
 
 def test_m9_on_a_tie_between_nested_scopes_the_leaf_decides_and_not_the_scope() -> None:
     """Both alternatives leave 3; the root comes before h/b, but the leaf it finds comes after."""
     idle, leased = Story("h/a", "h/b", "h/c"), Story("h/a", "h/b", "h/c")
-    idle.goes((0, place("own", "h/a 9"), "own - -"), (0, SetFloor("h/b", 2), "own - -"), (0, SetFloor("h/c", 1), "own - -"))
-    leased.goes((0, place("own", "h/a 9"), "own - -"), (0, place("own", "h/b 2"), "own own -"), (0, place("own", "h/c 1"), "own own own"))
+    idle.goes(
+        (0, place("own", "h/a 9"), "own - -"),
+        (0, SetFloor("h/b", 2), "own - -"),
+        (0, SetFloor("h/c", 1), "own - -"),
+    )
+    leased.goes(
+        (0, place("own", "h/a 9"), "own - -"),
+        (0, place("own", "h/b 2"), "own own -"),
+        (0, place("own", "h/c 1"), "own own own"),
+    )
     idle.goes((1, place("ann", "h/b 5", "h 4"), "own ann -"))
     leased.goes((1, place("ann", "h/b 5", "h 4"), "own ann own"))
 
@@ -330,12 +412,20 @@ def test_m9_a_filled_resting_order_stops_pressing_elsewhere_while_clearing_goes_
 
 def test_m9_a_lease_lost_to_one_order_does_not_cost_its_owner_another() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, place("own", "h 2"), "own -"), (0, place("own", "h 2"), "own own"), (1, place("ann", "h 3"), "ann own", "0 0"))
+    story.goes(
+        (0, place("own", "h 2"), "own -"),
+        (0, place("own", "h 2"), "own own"),
+        (1, place("ann", "h 3"), "ann own", "0 0"),
+    )
 
 
 def test_m9_an_amended_order_takes_what_it_can_take_now() -> None:
     story = Story("h")
-    story.goes((0, place("own", "h 5"), "own"), (1, place("ann", "h 3"), "own", "3"), (2, amend("ann", 2, "h 5"), "own", "5"))
+    story.goes(
+        (0, place("own", "h 5"), "own"),
+        (1, place("ann", "h 3"), "own", "3"),
+        (2, amend("ann", 2, "h 5"), "own", "5"),
+    )
     assert [
         OrderAmended(3, "ann", 2, (at_price("h", 6),), False),
         LeaseEnded(3, "own", 1, "h", EndReason.OUTBID, 6, 5),
@@ -345,7 +435,11 @@ def test_m9_an_amended_order_takes_what_it_can_take_now() -> None:
 
 def test_m9_an_amended_order_may_move_to_another_tree() -> None:
     story = Story("g", "h")
-    story.goes((0, place("own", "h 5"), "- own"), (1, place("ann", "h 3"), "- own", "0 3"), (2, amend("ann", 2, "g 1"), "ann own", "0 0"))
+    story.goes(
+        (0, place("own", "h 5"), "- own"),
+        (1, place("ann", "h 3"), "- own", "0 3"),
+        (2, amend("ann", 2, "g 1"), "ann own", "0 0"),
+    )
 
 
 def test_m9_of_two_alternatives_one_fills_and_the_other_is_gone() -> None:
@@ -381,7 +475,11 @@ def test_m9_a_raised_floor_evicts_the_lowest_limit_first_then_in_path_order() ->
 
 def test_m9_a_leaf_emptied_by_a_floor_goes_to_a_resting_order_that_reaches_it() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, place("ann", "h/a 2"), "ann -"), (0, place("bob", "h/b 3"), "ann bob"), (0, place("cat", "h 1..9"), "ann bob"))
+    story.goes(
+        (0, place("ann", "h/a 2"), "ann -"),
+        (0, place("bob", "h/b 3"), "ann bob"),
+        (0, place("cat", "h 1..9"), "ann bob"),
+    )
     assert [
         FloorSet(1, "h", 4, False),
         LeaseEnded(1, "ann", 1, "h/a", EndReason.FLOOR_RAISED, 4, 2),
@@ -421,12 +519,21 @@ def test_m9_a_lowered_floor_fills_resting_orders_lowest_floor_first() -> None:
 
 def test_m9_a_leaf_that_an_earlier_step_made_stable_stays_closed() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, SetFloor("h", 9), "- -"), (0, place("ann", "h 5"), "- -"), (1, SetFloor("h", 5), "ann -"))
+    story.goes(
+        (0, SetFloor("h", 9), "- -"),
+        (0, place("ann", "h 5"), "- -"),
+        (1, SetFloor("h", 5), "ann -"),
+    )
 
 
 def test_m9_a_lowered_floor_that_no_limit_reaches_fills_nothing() -> None:
     story = Story("h/a", "h/r/b")
-    story.goes((0, SetFloor("h", 9), "- -"), (0, place("ann", "h/r 3"), "- -"), (1, SetFloor("h", 4), "- -"), (2, SetFloor("h", 3), "- ann"))
+    story.goes(
+        (0, SetFloor("h", 9), "- -"),
+        (0, place("ann", "h/r 3"), "- -"),
+        (1, SetFloor("h", 4), "- -"),
+        (2, SetFloor("h", 3), "- ann"),
+    )
 
 
 def test_m9_a_lowered_floor_finds_orders_that_rest_above_at_and_below_it() -> None:
@@ -444,26 +551,44 @@ def test_m9_a_lowered_floor_finds_orders_that_rest_above_at_and_below_it() -> No
 @pytest.mark.parametrize("node", ["h", "h/r", "h/r/a"])
 def test_m9_a_floor_removed_fills_an_order_that_pays_nothing(node: str) -> None:
     story = Story("h/r/a")
-    story.goes((0, SetFloor(node, 1), "-"), (0, place("ann", "h 0"), "-"), (1, SetFloor(node, None), "ann"))
+    story.goes(
+        (0, SetFloor(node, 1), "-"), (0, place("ann", "h 0"), "-"), (1, SetFloor(node, None), "ann")
+    )
 
 
 def test_m9_a_lowered_floor_of_a_leaf_fills_that_leaf() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, SetFloor("h/a", 9), "- -"), (0, SetFloor("h/b", 9), "- -"), (0, place("ann", "h ..5"), "- -"), (1, SetFloor("h/b", 4), "- ann"))
+    story.goes(
+        (0, SetFloor("h/a", 9), "- -"),
+        (0, SetFloor("h/b", 9), "- -"),
+        (0, place("ann", "h ..5"), "- -"),
+        (1, SetFloor("h/b", 4), "- ann"),
+    )
 
 
 def test_m9_a_lowered_floor_stays_ineffective_below_a_higher_one() -> None:
     story = Story("h/r/a")
-    story.goes((0, SetFloor("h", 9), "-"), (0, SetFloor("h/r", 8), "-"), (0, place("ann", "h ..5"), "-"), (1, SetFloor("h/r", 1), "-", "9"))
+    story.goes(
+        (0, SetFloor("h", 9), "-"),
+        (0, SetFloor("h/r", 8), "-"),
+        (0, place("ann", "h ..5"), "-"),
+        (1, SetFloor("h/r", 1), "-", "9"),
+    )
 
 
 def test_m9_a_lowered_floor_does_not_fill_offline_leaves() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, SetFloor("h", 9), "- -"), (0, TakeOffline("h/a"), "x -"), (0, place("ann", "h 5"), "x -"), (1, SetFloor("h", 5), "x ann"))
+    story.goes(
+        (0, SetFloor("h", 9), "- -"),
+        (0, TakeOffline("h/a"), "x -"),
+        (0, place("ann", "h 5"), "x -"),
+        (1, SetFloor("h", 5), "x ann"),
+    )
 
 
 def test_m9_a_wide_node_is_walked_in_path_order() -> None:
-    """More children than a node looks at in one go: they are kept in bundles of bundles, which nobody may notice."""
+    """More children than a node looks at in one go: they are kept in bundles of bundles, which
+    nobody may notice."""
     leaves = [f"h/{number:03}" for number in range(100)]
     story = Story(*leaves)
     story.at(0, SetFloor("h/000", 1))
@@ -495,7 +620,9 @@ def test_m9_taking_a_leaf_offline_ends_its_lease_and_nobody_wins_it() -> None:
         LeaseEnded(2, "own", 1, "h", EndReason.TAKEN_OFFLINE, 3, 5),
     ] == story.at(2, TakeOffline("h"))
     story.goes((3, place("bob", "h 9"), "x"))
-    assert [LeafBroughtOnline(4, "h"), LeaseStarted(4, "bob", 2, "h", 3, 3, 9, None)] == story.at(4, BringOnline("h"))
+    assert [LeafBroughtOnline(4, "h"), LeaseStarted(4, "bob", 2, "h", 3, 3, 9, None)] == story.at(
+        4, BringOnline("h")
+    )
 
 
 def test_m9_an_idle_leaf_goes_offline_and_comes_back_without_a_lease() -> None:
@@ -510,7 +637,11 @@ def test_m9_an_idle_leaf_goes_offline_and_comes_back_without_a_lease() -> None:
 
 def test_m9_an_order_passes_over_offline_leaves_and_takes_a_leased_one() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, TakeOffline("h/a"), "x -"), (0, place("own", "h 2"), "x own"), (1, place("ann", "h 3"), "x ann"))
+    story.goes(
+        (0, TakeOffline("h/a"), "x -"),
+        (0, place("own", "h 2"), "x own"),
+        (1, place("ann", "h 3"), "x ann"),
+    )
 
 
 # M10
@@ -519,14 +650,23 @@ def test_m9_an_order_passes_over_offline_leaves_and_takes_a_leased_one() -> None
 def test_m10_orders_and_leases_are_numbered_as_they_come() -> None:
     story = Story("h/a", "h/b")
     first, second = story.at(0, place("ann", "h/b 9")), story.at(0, place("bob", "h/a 9"))
-    assert [(1, 1), (2, 2)] == [(event.order, event.lease) for event in (first[1], second[1]) if isinstance(event, LeaseStarted)]
-    assert isinstance(rested := story.at(1, place("cat", "h 1"))[0], OrderPlaced) and 3 == rested.order
+    assert [(1, 1), (2, 2)] == [
+        (event.order, event.lease)
+        for event in (first[1], second[1])
+        if isinstance(event, LeaseStarted)
+    ]
+    assert (
+        isinstance(rested := story.at(1, place("cat", "h 1"))[0], OrderPlaced) and 3 == rested.order
+    )
 
 
 def test_m10_amending_gives_a_new_number_from_the_same_count_and_keeps_the_id() -> None:
     story = Story("h")
     story.goes(
-        (0, place("own", "h ..9"), "own"), (0, place("ann", "h 1"), "own"), (1, amend("ann", 2, "h 2"), "own"), (2, place("bob", "h 1"), "own")
+        (0, place("own", "h ..9"), "own"),
+        (0, place("ann", "h 1"), "own"),
+        (1, amend("ann", 2, "h 2"), "own"),
+        (2, place("bob", "h 1"), "own"),
     )
     assert [(2, 3), (4, 4)] == [(order.order, order.number) for order in story.market.orders()]
     story.goes((3, amend("ann", 2, "h 2"), "own"))
@@ -550,7 +690,9 @@ def test_m10_a_refused_command_uses_no_number() -> None:
     story.goes((0, place("own", "h ..9"), "own"))
     story.why(0, place("ann", "nowhere 1"))
     story.why(0, amend("ann", 1, "h 1"))
-    assert [OrderPlaced(0, "ann", 2, (at_price("h", 1),), False)] == story.at(0, place("ann", "h 1"))
+    assert [OrderPlaced(0, "ann", 2, (at_price("h", 1),), False)] == story.at(
+        0, place("ann", "h 1")
+    )
 
 
 # the events of each command
@@ -559,12 +701,18 @@ def test_m10_a_refused_command_uses_no_number() -> None:
 def test_commands_that_move_no_lease_say_only_what_they_did() -> None:
     story = Story("h")
     story.goes((0, place("own", "h 9"), "own"))
-    assert [OrderPlaced(1, "ann", 2, (at_price("h", 1),), False)] == story.at(1, place("ann", "h 1"))
-    assert [OrderAmended(2, "ann", 2, (at_price("h", 3),), False)] == story.at(2, amend("ann", 2, "h 3"))
+    assert [OrderPlaced(1, "ann", 2, (at_price("h", 1),), False)] == story.at(
+        1, place("ann", "h 1")
+    )
+    assert [OrderAmended(2, "ann", 2, (at_price("h", 3),), False)] == story.at(
+        2, amend("ann", 2, "h 3")
+    )
     assert [OrderCancelled(3, "ann", 2)] == story.at(3, CancelOrder("ann", 2))
     assert [ControlsSet(4, "h", None, None, 7, None)] == story.at(4, SetControls("h", hold_us=7))
     assert [] == story.at(5, AdvanceTime())
-    assert [LeaseEnded(6, "own", 1, "h", EndReason.BUDGET_SPENT, 0, 9)] == story.at(6, Relinquish("own", "h", True))
+    assert [LeaseEnded(6, "own", 1, "h", EndReason.BUDGET_SPENT, 0, 9)] == story.at(
+        6, Relinquish("own", "h", True)
+    )
 
 
 def test_what_is_not_a_command_is_a_bug_of_the_caller() -> None:
@@ -574,7 +722,8 @@ def test_what_is_not_a_command_is_a_bug_of_the_caller() -> None:
 
 
 def test_m7_every_step_of_a_long_random_history_is_stable() -> None:
-    """Prices from a coarse grid, so that ties happen; the story checks M5 and M7 after every step."""
+    """Prices from a coarse grid, so that ties happen; the story checks M5 and M7 after every
+    step."""
     dice = random.Random(2)
     leaves = ["g/x", "g/y", "h/r/a", "h/r/b", "h/r/c", "h/s/d", "h/s/e"]
     nodes = [*leaves, "g", "h", "h/r", "h/s"]
@@ -583,7 +732,10 @@ def test_m7_every_step_of_a_long_random_history_is_stable() -> None:
     for time in range(1_500):
         tenant, node, leaf = dice.choice(tenants), dice.choice(nodes), dice.choice(leaves)
         bid = dice.randint(0, 6)
-        alternatives = [f"{scope} {bid}..{bid + dice.randint(0, 3)}" for scope in dice.sample(nodes, dice.randint(1, 3))]
+        alternatives = [
+            f"{scope} {bid}..{bid + dice.randint(0, 3)}"
+            for scope in dice.sample(nodes, dice.randint(1, 3))
+        ]
         open_ids = [order.order for order in story.market.orders(tenant)] or [0]
         commands: list[Command] = [
             place(tenant, *alternatives),

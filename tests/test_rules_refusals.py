@@ -1,4 +1,5 @@
-"""Every reason for which a command is refused, with its subject, what was found and its bound, as `docs/market.md` lists them."""
+"""Every reason for which a command is refused, with its subject, what was found and its bound, as
+`docs/market.md` lists them."""
 
 from typing import Any
 
@@ -48,7 +49,8 @@ NOW = 50
 
 
 def crowded() -> Story:
-    """Ann holds h/a (order 1) and waits with order 2; bob holds h/b (order 3) and waits with order 4; h/c is offline; the time is 50."""
+    """Ann holds h/a (order 1) and waits with order 2; bob holds h/b (order 3) and waits with order
+    4; h/c is offline; the time is 50."""
     story = Story("g", "h/a", "h/b", "h/c", orders_per_tenant_max=2)
     story.goes(
         (0, place("own", "g ..99"), "own - - -"),
@@ -105,7 +107,10 @@ REFUSALS: list[tuple[Command, Why]] = [
     (SetFloor("h", PRICE + 1), (Reason.PRICE_OUT_OF_RANGE, "h", PRICE + 1, PRICE)),
     (SetControls("h/z"), (Reason.SCOPE_UNKNOWN, "h/z", None, None)),
     (SetControls("h", rise=Band(-1, 1)), (Reason.CONTROLS_INVALID, "rise", -1, FRACTION)),
-    (SetControls("h", rise=Band(FRACTION + 1, 1)), (Reason.CONTROLS_INVALID, "rise", FRACTION + 1, FRACTION)),
+    (
+        SetControls("h", rise=Band(FRACTION + 1, 1)),
+        (Reason.CONTROLS_INVALID, "rise", FRACTION + 1, FRACTION),
+    ),
     (SetControls("h", rise=Band(1, 0)), (Reason.CONTROLS_INVALID, "rise", 0, YEAR)),
     (SetControls("h", rise=Band(1, YEAR + 1)), (Reason.CONTROLS_INVALID, "rise", YEAR + 1, YEAR)),
     (SetControls("h", fall=Band(-1, 1)), (Reason.CONTROLS_INVALID, "fall", -1, FRACTION)),
@@ -163,7 +168,8 @@ MALFORMED: list[tuple[Any, str]] = [
     (TakeOffline(ANY), "leaf"),
     (BringOnline(ANY), "leaf"),
     (CloseBooks(ANY), "before"),
-    # Whole numbers, but wider than a computer's word: nothing the market says may be impossible to encode.
+    # Whole numbers, but wider than a computer's word: nothing the market says may be impossible to
+    # encode.
     (place("ann", f"h {WIDEST + 1}"), "bid"),
     (place("ann", f"h 1..{-WIDEST - 1}"), "limit"),
     (CancelOrder("ann", WIDEST + 1), "order"),
@@ -177,13 +183,20 @@ MALFORMED: list[tuple[Any, str]] = [
     (CloseBooks(WIDEST + 1), "before"),
 ]
 
-EVERY: list[tuple[Command, Why]] = [*REFUSALS, *[(command, (Reason.MALFORMED, field, None, None)) for command, field in MALFORMED]]
+EVERY: list[tuple[Command, Why]] = [
+    *REFUSALS,
+    *[(command, (Reason.MALFORMED, field, None, None)) for command, field in MALFORMED],
+]
 # 201 letters and an object's address are no test names.
-NAMES = [f"{number:02}-{type(command).__name__}-{why[0]}" for number, (command, why) in enumerate(EVERY)]
+NAMES = [
+    f"{number:02}-{type(command).__name__}-{why[0]}" for number, (command, why) in enumerate(EVERY)
+]
 
 
 @pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
-def test_a_refusal_says_why_where_what_was_found_and_what_it_was_measured_against(command: Command, why: Why) -> None:
+def test_a_refusal_says_why_where_what_was_found_and_what_it_was_measured_against(
+    command: Command, why: Why
+) -> None:
     assert why == crowded().why(NOW, command)
 
 
@@ -205,14 +218,18 @@ def test_after_a_refusal_it_is_as_if_only_time_had_passed(command: Command, why:
 
 
 @pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
-def test_a_refusal_is_explained_with_its_subject_what_was_found_and_the_bound(command: Command, why: Why) -> None:
+def test_a_refusal_is_explained_with_its_subject_what_was_found_and_the_bound(
+    command: Command, why: Why
+) -> None:
     refused = crowded().at(NOW, command)[-1]
     assert isinstance(refused, Refused)
     words = explain(refused)
     assert refused.subject in words or repr(refused.subject) in words
     for number in (refused.found, refused.bound):
         if number is not None:
-            dollars = f"{'-' if number < 0 else ''}{abs(number) // 1_000_000}.{abs(number) % 1_000_000:06}".rstrip("0").rstrip(".")
+            sign = "-" if number < 0 else ""
+            digits = f"{sign}{abs(number) // 1_000_000}.{abs(number) % 1_000_000:06}"
+            dollars = digits.rstrip("0").rstrip(".")
             assert str(number) in words or f"{dollars} $/h" in words
 
 
@@ -224,7 +241,9 @@ def test_a_refusal_can_be_encoded(command: Command, why: Why) -> None:
 
 def test_a_refusal_repeats_only_what_can_be_shown_and_not_all_of_it() -> None:
     story = crowded()
-    assert (Reason.SCOPE_UNKNOWN, "z" * 200, None, None) == story.why(NOW, SetFloor("z" * 100_000, 1))
+    assert (Reason.SCOPE_UNKNOWN, "z" * 200, None, None) == story.why(
+        NOW, SetFloor("z" * 100_000, 1)
+    )
     for name in ("lone\ud800surrogate", "\ud800" * 300):
         refused = story.at(NOW, place(name, "h 1"))[-1]
         assert isinstance(refused, Refused) and refused.tenant is None
@@ -233,15 +252,26 @@ def test_a_refusal_repeats_only_what_can_be_shown_and_not_all_of_it() -> None:
 
 
 def test_every_reason_is_met_on_this_page() -> None:
-    met = {why[0] for _, why in EVERY} | {Reason.TOO_MANY_ORDERS, Reason.TOO_MANY_TENANTS, Reason.TIME_BACKWARDS, Reason.TIME_OUT_OF_RANGE}
+    met = {why[0] for _, why in EVERY} | {
+        Reason.TOO_MANY_ORDERS,
+        Reason.TOO_MANY_TENANTS,
+        Reason.TIME_BACKWARDS,
+        Reason.TIME_OUT_OF_RANGE,
+    }
     assert set(Reason) == met
 
 
 def test_a_refusal_names_the_tenant_who_asked_and_the_markets_time() -> None:
     story = crowded()
-    assert [Refused(NOW + 1, "ann", Reason.NOT_YOUR_ORDER, "77", None, None)] == story.at(NOW + 1, CancelOrder("ann", 77))
-    assert [Refused(NOW + 2, None, Reason.SCOPE_UNKNOWN, "z", None, None)] == story.at(NOW + 2, SetFloor("z", 1))
-    assert [Refused(NOW + 3, None, Reason.MALFORMED, "tenant", None, None)] == story.at(NOW + 3, CancelOrder(ANY, 1))
+    assert [Refused(NOW + 1, "ann", Reason.NOT_YOUR_ORDER, "77", None, None)] == story.at(
+        NOW + 1, CancelOrder("ann", 77)
+    )
+    assert [Refused(NOW + 2, None, Reason.SCOPE_UNKNOWN, "z", None, None)] == story.at(
+        NOW + 2, SetFloor("z", 1)
+    )
+    assert [Refused(NOW + 3, None, Reason.MALFORMED, "tenant", None, None)] == story.at(
+        NOW + 3, CancelOrder(ANY, 1)
+    )
 
 
 # the time
@@ -263,7 +293,9 @@ def test_no_time_is_below_zero() -> None:
 
 
 @pytest.mark.parametrize("at", [None, "51", 51.0, True, WIDEST + 1, -WIDEST - 1])
-def test_a_time_that_is_not_a_whole_number_is_malformed_and_does_not_move_the_market(at: Any) -> None:
+def test_a_time_that_is_not_a_whole_number_is_malformed_and_does_not_move_the_market(
+    at: Any,
+) -> None:
     story = crowded()
     before = story.market.digest()
     assert (Reason.MALFORMED, "at", None, None) == story.why(at, place("ann", "nowhere 1"))
@@ -274,7 +306,9 @@ def test_the_last_time_is_accepted_and_one_past_it_is_refused() -> None:
     story = crowded()
     before = story.market.digest()
     assert (Reason.TIME_OUT_OF_RANGE, "at", TIME + 1, TIME) == story.why(TIME + 1, AdvanceTime())
-    assert (Reason.TIME_OUT_OF_RANGE, "at", WIDEST, TIME) == story.why(WIDEST, place("ann", "nowhere 1"))
+    assert (Reason.TIME_OUT_OF_RANGE, "at", WIDEST, TIME) == story.why(
+        WIDEST, place("ann", "nowhere 1")
+    )
     assert NOW == story.market.now
     assert before == story.market.digest()
     assert [] == story.at(TIME, AdvanceTime())
@@ -292,20 +326,32 @@ def test_refusals_of_the_time_are_explained(at: int) -> None:
 def held_until_15() -> Story:
     """Ann holds h until 15, although bob bids more than she is willing to pay."""
     story = Story("h")
-    story.goes((0, SetControls("h", hold_us=10), "-"), (5, place("ann", "h 1"), "ann"), (6, place("bob", "h 2"), "ann"))
+    story.goes(
+        (0, SetControls("h", hold_us=10), "-"),
+        (5, place("ann", "h 1"), "ann"),
+        (6, place("bob", "h 2"), "ann"),
+    )
     return story
 
 
 def test_holds_do_not_end_when_the_time_is_refused() -> None:
     story = held_until_15()
-    assert [Refused(6, None, Reason.TIME_OUT_OF_RANGE, "at", TIME + 1, TIME)] == story.at(TIME + 1, AdvanceTime())
+    assert [Refused(6, None, Reason.TIME_OUT_OF_RANGE, "at", TIME + 1, TIME)] == story.at(
+        TIME + 1, AdvanceTime()
+    )
     assert "ann" == story.market.owner("h")
 
 
-@pytest.mark.parametrize("command", [CancelOrder("cat", 1), CancelOrder(ANY, 1)], ids=["not_your_order", "malformed"])
+@pytest.mark.parametrize(
+    "command", [CancelOrder("cat", 1), CancelOrder(ANY, 1)], ids=["not_your_order", "malformed"]
+)
 def test_holds_end_on_the_way_to_a_refusal(command: Command) -> None:
     ended, started, refused = held_until_15().at(20, command)
-    assert isinstance(ended, LeaseEnded) and isinstance(started, LeaseStarted) and isinstance(refused, Refused)
+    assert (
+        isinstance(ended, LeaseEnded)
+        and isinstance(started, LeaseStarted)
+        and isinstance(refused, Refused)
+    )
     assert (15, 15, 20) == (ended.at, started.at, refused.at)
 
 
@@ -315,16 +361,26 @@ def test_holds_end_on_the_way_to_a_refusal(command: Command) -> None:
 def test_sixteen_alternatives_are_accepted_and_seventeen_refused() -> None:
     leaves = [f"h/{number:02}" for number in range(17)]
     story = Story(*leaves)
-    assert (Reason.ALTERNATIVES_COUNT, "alternatives", 17, 16) == story.why(0, place("ann", *[f"{leaf} 1" for leaf in leaves]))
+    assert (Reason.ALTERNATIVES_COUNT, "alternatives", 17, 16) == story.why(
+        0, place("ann", *[f"{leaf} 1" for leaf in leaves])
+    )
     story.goes((0, place("ann", *[f"{leaf} 1" for leaf in leaves[:16]]), "ann" + " -" * 16))
 
 
 def test_the_highest_price_is_accepted_as_bid_limit_and_floor() -> None:
     assert PRICE == PRICE_MAX
     story = Story("h")
-    story.goes((0, SetFloor("h", PRICE), "-"), (0, place("ann", f"h {PRICE}"), "ann"), (1, SetLimit("ann", "h", PRICE), "ann", str(PRICE)))
-    assert (Reason.PRICE_OUT_OF_RANGE, "h", PRICE + 1, PRICE) == story.why(1, place("ann", f"h {PRICE + 1}"))
-    assert (Reason.PRICE_OUT_OF_RANGE, "h", PRICE + 1, PRICE) == story.why(1, place("ann", f"h {PRICE}..{PRICE + 1}"))
+    story.goes(
+        (0, SetFloor("h", PRICE), "-"),
+        (0, place("ann", f"h {PRICE}"), "ann"),
+        (1, SetLimit("ann", "h", PRICE), "ann", str(PRICE)),
+    )
+    assert (Reason.PRICE_OUT_OF_RANGE, "h", PRICE + 1, PRICE) == story.why(
+        1, place("ann", f"h {PRICE + 1}")
+    )
+    assert (Reason.PRICE_OUT_OF_RANGE, "h", PRICE + 1, PRICE) == story.why(
+        1, place("ann", f"h {PRICE}..{PRICE + 1}")
+    )
 
 
 def test_a_thousand_open_orders_are_accepted_and_one_more_refused() -> None:
@@ -342,7 +398,11 @@ def test_a_thousand_open_orders_are_accepted_and_one_more_refused() -> None:
 
 def test_how_many_orders_a_tenant_may_have_is_set_with_the_market() -> None:
     story = Story("h", orders_per_tenant_max=2)
-    story.goes((0, place("own", "h 9"), "own"), (0, place("ann", "h 1"), "own"), (0, place("ann", "h 1"), "own"))
+    story.goes(
+        (0, place("own", "h 9"), "own"),
+        (0, place("ann", "h 1"), "own"),
+        (0, place("ann", "h 1"), "own"),
+    )
     refused = story.at(0, place("ann", "h 1"))[0]
     assert Refused(0, "ann", Reason.TOO_MANY_ORDERS, "ann", 2, 2) == refused
     assert "ann has 2 open orders and may have 2" == explain(refused)
@@ -351,14 +411,20 @@ def test_how_many_orders_a_tenant_may_have_is_set_with_the_market() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, 1_000_001, True, 2.0, None])
 def test_a_market_needs_a_sensible_bound_on_orders(most: Any) -> None:
-    with pytest.raises(ValueError, match="orders_per_tenant_max: expected a whole number from 1 to 1,000,000, found "):
+    with pytest.raises(
+        ValueError,
+        match="orders_per_tenant_max: expected a whole number from 1 to 1,000,000, found ",
+    ):
         Market(Topology.of(["h"]), most)
 
 
-def test_a_hundred_thousand_tenants_are_known_and_one_more_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_thousand_tenants_are_known_and_one_more_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert 100_000 == commands.TENANTS_MAX
     most = 100_000
-    if laissez.market_form() == "interpreted":  # so many take the sources long, all the more when they are watched
+    # so many take the sources long, all the more when they are watched
+    if laissez.market_form() == "interpreted":
         most = 1_000
         monkeypatch.setattr(guards, "TENANTS_MAX", most)
     story = Story("h")
@@ -369,8 +435,13 @@ def test_a_hundred_thousand_tenants_are_known_and_one_more_refused(monkeypatch: 
         market.apply(CancelOrder(str(number), number + 1), 0)
     refused = market.apply(place("one more", "h 1"), 0)[0]
     assert Refused(0, "one more", Reason.TOO_MANY_TENANTS, "one more", most, most) == refused
-    assert f"there is no room for one more: the market knows {most} tenants and may know {most}" == explain(refused)
-    assert [OrderPlaced(0, "7", most + 1, (at_price("h", 1),), False)] == market.apply(place("7", "h 1"), 0)
+    assert (
+        f"there is no room for one more: the market knows {most} tenants and may know {most}"
+        == explain(refused)
+    )
+    assert [OrderPlaced(0, "7", most + 1, (at_price("h", 1),), False)] == market.apply(
+        place("7", "h 1"), 0
+    )
     assert Reason.SCOPE_UNKNOWN == story.why(0, place("one more", "nowhere 1"))[0]
 
 
@@ -380,7 +451,9 @@ def test_a_name_of_two_hundred_characters_is_accepted_and_one_more_refused() -> 
     assert (Reason.TENANT_INVALID, "é" * 200, None, None) == story.why(0, place("é" * 201, "h 1"))
 
 
-@pytest.mark.parametrize("name", ["Operator", "a b", "0", "ann/bob", "名前", "'", "zero\u200bwidth", "\xa0"])
+@pytest.mark.parametrize(
+    "name", ["Operator", "a b", "0", "ann/bob", "名前", "'", "zero\u200bwidth", "\xa0"]
+)
 def test_any_other_printable_name_is_accepted(name: str) -> None:
     assert isinstance(Story("h").at(0, place(name, "h 1"))[0], OrderPlaced)
 
@@ -388,7 +461,9 @@ def test_any_other_printable_name_is_accepted(name: str) -> None:
 @pytest.mark.parametrize("band", [Band(0, 1), Band(FRACTION, YEAR)])
 def test_the_ends_of_every_control_are_accepted(band: Band) -> None:
     command = SetControls("h", band, band, band.interval_us, band.interval_us)
-    assert [ControlsSet(0, "h", band, band, band.interval_us, band.interval_us)] == Story("h").at(0, command)
+    assert [ControlsSet(0, "h", band, band, band.interval_us, band.interval_us)] == Story("h").at(
+        0, command
+    )
 
 
 def test_a_limit_of_zero_and_none_are_accepted() -> None:
@@ -434,7 +509,9 @@ def test_books_may_be_closed_up_to_now_and_again_at_the_same_time() -> None:
         (NOW, SetControls("z", hold_us=0), Reason.SCOPE_UNKNOWN),
     ],
 )
-def test_the_first_guard_that_fails_gives_the_reason(at: int, command: Command, reason: Reason) -> None:
+def test_the_first_guard_that_fails_gives_the_reason(
+    at: int, command: Command, reason: Reason
+) -> None:
     assert reason == crowded().why(at, command)[0]
 
 
@@ -446,7 +523,9 @@ def test_alternatives_are_judged_before_the_number_of_orders() -> None:
 
 
 def test_of_bid_and_limit_the_bid_is_judged_first() -> None:
-    assert (Reason.PRICE_OUT_OF_RANGE, "g", PRICE + 2, PRICE) == crowded().why(NOW, place("ann", f"g {PRICE + 2}..{PRICE + 1}"))
+    assert (Reason.PRICE_OUT_OF_RANGE, "g", PRICE + 2, PRICE) == crowded().why(
+        NOW, place("ann", f"g {PRICE + 2}..{PRICE + 1}")
+    )
 
 
 def test_controls_are_judged_in_order_the_fraction_before_the_interval() -> None:
@@ -467,8 +546,14 @@ def test_an_offline_inner_node_is_no_leaf_rather_than_online_already() -> None:
 
 
 @pytest.mark.parametrize("tenant", ["ann", "newcomer"])
-@pytest.mark.parametrize("command", [lambda who, id: CancelOrder(who, id), lambda who, id: amend(who, id, "g 1")], ids=["cancel", "amend"])
-def test_m12_anothers_order_answers_exactly_like_one_that_never_was(tenant: str, command: Any) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [lambda who, id: CancelOrder(who, id), lambda who, id: amend(who, id, "g 1")],
+    ids=["cancel", "amend"],
+)
+def test_m12_anothers_order_answers_exactly_like_one_that_never_was(
+    tenant: str, command: Any
+) -> None:
     story = crowded()
     bobs_open, bobs_filled, nobodys = (story.at(NOW, command(tenant, id)) for id in (5, 3, 999))
     assert [Refused(NOW, tenant, Reason.NOT_YOUR_ORDER, "999", None, None)] == nobodys
@@ -478,9 +563,13 @@ def test_m12_anothers_order_answers_exactly_like_one_that_never_was(tenant: str,
 
 @pytest.mark.parametrize("tenant", ["ann", "newcomer"])
 @pytest.mark.parametrize(
-    "command", [lambda who, leaf: Relinquish(who, leaf), lambda who, leaf: SetLimit(who, leaf, -1)], ids=["relinquish", "set_limit"]
+    "command",
+    [lambda who, leaf: Relinquish(who, leaf), lambda who, leaf: SetLimit(who, leaf, -1)],
+    ids=["relinquish", "set_limit"],
 )
-def test_m12_anothers_leaf_answers_exactly_like_one_that_never_was(tenant: str, command: Any) -> None:
+def test_m12_anothers_leaf_answers_exactly_like_one_that_never_was(
+    tenant: str, command: Any
+) -> None:
     story = crowded()
     nobodys = story.at(NOW, command(tenant, "h/z"))
     assert [Refused(NOW, tenant, Reason.NOT_YOUR_LEASE, "h/z", None, None)] == nobodys

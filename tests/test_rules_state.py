@@ -66,8 +66,16 @@ def test_m1_a_live_lease_is_seen_by_leaf_by_tenant_and_by_the_operator() -> None
 
 def test_m1_a_tenants_leases_are_listed_by_id_and_not_by_path() -> None:
     story = Story("h/a", "h/b", "h/c")
-    story.goes((0, place("ann", "h/c 1"), "- - ann"), (1, place("ann", "h/a 1"), "ann - ann"), (2, place("ann", "h/b 1"), "ann ann ann"))
-    assert ["h/c", "h/a", "h/b"] == [lease.leaf for lease in story.market.leases("ann")] == [lease.leaf for lease in story.market.leases()]
+    story.goes(
+        (0, place("ann", "h/c 1"), "- - ann"),
+        (1, place("ann", "h/a 1"), "ann - ann"),
+        (2, place("ann", "h/b 1"), "ann ann ann"),
+    )
+    assert (
+        ["h/c", "h/a", "h/b"]
+        == [lease.leaf for lease in story.market.leases("ann")]
+        == [lease.leaf for lease in story.market.leases()]
+    )
 
 
 def test_m2_an_order_takes_one_leaf_however_many_are_idle() -> None:
@@ -102,7 +110,11 @@ def test_m2_an_order_may_name_sixteen_scopes_and_presses_at_each() -> None:
 
 def test_m2_an_open_order_is_shown_with_its_alternatives_in_the_order_given() -> None:
     story = Story("g", "h")
-    story.goes((0, SetFloor("h", 9), "- -"), (0, SetFloor("g", 9), "- -"), (0, place("ann", "h 2..4", "g 1"), "- -"))
+    story.goes(
+        (0, SetFloor("h", 9), "- -"),
+        (0, SetFloor("g", 9), "- -"),
+        (0, place("ann", "h 2..4", "g 1"), "- -"),
+    )
     view = OrderView(1, "ann", 1, (Alternative("h", 2, 4), Alternative("g", 1, 1)))
     assert (view,) == story.market.orders() == story.market.orders("ann")
     assert () == story.market.orders("nobody")
@@ -147,11 +159,19 @@ def test_m4_the_highest_floor_on_the_path_is_the_floor() -> None:
 
 def test_m4_a_floor_of_zero_and_no_floor_are_the_same() -> None:
     with_zero, without = Story("h"), Story("h")
-    assert [FloorSet(0, "h", 0, False)] == with_zero.at(0, SetFloor("h", 0)) == without.at(0, SetFloor("h", None))
+    assert (
+        [FloorSet(0, "h", 0, False)]
+        == with_zero.at(0, SetFloor("h", 0))
+        == without.at(0, SetFloor("h", None))
+    )
     assert with_zero.market.digest() == without.market.digest()
     for story in (with_zero, without):
         story.at(1, SetFloor("h", 4))
-    assert [FloorSet(2, "h", 0, False)] == with_zero.at(2, SetFloor("h", 0)) == without.at(2, SetFloor("h", None))
+    assert (
+        [FloorSet(2, "h", 0, False)]
+        == with_zero.at(2, SetFloor("h", 0))
+        == without.at(2, SetFloor("h", None))
+    )
     assert with_zero.market.digest() == without.market.digest()
 
 
@@ -184,11 +204,19 @@ def test_m5_an_owner_is_not_pressed_by_its_own_resting_bid() -> None:
 
 def test_m5_an_idle_leaf_is_pressed_by_everyone() -> None:
     story = Story("h")
-    story.goes((0, SetFloor("h", 9), "-", "9"), (0, TakeOffline("h"), "x", "9"), (0, SetFloor("h", 2), "x", "2"))
-    story.goes((1, place("ann", "h 5"), "x", "5"), (2, place("bob", "h 6"), "x", "6"), (3, CancelOrder("bob", 2), "x", "5"))
+    story.goes(
+        (0, SetFloor("h", 9), "-", "9"),
+        (0, TakeOffline("h"), "x", "9"),
+        (0, SetFloor("h", 2), "x", "2"),
+    )
+    story.goes(
+        (1, place("ann", "h 5"), "x", "5"),
+        (2, place("bob", "h 6"), "x", "6"),
+        (3, CancelOrder("bob", 2), "x", "5"),
+    )
 
 
-def test_m5_the_best_bid_presses_everyone_but_its_tenant_and_the_next_best_presses_that_one() -> None:
+def test_m5_the_best_bid_presses_everyone_but_its_tenant_whom_the_next_best_presses() -> None:
     story = Story("h/a", "h/b", "h/c")
     story.goes(
         (0, place("ann", "h/a ..9"), "ann - -", "0 0 0"),
@@ -196,7 +224,8 @@ def test_m5_the_best_bid_presses_everyone_but_its_tenant_and_the_next_best_press
         (0, place("cat", "h/c ..9"), "ann bob cat", "0 0 0"),
         (1, place("ann", "h 5"), "ann bob cat", "0 5 5"),
         (1, place("bob", "h 3"), "ann bob cat", "3 5 5"),
-        (1, place("cat", "h 5"), "ann bob cat", "5 5 5"),  # two tenants make the price: it is nobody's own
+        # two tenants make the price: it is nobody's own
+        (1, place("cat", "h 5"), "ann bob cat", "5 5 5"),
         (2, CancelOrder("ann", 4), "ann bob cat", "5 5 3"),
         (3, CancelOrder("cat", 6), "ann bob cat", "3 0 3"),
         (4, CancelOrder("bob", 5), "ann bob cat", "0 0 0"),
@@ -244,7 +273,8 @@ def test_m5_one_tenant_may_press_with_several_bids_and_its_best_counts() -> None
 
 @pytest.mark.parametrize("highest", [3, 40])
 def test_m5_rates_stay_right_while_tenants_change_their_minds(highest: int) -> None:
-    """The story checks every rate against M5 after every step; few prices make ties, many make long books of dead entries."""
+    """The story checks every rate against M5 after every step; few prices make ties, many make long
+    books of dead entries."""
     dice = random.Random(highest)
     tenants = ["ann", "bob", "cat", "dan"]
     story = Story("h/a", "h/b", "h/c", "h/d")
@@ -267,13 +297,22 @@ def test_m5_rates_stay_right_while_tenants_change_their_minds(highest: int) -> N
 def test_m5_rates_stay_right_while_a_tenant_below_the_best_comes_and_goes() -> None:
     story = Story("h/a", "h/b")
     story.goes((0, place("ann", "h/a ..99"), "ann -"), (0, place("bob", "h/b ..99"), "ann bob"))
-    story.goes((0, place("ann", "h 9"), "ann bob", "0 9"), (0, place("cat", "h 5"), "ann bob", "5 9"), (0, place("bob", "h 4"), "ann bob", "5 9"))
+    story.goes(
+        (0, place("ann", "h 9"), "ann bob", "0 9"),
+        (0, place("cat", "h 5"), "ann bob", "5 9"),
+        (0, place("bob", "h 4"), "ann bob", "5 9"),
+    )
     for time in range(60):
         bob = story.at(time, place("bob", f"h {1 + time % 3}"))[0]
         dan = story.at(time, place("dan", f"h {1 + time % 4}..{10 + time}"))[0]
         assert isinstance(bob, OrderPlaced) and isinstance(dan, OrderPlaced)
-        story.goes((time, CancelOrder("bob", bob.order), "ann bob", "5 9"), (time, CancelOrder("dan", dan.order), "ann bob", "5 9"))
-    story.goes((99, CancelOrder("cat", 4), "ann bob", "4 9"), (99, CancelOrder("ann", 3), "ann bob", "4 0"))
+        story.goes(
+            (time, CancelOrder("bob", bob.order), "ann bob", "5 9"),
+            (time, CancelOrder("dan", dan.order), "ann bob", "5 9"),
+        )
+    story.goes(
+        (99, CancelOrder("cat", 4), "ann bob", "4 9"), (99, CancelOrder("ann", 3), "ann bob", "4 0")
+    )
 
 
 def test_m6_a_limit_starts_as_that_of_the_alternative_that_won() -> None:

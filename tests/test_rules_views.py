@@ -46,7 +46,11 @@ def test_m11_the_quote_of_a_leased_leaf_is_one_more_than_its_limit() -> None:
 
 def test_m11_the_quote_of_a_scope_is_the_least_over_its_leaves() -> None:
     story = Story("h/a", "h/b", "h/c")
-    story.goes((0, place("own", "h/a 4"), "own - -"), (0, SetFloor("h/b", 7), "own - -"), (0, place("own", "h/c 2"), "own - own"))
+    story.goes(
+        (0, place("own", "h/a 4"), "own - -"),
+        (0, SetFloor("h/b", 7), "own - -"),
+        (0, place("own", "h/c 2"), "own - own"),
+    )
     assert 3 == story.market.quote("ann", "h")
     story.goes((1, SetLimit("own", "h/c", 9), "own - own"))
     assert 5 == story.market.quote("ann", "h")
@@ -57,7 +61,11 @@ def test_m11_the_quote_of_a_scope_is_the_least_over_its_leaves() -> None:
 def test_m11_a_tenants_own_leaves_are_left_out_of_its_quotes() -> None:
     story = Story("h/a", "h/b")
     story.goes((0, place("ann", "h/a 1"), "ann -"), (0, place("bob", "h/b 4"), "ann bob"))
-    assert (5, 2, 2) == (story.market.quote("ann", "h"), story.market.quote("bob", "h"), story.market.quote(None, "h"))
+    assert (5, 2, 2) == (
+        story.market.quote("ann", "h"),
+        story.market.quote("bob", "h"),
+        story.market.quote(None, "h"),
+    )
     assert story.market.quote("ann", "h/a") is None
 
 
@@ -69,9 +77,13 @@ def test_m11_the_next_lowest_limit_is_found_wherever_the_own_leaf_stands() -> No
         (0, place("cat", "h/r/c 4"), "bob ann cat -"),
         (0, place("dan", "h/s 7"), "bob ann cat dan"),
     )
-    assert [5, 2, 2, 2] == [story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")]
+    assert [5, 2, 2, 2] == [
+        story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")
+    ]
     story.goes((1, place("ann", "h 5"), "bob ann ann dan"))
-    assert [8, 2, 2, 2] == [story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")]
+    assert [8, 2, 2, 2] == [
+        story.market.quote(tenant, "h") for tenant in ("ann", "bob", "cat", "dan")
+    ]
     story.goes((2, TakeOffline("h/s"), "bob ann ann x"))
     assert 10 == story.market.quote("ann", "h")
 
@@ -116,7 +128,9 @@ PATHS = ("g/x", "h/r/a", "h/r/b", "h/s/c")
 def zones() -> Story:
     """Ann holds h/r/a, bob h/s/c."""
     story = Story(*PATHS)
-    story.goes((0, place("ann", "h/r/a 5"), "- ann - -"), (0, place("bob", "h/s/c 7"), "- ann - bob"))
+    story.goes(
+        (0, place("ann", "h/r/a 5"), "- ann - -"), (0, place("bob", "h/s/c 7"), "- ann - bob")
+    )
     return story
 
 
@@ -164,7 +178,10 @@ def unknown(story: Story, tenant: str | None, scope: str) -> str:
 def test_m12_a_hidden_scope_answers_exactly_like_one_that_does_not_exist() -> None:
     story = zones()
     nonexistent = unknown(story, "ann", "h/z")
-    assert "no scope 'h/z' in your pricing domain; expected a root, or a node above a leaf you own" == nonexistent
+    assert (
+        "no scope 'h/z' in your pricing domain; expected a root, or a node above a leaf you own"
+        == nonexistent
+    )
     for hidden in ("h/s", "h/s/c", "h/r/b", "g/x"):
         assert nonexistent.replace("h/z", hidden) == unknown(story, "ann", hidden)
     assert nonexistent == unknown(story, None, "h/z") == unknown(story, "newcomer", "h/z")
@@ -172,7 +189,9 @@ def test_m12_a_hidden_scope_answers_exactly_like_one_that_does_not_exist() -> No
 
 @pytest.mark.parametrize("question", ["owner", "is_online", "rate", "lease"])
 @pytest.mark.parametrize("path", ["h", "h/z", ""])
-def test_questions_about_a_leaf_are_not_answered_for_anything_else(question: str, path: str) -> None:
+def test_questions_about_a_leaf_are_not_answered_for_anything_else(
+    question: str, path: str
+) -> None:
     with pytest.raises(UnknownNode, match=f"there is no leaf '{path}'") as error:
         getattr(zones().market, question)(path)
     assert path == error.value.path
@@ -192,7 +211,8 @@ def test_a_market_tells_its_topology_and_its_time() -> None:
 
 
 def test_m12_no_event_of_a_tenant_names_another() -> None:
-    """Everybody presses on everybody; whatever is sent to one tenant names none of the others, nor their orders."""
+    """Everybody presses on everybody; whatever is sent to one tenant names none of the others, nor
+    their orders."""
     story = Story("h/a", "h/b")
     commands: list[Command] = [
         place("ann", "h 3"),
@@ -210,7 +230,11 @@ def test_m12_no_event_of_a_tenant_names_another() -> None:
     ]
     told = [event for time, command in enumerate(commands) for event in story.at(time, command)]
     names = {"ann", "bob", "cat", "dan"}
-    orders = {event.order: event.tenant for event in told if hasattr(event, "order") and hasattr(event, "tenant")}
+    orders = {
+        event.order: event.tenant
+        for event in told
+        if hasattr(event, "order") and hasattr(event, "tenant")
+    }
     assert {1: "ann", 2: "bob", 3: "cat", 4: "dan", 5: "ann"} == orders
     for event in told:
         tenant = getattr(event, "tenant", None)
@@ -241,7 +265,9 @@ def test_m13_a_lease_that_is_given_up_ended_by_its_owner_at_its_rate() -> None:
 
 
 def test_m13_a_lease_may_be_given_up_because_the_budget_is_spent() -> None:
-    assert (EndReason.BUDGET_SPENT, 0, 5) == ended(owned().at(1, Relinquish("own", "h", budget_spent=True)))
+    assert (EndReason.BUDGET_SPENT, 0, 5) == ended(
+        owned().at(1, Relinquish("own", "h", budget_spent=True))
+    )
 
 
 def test_m13_a_lease_without_a_limit_ends_without_one() -> None:
@@ -283,22 +309,40 @@ def test_m13_the_own_bid_is_no_foreign_bid() -> None:
 
 def test_one_order_or_what_it_won_is_found_by_its_number() -> None:
     story = Story("h/a", "h/b")
-    story.goes((0, place("ann", "h/a 3"), "ann -"), (1, place("bob", "h/b 3"), "ann bob"), (2, place("ann", "h 1", "h/b 2"), "ann bob"))
+    story.goes(
+        (0, place("ann", "h/a 3"), "ann -"),
+        (1, place("bob", "h/b 3"), "ann bob"),
+        (2, place("ann", "h 1", "h/b 2"), "ann bob"),
+    )
     market = story.market
     assert market.orders("ann")[0] == market.order("ann", 3)
     assert [None] * 3 == [market.order("ann", 1), market.order("bob", 3), market.order("eve", 3)]
     assert [1, 2] == [market.lease_won("ann", 1), market.lease_won("bob", 2)]
-    assert [None] * 3 == [market.lease_won("ann", 3), market.lease_won("ann", 2), market.lease_won("eve", 1)]
+    assert [None] * 3 == [
+        market.lease_won("ann", 3),
+        market.lease_won("ann", 2),
+        market.lease_won("eve", 1),
+    ]
     story.goes((10, Relinquish("ann", "h/a"), "ann bob"))
-    assert (1, 3) == (market.lease_won("ann", 1), market.lease_won("ann", 3)) and market.order("ann", 3) is None
+    assert (1, 3) == (market.lease_won("ann", 1), market.lease_won("ann", 3)) and market.order(
+        "ann", 3
+    ) is None
     story.at(20, CloseBooks(10))
     assert (None, 3) == (market.lease_won("ann", 1), market.lease_won("ann", 3))
 
 
 def test_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:
     story = Story("h/a", "h/b", "t")
-    story.goes((0, SetFloor("h", 5), "- - -"), (0, SetFloor("h/a", 3), "- - -"), (0, SetFloor("h/b", 7), "- - -"))
-    assert (FloorView("h", 5, 5), FloorView("h/a", 3, 5), FloorView("h/b", 7, 7)) == story.market.floors()
+    story.goes(
+        (0, SetFloor("h", 5), "- - -"),
+        (0, SetFloor("h/a", 3), "- - -"),
+        (0, SetFloor("h/b", 7), "- - -"),
+    )
+    assert (
+        FloorView("h", 5, 5),
+        FloorView("h/a", 3, 5),
+        FloorView("h/b", 7, 7),
+    ) == story.market.floors()
     story.at(1, SetFloor("h", None))
     assert (FloorView("h/a", 3, 3), FloorView("h/b", 7, 7)) == story.market.floors()
 
@@ -308,7 +352,10 @@ def test_controls_are_listed_where_they_are_set() -> None:
     band = Band(100_000, 60)
     story.at(0, SetControls("h/b", hold_us=9))
     story.at(0, SetControls("h", rise=band, fall=Band(0, 5), flash_us=7))
-    assert (ControlsView("h", band, Band(0, 5), None, 7), ControlsView("h/b", None, None, 9, None)) == story.market.controls()
+    assert (
+        ControlsView("h", band, Band(0, 5), None, 7),
+        ControlsView("h/b", None, None, 9, None),
+    ) == story.market.controls()
 
 
 def test_fees_are_told_whole_from_their_first_instant() -> None:

@@ -1,4 +1,5 @@
-"""Where leaves are, counted: the same as what the planner is told of hosts by name, and adding or taking one is a change of one host's size."""
+"""Where leaves are, counted: the same as what the planner is told of hosts by name, and adding or
+taking one is a change of one host's size."""
 
 from __future__ import annotations
 
@@ -15,14 +16,21 @@ from laissez.tenants.sailor.site import Site
 pytestmark = pytest.mark.once
 
 SITE = Site(leaf_words=4, gpus_per_host=4)
-leaves = st.builds("{}/rack{}/host{}/gpu{}".format, st.sampled_from(("h100", "a100")), *(st.integers(0, 1) for _ in range(3)))
-scopes = st.sampled_from(("h100", "a100", "a100/rack1", "a100/rack1/host0"))  # the last one is a host
+leaves = st.builds(
+    "{}/rack{}/host{}/gpu{}".format,
+    st.sampled_from(("h100", "a100")),
+    *(st.integers(0, 1) for _ in range(3)),
+)
+# the last one is a host
+scopes = st.sampled_from(("h100", "a100", "a100/rack1", "a100/rack1/host0"))
 sets = st.lists(st.one_of(leaves, scopes), max_size=12).map(tuple)
 
 
 @settings(max_examples=50)
 @given(held=sets, node=st.one_of(leaves, scopes))
-def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(held: tuple[str, ...], node: str) -> None:
+def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(
+    held: tuple[str, ...], node: str
+) -> None:
     here = Layout(held, SITE)
     assert host_sizes(SITE.hosts(held)) == here.sizes
     host = SITE.host_of(node)
@@ -33,7 +41,9 @@ def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(held: 
 
 
 def test_several_hosts_may_come_at_once() -> None:
-    assert (("a100", (2,)), ("h100", (4, 1, 1))) == resized((("a100", (2,)), ("h100", (4,))), "h100", 0, 1, 2)
+    assert (("a100", (2,)), ("h100", (4, 1, 1))) == resized(
+        (("a100", (2,)), ("h100", (4,))), "h100", 0, 1, 2
+    )
 
 
 def test_a_memo_computes_once_and_forgets_the_oldest() -> None:

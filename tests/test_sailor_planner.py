@@ -1,4 +1,5 @@
-"""The planner: as good as trying every plan where that can be done, always the same, and never better with fewer GPUs."""
+"""The planner: as good as trying every plan where that can be done, always the same, and never
+better with fewer GPUs."""
 
 from __future__ import annotations
 
@@ -11,14 +12,22 @@ from hypothesis import strategies as st
 
 from laissez.tenants.sailor.builtin import builtin_profile
 from laissez.tenants.sailor.errors import SailorError
-from laissez.tenants.sailor.iteration import Group, Plan, Stage, fits, samples_per_second, split_layers
+from laissez.tenants.sailor.iteration import (
+    Group,
+    Plan,
+    Stage,
+    fits,
+    samples_per_second,
+    split_layers,
+)
 from laissez.tenants.sailor.model import Profile
 from laissez.tenants.sailor.placing import Hosts
 from laissez.tenants.sailor.planner import HostSizes, Planner, host_sizes
 
 pytestmark = pytest.mark.once
 
-# Best plan of one type, samples per second on 4, 8, 16, 32, 64 GPUs, by Sailor's own formulas with its own profiles (every message between hosts).
+# Best plan of one type, samples per second on 4, 8, 16, 32, 64 GPUs, by Sailor's own formulas with
+# its own profiles (every message between hosts).
 BEST = {
     ("OPT-350", "a100"): (19.7, 38.1, 71.0, 132.8, 241.1),
     ("OPT-350", "h100"): (45.6, 90.6, 178.6, 346.6, 650.1),
@@ -31,11 +40,16 @@ PRICES = {"h100": 6.88, "a100": 3.43}
 
 
 def hosts_of(sizes: HostSizes) -> Hosts:
-    return {(gpu, f"{gpu}/{at}"): tuple(f"{gpu}/{at}/{n}" for n in range(size)) for gpu, each in sizes for at, size in enumerate(each)}
+    return {
+        (gpu, f"{gpu}/{at}"): tuple(f"{gpu}/{at}/{n}" for n in range(size))
+        for gpu, each in sizes
+        for at, size in enumerate(each)
+    }
 
 
 def every_plan(profile: Profile, hosts: Hosts) -> Iterator[Plan]:
-    """Every plan whose GPU types each have one tp and whose layers are split evenly, wherever its groups are."""
+    """Every plan whose GPU types each have one tp and whose layers are split evenly, wherever its
+    groups are."""
     gpus = sorted({gpu for gpu, _ in hosts})
     for microbatch, tps in product((1, 2, 4, 8), product((1, 2, 4), repeat=len(gpus))):
         tp = dict(zip(gpus, tps, strict=True))
@@ -45,9 +59,19 @@ def every_plan(profile: Profile, hosts: Hosts) -> Iterator[Plan]:
             for at in range(0, len(leaves) - tp[gpu] + 1, tp[gpu])
         ]
         for stages, replicas in product(range(1, len(groups) + 1), repeat=2):
-            for chosen in permutations(groups, stages * replicas) if stages * replicas <= len(groups) else ():
+            for chosen in (
+                permutations(groups, stages * replicas) if stages * replicas <= len(groups) else ()
+            ):
                 rows = [chosen[at * replicas : (at + 1) * replicas] for at in range(stages)]
-                plan = Plan(microbatch, tuple(Stage(count, row) for count, row in zip(split_layers(profile.layers, stages), rows, strict=True)))
+                plan = Plan(
+                    microbatch,
+                    tuple(
+                        Stage(count, row)
+                        for count, row in zip(
+                            split_layers(profile.layers, stages), rows, strict=True
+                        )
+                    ),
+                )
                 if fits(profile, plan):
                     yield plan
 
@@ -61,7 +85,8 @@ def every_plan(profile: Profile, hosts: Hosts) -> Iterator[Plan]:
         ((("h100", (1, 1, 1)),), 0.0),
         ((("a100", (1,)), ("h100", (1, 1))), 0.0),
         ((("a100", (2,)), ("h100", (2,))), 0.0),
-        ((("a100", (3, 1)),), 0.12),  # a first segment of one stage before one of three is not in the search space
+        # a first segment of one stage before one of three is not in the search space
+        ((("a100", (3, 1)),), 0.12),
     ],
 )
 def test_the_planner_finds_the_best_of_all_plans(sizes: HostSizes, lost: float) -> None:
@@ -74,16 +99,22 @@ def test_per_dollar_the_planner_finds_the_best_of_all_plans() -> None:
     hosts = hosts_of((("a100", (1, 1)), ("h100", (1,))))
     used = Planner(SMALL, prices=PRICES).plan(hosts)
     assert used is not None
-    assert max(per_dollar(plan) for plan in every_plan(SMALL, hosts)) == pytest.approx(per_dollar(used))
+    assert max(per_dollar(plan) for plan in every_plan(SMALL, hosts)) == pytest.approx(
+        per_dollar(used)
+    )
 
 
 def per_dollar(plan: Plan) -> float:
-    return samples_per_second(SMALL, plan) / sum(PRICES[group.gpu] * group.tp for stage in plan.stages for group in stage.replicas)
+    return samples_per_second(SMALL, plan) / sum(
+        PRICES[group.gpu] * group.tp for stage in plan.stages for group in stage.replicas
+    )
 
 
 def test_a_pipeline_may_be_the_best_per_dollar() -> None:
     """GPT-Neo does not fit on one A100: a planner that skips pipelines here would find nothing."""
-    plan = Planner(builtin_profile("GPT-Neo-2.7"), prices=PRICES).plan(hosts_of((("a100", (1, 1, 1, 1)),)))
+    plan = Planner(builtin_profile("GPT-Neo-2.7"), prices=PRICES).plan(
+        hosts_of((("a100", (1, 1, 1, 1)),))
+    )
     assert plan is not None
     assert len(plan.stages) > 1
 
@@ -92,7 +123,10 @@ def test_a_pipeline_may_be_the_best_per_dollar() -> None:
 def test_the_best_plans_of_one_type_are_those_of_sailors_formulas(model: str, gpu: str) -> None:
     planner = Planner(builtin_profile(model))
     for count, expected in zip((4, 8, 16, 32, 64), BEST[model, gpu], strict=True):
-        apart, together = planner.speed(((gpu, (1,) * count),)), planner.speed(((gpu, (4,) * (count // 4)),))
+        apart, together = (
+            planner.speed(((gpu, (1,) * count),)),
+            planner.speed(((gpu, (4,) * (count // 4)),)),
+        )
         assert 0.88 * expected <= apart <= together <= 1.15 * expected
         assert min(abs(apart / expected - 1), abs(together / expected - 1)) < 0.05
 
@@ -102,7 +136,9 @@ def test_a_plan_uses_each_leaf_once_and_lists_the_others() -> None:
     plan = PLANNER.plan(hosts)
     assert plan is not None
     used = [leaf for stage in plan.stages for group in stage.replicas for leaf in group.leaves]
-    assert sorted([*used, *plan.unused]) == sorted(leaf for leaves in hosts.values() for leaf in leaves)
+    assert sorted([*used, *plan.unused]) == sorted(
+        leaf for leaves in hosts.values() for leaf in leaves
+    )
     assert fits(SMALL, plan)
     assert samples_per_second(SMALL, plan) == PLANNER.speed(host_sizes(hosts))
 
@@ -141,12 +177,16 @@ def test_prices_must_cover_every_type() -> None:
         Planner(SMALL, prices={"h100": 1.0, "a100": float("nan")})
 
 
-sizes_of_hosts = st.lists(st.integers(1, 8), max_size=4).map(lambda each: tuple(sorted(each, reverse=True)))
+sizes_of_hosts = st.lists(st.integers(1, 8), max_size=4).map(
+    lambda each: tuple(sorted(each, reverse=True))
+)
 
 
 @settings(max_examples=15)
 @given(a100=sizes_of_hosts, h100=sizes_of_hosts)
-def test_speed_is_never_negative_or_infinite_and_apart_is_no_faster(a100: tuple[int, ...], h100: tuple[int, ...]) -> None:
+def test_speed_is_never_negative_or_infinite_and_apart_is_no_faster(
+    a100: tuple[int, ...], h100: tuple[int, ...]
+) -> None:
     speed = PLANNER.speed((("a100", a100), ("h100", h100)))
     apart = PLANNER.speed((("a100", (1,) * sum(a100)), ("h100", (1,) * sum(h100))))
     assert 0 <= apart <= speed * (1 + 1e-9) < float("inf")

@@ -26,17 +26,36 @@ SCOPES = ("h100", "a100")
 MINUTE_US = 60_000_000
 
 
-def make(planner: Planner = PLANNER, *, aware: bool = True, nodes_max: int = 32, speed: float = 200.0, value: float = 100.0) -> Sailor:
+def make(
+    planner: Planner = PLANNER,
+    *,
+    aware: bool = True,
+    nodes_max: int = 32,
+    speed: float = 200.0,
+    value: float = 100.0,
+) -> Sailor:
     """A job of 10 hours that needs `speed` samples per second all the time."""
-    job = Job(Deadline(0, 10 * HOUR_US, value), epochs=20, samples_per_epoch=speed * 36_000 / 20, checkpoint_s=1800.0)
-    return Sailor(job, Shadow(planner, SCOPES, topology_aware=aware), cold_start_s=83.0, nodes_max=nodes_max)
+    job = Job(
+        Deadline(0, 10 * HOUR_US, value),
+        epochs=20,
+        samples_per_epoch=speed * 36_000 / 20,
+        checkpoint_s=1800.0,
+    )
+    return Sailor(
+        job, Shadow(planner, SCOPES, topology_aware=aware), cold_start_s=83.0, nodes_max=nodes_max
+    )
 
 
 def test_a_node_in_the_same_host_is_worth_more_than_one_elsewhere() -> None:
     app = make()
     assert grow_price(app, HOST, HELD, 0) > grow_price(app, OTHER, HELD, 0) > 0
     assert grow_price(app, HOST, HELD, 0) == grow_price(app, f"{HOST}/gpu7", HELD, 0)
-    assert grow_price(app, OTHER, HELD, 0) >= grow_price(app, RACK, HELD, 0) == grow_price(app, "a100", HELD, 0) > 0
+    assert (
+        grow_price(app, OTHER, HELD, 0)
+        >= grow_price(app, RACK, HELD, 0)
+        == grow_price(app, "a100", HELD, 0)
+        > 0
+    )
 
 
 def test_a_job_that_is_not_topology_aware_pays_the_same_everywhere_and_asks_anywhere() -> None:
@@ -46,7 +65,9 @@ def test_a_job_that_is_not_topology_aware_pays_the_same_everywhere_and_asks_anyw
 
 
 def test_wishes_go_from_the_hosts_held_upwards() -> None:
-    assert (HOST, RACK, "a100/zone-a/row1", "a100/zone-a", "h100", "a100") == make().wishes(HELD, 0)[0]
+    assert (HOST, RACK, "a100/zone-a/row1", "a100/zone-a", "h100", "a100") == make().wishes(
+        HELD, 0
+    )[0]
 
 
 def test_a_full_host_is_not_wished_for() -> None:
@@ -62,14 +83,17 @@ def test_a_wish_has_at_most_16_alternatives_and_always_the_scopes() -> None:
 
 
 def test_a_job_asks_for_all_that_it_can_use_and_no_more() -> None:
-    assert 28 == len(make().wishes(HELD, 0)) == len(make(speed=30.0).wishes(HELD, 0)), "also when it is on schedule"
+    assert 28 == len(make().wishes(HELD, 0)) == len(make(speed=30.0).wishes(HELD, 0)), (
+        "also when it is on schedule"
+    )
     assert 2 == len(make(nodes_max=6).wishes(HELD, 0))
     assert () == make(nodes_max=4).wishes(HELD, 0)
 
 
-def test_a_job_that_is_nearly_done_asks_for_no_more_than_find_enough_to_do_for_two_restarts() -> None:
+def test_a_nearly_done_job_asks_for_no_more_than_can_work_for_two_restarts() -> None:
     app = make()
-    one = 2 * 83.0 * app.shadow.speed_per_node() / app.job.samples  # the share of the work that a node does in that time
+    # the share of the work that a node does in that time
+    one = 2 * 83.0 * app.shadow.speed_per_node() / app.job.samples
     for left, wished in ((2.5, 3), (1.5, 2), (0.9, 1)):
         app.job.progressed(1.0 - left * one, 0)
         assert wished == len(app.wishes((), 0))
@@ -77,8 +101,13 @@ def test_a_job_that_is_nearly_done_asks_for_no_more_than_find_enough_to_do_for_t
     assert () == app.wishes((), 0)
 
 
-def test_a_job_that_may_not_be_late_asks_for_nothing_that_would_not_start_before_its_deadline() -> None:
-    job = Job(Deadline(0, HOUR_US, 1.0, finish_late=False), epochs=20, samples_per_epoch=1000.0, checkpoint_s=1800.0)
+def test_a_job_that_may_not_be_late_asks_for_nothing_that_starts_after_its_deadline() -> None:
+    job = Job(
+        Deadline(0, HOUR_US, 1.0, finish_late=False),
+        epochs=20,
+        samples_per_epoch=1000.0,
+        checkpoint_s=1800.0,
+    )
     app = Sailor(job, make().shadow, cold_start_s=100.0)
     assert app.wishes(HELD, HOUR_US - 101 * 1_000_000)
     assert () == app.wishes(HELD, HOUR_US - 100 * 1_000_000) == app.wishes(HELD, HOUR_US)
@@ -95,7 +124,8 @@ def test_losing_a_node_that_halves_the_plan_costs_half_the_speed() -> None:
     app = make()
     pair = HELD[:2]
     lost = app.marginal_utility(pair[0], pair, 0)
-    assert lost >= app.at_stake(pair[0], pair, 0) - app.at_stake(pair[1], pair[1:], 0)  # and no less than its half of both
+    # and no less than its half of both
+    assert lost >= app.at_stake(pair[0], pair, 0) - app.at_stake(pair[1], pair[1:], 0)
     assert 0.4 < lost / app.at_stake(pair[0], pair, 0) < 0.6
 
 
@@ -114,12 +144,14 @@ def test_an_unused_node_is_redundant_and_priced_lower() -> None:
     assert keep_price(app, spare, held, 0) < keep_price(app, HELD[0], held, 0)
 
 
-def test_an_unused_node_is_worth_half_of_what_it_is_bought_for_to_a_job_on_schedule_and_nothing_once_that_is_done() -> None:
+def test_an_unused_node_is_worth_half_its_price_on_schedule_and_nothing_once_done() -> None:
     app, late = make(speed=1.0), make(speed=200.0)
     spare, held = spare_node(app)
     assert app.utility_gap(HELD, 0) < 0 < late.utility_gap(held, 0)
     for job, part in ((app, 0.5), (late, 1.0)):
-        assert keep_price(job, spare, held, 0) == pytest.approx(part * job.value_per_utility(0) * job.marginal_utility(spare, held, 0))
+        assert keep_price(job, spare, held, 0) == pytest.approx(
+            part * job.value_per_utility(0) * job.marginal_utility(spare, held, 0)
+        )
         job.progressed(1.0, 0)
         assert 0 == keep_price(job, spare, held, 0)
 
@@ -129,24 +161,33 @@ def test_progress_that_is_not_required_yet_is_bought_and_kept_for_half() -> None
     for job, part in ((app, 0.5), (late, 1.0)):
         worth = job.value_per_utility(0) * job.marginal_utility(HOST, HELD, 0)
         stake = job.value_per_utility(0) * job.at_stake(HOST, HELD, 0)
-        assert grow_price(job, HOST, HELD, 0) == pytest.approx(part * worth - max(part * worth, stake) * 83 / 3600)
+        assert grow_price(job, HOST, HELD, 0) == pytest.approx(
+            part * worth - max(part * worth, stake) * 83 / 3600
+        )
 
 
 def test_losing_any_node_restarts_the_job_so_each_is_kept_for_the_whole_restart() -> None:
     app = make()
     worth, stake = app.marginal_utility(HELD[0], HELD, 0), app.at_stake(HELD[0], HELD, 0)
     assert stake > 2 * worth
-    assert keep_price(app, HELD[0], HELD, 0) == pytest.approx(app.value_per_utility(0) * (worth + stake * 83 / 3600))
+    assert keep_price(app, HELD[0], HELD, 0) == pytest.approx(
+        app.value_per_utility(0) * (worth + stake * 83 / 3600)
+    )
 
 
 def test_a_node_that_waits_for_others_in_other_hosts_is_kept_for_what_it_was_bought_for() -> None:
-    """In hosts of one GPU its bundle can only be elsewhere. It was asked for anywhere; where it came to be must not make it worth less."""
+    """In hosts of one GPU its bundle can only be elsewhere. It was asked for anywhere; where it
+    came to be must not make it worth less."""
     app = make(NEO)
     app = Sailor(app.job, Shadow(NEO, SCOPES, Site(leaf_words=6, gpus_per_host=1)))
     held = ("h100/zone-a/row1/rack1/host1/gpu0",)
     bought = "a100/zone-a/row1/rack1/host1/gpu0"
     assert app.shadow.speed((*held, bought)) == app.shadow.speed(held), "by itself it adds nothing"
-    assert 0 < grow_price(app, "a100", held, 0) == pytest.approx(keep_price(app, bought, (bought, *held), 0))
+    assert (
+        0
+        < grow_price(app, "a100", held, 0)
+        == pytest.approx(keep_price(app, bought, (bought, *held), 0))
+    )
 
 
 def test_a_node_bought_towards_a_bundle_is_kept_for_what_it_was_bought() -> None:
@@ -192,7 +233,10 @@ def test_a_job_that_waits_has_nothing_to_lose() -> None:
     app.progressed(0.0, HOUR_US)
     assert 0 == app.since_checkpoint_s(HOUR_US)
     app.progressed(0.1, HOUR_US + 30_000_000)
-    assert (30, 1770) == (app.since_checkpoint_s(HOUR_US + 30_000_000), app.until_checkpoint_s(HOUR_US + 30_000_000))
+    assert (30, 1770) == (
+        app.since_checkpoint_s(HOUR_US + 30_000_000),
+        app.until_checkpoint_s(HOUR_US + 30_000_000),
+    )
     assert 0 == app.until_checkpoint_s(3 * HOUR_US), "a late checkpoint is due at once"
 
 
@@ -237,19 +281,34 @@ def test_a_site_or_scopes_that_cannot_be_are_refused() -> None:
 
 
 places = st.sampled_from(
-    [*HELD, f"{OTHER}/gpu1", "h100/zone-a/row1/rack1/host1/gpu1", "h100/zone-a/row1/rack1/host1/gpu2", HOST, RACK, "a100", "h100"]
+    [
+        *HELD,
+        f"{OTHER}/gpu1",
+        "h100/zone-a/row1/rack1/host1/gpu1",
+        "h100/zone-a/row1/rack1/host1/gpu2",
+        HOST,
+        RACK,
+        "a100",
+        "h100",
+    ]
 )
 
 
 @settings(max_examples=25)
 @given(
-    held=st.lists(places, max_size=6).map(lambda each: tuple(leaf for n, leaf in enumerate(each) if leaf.count("/") < 5 or leaf not in each[:n])),
+    held=st.lists(places, max_size=6).map(
+        lambda each: tuple(
+            leaf for n, leaf in enumerate(each) if leaf.count("/") < 5 or leaf not in each[:n]
+        )
+    ),
     node=places,
     done=st.floats(0, 1),
     now=st.integers(0, 12 * HOUR_US),
     aware=st.booleans(),
 )
-def test_prices_are_never_negative_or_infinite(held: tuple[str, ...], node: str, done: float, now: int, aware: bool) -> None:
+def test_prices_are_never_negative_or_infinite(
+    held: tuple[str, ...], node: str, done: float, now: int, aware: bool
+) -> None:
     app = make(aware=aware)
     app.progressed(done, now)
     price = keep_price(app, node, held, now) if node in held else grow_price(app, node, held, now)

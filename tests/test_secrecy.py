@@ -1,4 +1,5 @@
-"""Secrets and foreign prices stay where they belong; and the watch over the whole run (`conftest.py`) would find one that does not."""
+"""Secrets and foreign prices stay where they belong; and the watch over the whole run
+(`conftest.py`) would find one that does not."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_secrets_are_known_from_when_they_are_drawn() -> None:
     assert secrets.token_urlsafe(32) in WATCH.drawn
 
 
-@pytest.mark.parametrize("form", ["{}", "Bearer {}", "{{'authorization': b'Bearer {}'}}", "GET /v1/me?key={} HTTP/1.1"])
+@pytest.mark.parametrize(
+    "form", ["{}", "Bearer {}", "{{'authorization': b'Bearer {}'}}", "GET /v1/me?key={} HTTP/1.1"]
+)
 def test_a_secret_in_the_log_is_found(form: str) -> None:
     watch = Watch()
     secret = watch.remembering(secrets.token_urlsafe)(32)
@@ -63,7 +66,15 @@ def test_a_key_that_a_process_writes_is_found_though_its_log_is_gone(tmp_path: P
         watch.note_file(log)
         watch.note_file(log)
         program = "import sys; sys.stderr.write('key ' + 'lz_' + '0' * 16 + '_' + 'k' * 43)"
-        assert 0 == subprocess.run([sys.executable, "-S", "-c", program], stdout=subprocess.DEVNULL, stderr=log, check=True).returncode
+        assert (
+            0
+            == subprocess.run(
+                [sys.executable, "-S", "-c", program],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                check=True,
+            ).returncode
+        )
     path.unlink()
     watch.look_into_files()
     assert 1 == len(watch.new_findings())
@@ -77,8 +88,18 @@ def test_what_a_process_says_on_standard_error_is_heard() -> None:
     assert 1 == len(WATCH.new_findings())
 
 
-PRICED = ("PlaceOrder(bid=1250000, limit=1250000)", "body={'max_price': '3.5'}", 'rate="2"', "floor: $7")
-UNPRICED = ("limit: expected 1 to 1000", "rate_every_s=1.0", "connections_max=5", "serving at http://127.0.0.1:8340")
+PRICED = (
+    "PlaceOrder(bid=1250000, limit=1250000)",
+    "body={'max_price': '3.5'}",
+    'rate="2"',
+    "floor: $7",
+)
+UNPRICED = (
+    "limit: expected 1 to 1000",
+    "rate_every_s=1.0",
+    "connections_max=5",
+    "serving at http://127.0.0.1:8340",
+)
 
 
 def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> None:
@@ -91,16 +112,26 @@ def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> N
     assert [] == watch.new_findings()
     for said in PRICED:
         log.warning("applied", extra={"command": said})
-        watch.look(f"2026-11-15T08:30:00.000000Z info    laissez.desk: applied {said}", "the log of a process")
-        watch.look(f'{{"at":"2026-11-15T08:30:00Z","level":"info","logger":"laissez.desk","message":"{said}"}}', "the log of a process")
+        watch.look(
+            f"2026-11-15T08:30:00.000000Z info    laissez.desk: applied {said}",
+            "the log of a process",
+        )
+        watch.look(
+            f'{{"at":"2026-11-15T08:30:00Z","level":"info","logger":"laissez.desk","message":"{said}"}}',
+            "the log of a process",
+        )
         watch.look(f"your order: {said}", "what a tenant's own program says")
-        watch.look(f"2026-11-15T08:30:00.000000Z debug   laissez.sample: {said}", "the log of a process")
+        watch.look(
+            f"2026-11-15T08:30:00.000000Z debug   laissez.sample: {said}", "the log of a process"
+        )
         assert 3 == len(watch.new_findings()), said
 
 
 def test_a_secret_in_a_problem_or_a_figure_is_found(tmp_path: Path) -> None:
     ProblemError(Code.NOT_FOUND, f"there is no order {secrets.token_urlsafe(32)}")
-    assert ["a problem, not_found"] == [finding.partition(":")[0] for finding in WATCH.new_findings()]
+    assert ["a problem, not_found"] == [
+        finding.partition(":")[0] for finding in WATCH.new_findings()
+    ]
 
     async def story(world: World) -> None:
         world.app.site.metrics.answered(secrets.token_urlsafe(32), 200)
@@ -122,8 +153,11 @@ PRICES = ("1234.567891", "2345.678912", "3456.789123")
 NAMES = ("carol-the-unmistakable", "dave-the-unmistakable")
 
 
-def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A tenant is told the price of what it holds; here it holds nothing, and everything is leased at prices of others."""
+def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A tenant is told the price of what it holds; here it holds nothing, and everything is leased
+    at prices of others."""
     caplog.set_level(logging.DEBUG, "laissez")
 
     async def story(world: World) -> None:
@@ -139,7 +173,13 @@ def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(tmp_path:
         leases = (await world.ask(carol, "GET", "/v1/leases")).json()["data"]
         await world.ask(carol, "PATCH", f"/v1/leases/{leases[0]['id']}", {"limit": PRICES[2]})
         await world.ask("operator", "PUT", "/v1/floors/h100/east/rack1", {"price": PRICES[0]})
-        heard = "".join([await errors_of(world, leases[0]), caplog.text, (await world.ask("operator", "GET", "/metrics")).text])
+        heard = "".join(
+            [
+                await errors_of(world, leases[0]),
+                caplog.text,
+                (await world.ask("operator", "GET", "/metrics")).text,
+            ]
+        )
         hidden = [*(form for price in PRICES for form in forms(price)), *NAMES]
         assert [] == [word for word in hidden if word in heard]
         assert "laissez_leases 8" in heard and '"status":404' in heard
@@ -155,7 +195,11 @@ async def errors_of(world: World, lease: dict[str, Any]) -> str:
         ("PATCH", f"/v1/leases/{lease['id']}", {"limit": "1"}),
         ("DELETE", f"/v1/leases/{lease['id']}", None),
         ("DELETE", f"/v1/orders/{lease['order']}", None),
-        ("PUT", f"/v1/orders/{lease['order']}", {"alternatives": [{"scope": "h100", "limit": "1"}]}),
+        (
+            "PUT",
+            f"/v1/orders/{lease['order']}",
+            {"alternatives": [{"scope": "h100", "limit": "1"}]},
+        ),
         ("POST", "/v1/orders", {"alternatives": [{"scope": "h100", "limit": "1", "bid": "2"}]}),
         ("POST", "/v1/orders", {"alternatives": [{"scope": "h100/east", "limit": "1"}]}),
         ("POST", "/v1/orders", {"alternatives": [{"scope": "h100/north", "limit": "1"}]}),
@@ -173,4 +217,6 @@ async def errors_of(world: World, lease: dict[str, Any]) -> str:
         ("GET", "/v1/tenants", None),
         ("GET", "/metrics", None),
     ]
-    return "".join([(await world.ask("ann", method, path, body)).text for method, path, body in asks])
+    return "".join(
+        [(await world.ask("ann", method, path, body)).text for method, path, body in asks]
+    )

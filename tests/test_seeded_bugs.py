@@ -1,4 +1,5 @@
-"""Every seeded bug is put into a copy of the market, and the comparison with the oracle must notice it."""
+"""Every seeded bug is put into a copy of the market, and the comparison with the oracle must notice
+it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from laissez_check.compare import Options
 from laissez_check.protocol import real_market
 
 first, histories = map(int, sys.argv[1:])
-outcome = run(range(first, first + histories), 100, 1, Options(snapshot_every=9, invariants=True), real_market, shrinks=False)
+options = Options(snapshot_every=9, invariants=True)
+outcome = run(range(first, first + histories), 100, 1, options, real_market, shrinks=False)
 print(outcome.failure.report if outcome.failure else "no difference")
 """
 
@@ -54,7 +56,9 @@ def test_there_are_at_least_25_seeded_bugs_and_all_fit_the_sources() -> None:
 @pytest.mark.parametrize("bug", SEEDED_BUGS, ids=lambda bug: bug.name)
 def test_a_seeded_bug_is_noticed(bug: SeededBug, tmp_path: Path) -> None:
     copy_needed(tmp_path / "laissez")
-    (tmp_path / "laissez" / "market" / f"{bug.module}.py").write_text(text_of(bug).replace(bug.right, bug.wrong))
+    (tmp_path / "laissez" / "market" / f"{bug.module}.py").write_text(
+        text_of(bug).replace(bug.right, bug.wrong)
+    )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LAISSEZ_MARKET": "interpreted"}
     command = [sys.executable, "-c", CHECK, str(bug.seed), str(HISTORIES)]
     checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,5 @@
-"""The server as a process: how it starts, how it stops, what it says when it cannot start, what a full disk does, and that its log tells no key."""
+"""The server as a process: how it starts, how it stops, what it says when it cannot start, what a
+full disk does, and that its log tells no key."""
 
 from __future__ import annotations
 
@@ -38,16 +39,36 @@ SERVING = "Serving at "
 class Running:
     """`laissez serve` on a folder of its own."""
 
-    def __init__(self, home: Path, limit: Callable[[], None] | None = None, **settings: str) -> None:
+    def __init__(
+        self, home: Path, limit: Callable[[], None] | None = None, **settings: str
+    ) -> None:
         self.home = home
         self.data = home / "data"
         (home / "cluster.toml").write_text(TOPOLOGY)
         self.log = home / "log"
         variables = {f"LAISSEZ_{name}": value for name, value in settings.items()}
-        command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(self.data), "--topology", str(home / "cluster.toml"), "--port", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "laissez.cli",
+            "serve",
+            "--data",
+            str(self.data),
+            "--topology",
+            str(home / "cluster.toml"),
+            "--port",
+            "0",
+        ]
         with self.log.open("ab") as log:
             environment = {**environment_of(home), **variables}
-            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=limit)
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                preexec_fn=limit,
+            )
         assert self.process.stdout is not None
         self.said = ""
         for line in self.process.stdout:
@@ -58,7 +79,9 @@ class Running:
         self.url = self.said.partition(SERVING)[2].split()[0]
         self.key = (self.data / "keys" / "operator.key").read_text().strip()
 
-    def ask(self, method: str, path: str, body: object = None, key: str | None = None) -> httpx.Response:
+    def ask(
+        self, method: str, path: str, body: object = None, key: str | None = None
+    ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key or self.key}"}
         return httpx.request(method, self.url + path, json=body, headers=headers, timeout=WITHIN_S)
 
@@ -87,7 +110,14 @@ def running(home: Path, **more: Any) -> Iterator[Running]:
 def cannot_start(home: Path, *arguments: str) -> str:
     """What a server says that does not start: one line."""
     command = [sys.executable, "-m", "laissez.cli", "serve", "--port", "0", *arguments]
-    ended = subprocess.run(command, env=environment_of(home), cwd=home, capture_output=True, text=True, timeout=WITHIN_S)
+    ended = subprocess.run(
+        command,
+        env=environment_of(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+    )
     assert (2, "") == (ended.returncode, ended.stdout), ended.stderr
     said = [line for line in ended.stderr.splitlines() if line.startswith("laissez: ")]
     assert 1 == len(said) and "Traceback" not in ended.stderr, ended.stderr
@@ -95,7 +125,9 @@ def cannot_start(home: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_planned_stop_tells_sessions_ends_well_and_leaves_nothing_to_replay(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_planned_stop_tells_sessions_ends_well_and_leaves_nothing_to_replay(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     async def told(server: Running, secret: str) -> tuple[list[str], int | None]:
         address = server.url.replace("http", "ws") + "/v1/session"
         async with connect(address, subprotocols=[Subprotocol(JSON)]) as session:
@@ -109,7 +141,9 @@ def test_a_planned_stop_tells_sessions_ends_well_and_leaves_nothing_to_replay(tm
     with running(tmp_path) as server:
         secret = server.tenant("ann")
         assert 201 == server.ask("POST", "/v1/orders", ORDER, secret).status_code
-        assert (["welcome", "closing"], 1001) == asyncio.run(asyncio.wait_for(told(server, secret), WITHIN_S))
+        assert (["welcome", "closing"], 1001) == asyncio.run(
+            asyncio.wait_for(told(server, secret), WITHIN_S)
+        )
         assert 0 == server.process.wait(WITHIN_S)
     with running(tmp_path) as server:
         recovered = [line for line in server.log.read_text().splitlines() if "recovered" in line]
@@ -126,7 +160,9 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
         server.process.kill()
         server.process.wait(WITHIN_S)
     with running(tmp_path) as server:
-        assert done == [lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]]
+        assert done == [
+            lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]
+        ]
         assert 0 == server.stop()
 
 
@@ -155,7 +191,13 @@ class SmallFileSystem:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(folder)], capture_output=True).returncode != 0:
+        if (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(folder)],
+                capture_output=True,
+            ).returncode
+            != 0
+        ):
             pytest.skip("only root may mount a small file system")
 
     @staticmethod
@@ -180,7 +222,9 @@ class SmallFileSystem:
 
 
 @pytest.mark.parametrize("kind", [SmallFiles, SmallFileSystem])
-def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(tmp_path: Path, kind: type[SmallFiles | SmallFileSystem]) -> None:
+def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(
+    tmp_path: Path, kind: type[SmallFiles | SmallFileSystem]
+) -> None:
     with kind.at(tmp_path / "data") as disk:
         _fill_the_disk(tmp_path, disk)
 
@@ -197,19 +241,32 @@ def _fill_the_disk(tmp_path: Path, disk: SmallFiles | SmallFileSystem) -> None:
             done.append(answer.json()["id"])
             answer = server.ask("POST", "/v1/orders", ORDER, secret)
         assert (503, "journal_failed") == (answer.status_code, answer.json()["code"])
-        for method, path, body in (("POST", "/v1/orders", ORDER), ("GET", "/v1/orders", None), ("GET", "/v1/orders/ord_x", None)):
+        for method, path, body in (
+            ("POST", "/v1/orders", ORDER),
+            ("GET", "/v1/orders", None),
+            ("GET", "/v1/orders/ord_x", None),
+        ):
             again = server.ask(method, path, body, secret)
             assert (503, "journal_failed") == (again.status_code, again.json()["code"]), path
-        assert 503 == server.ask("GET", "/readyz").status_code and 200 == server.ask("GET", "/healthz").status_code
+        assert (
+            503 == server.ask("GET", "/readyz").status_code
+            and 200 == server.ask("GET", "/healthz").status_code
+        )
         assert STOPPED_BY_FAILURE == server.stop()
         assert "critical" in server.log.read_text()
     assert len(done) > 5
     disk.make_room()
     with running(tmp_path) as server:
-        orders = {order["id"] for order in server.ask("GET", "/v1/orders?limit=1000", key=secret).json()["data"]}
-        leased = {lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]}
+        orders = {
+            order["id"]
+            for order in server.ask("GET", "/v1/orders?limit=1000", key=secret).json()["data"]
+        }
+        leased = {
+            lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]
+        }
         assert set(done) <= orders | leased
-        assert len(orders | leased) <= len(done) + 1  # the last one, which was not acknowledged, may have been kept
+        # the last one, which was not acknowledged, may have been kept
+        assert len(orders | leased) <= len(done) + 1
         assert 201 == server.ask("POST", "/v1/orders", ORDER, secret).status_code
         assert 0 == server.stop()
 
@@ -218,7 +275,9 @@ def _fill_the_disk(tmp_path: Path, disk: SmallFiles | SmallFileSystem) -> None:
 def test_the_log_tells_no_key(tmp_path: Path, form: str) -> None:
     async def talk(server: Running, secret: str) -> None:
         for key in (secret, secret + "x"):
-            async with connect(server.url.replace("http", "ws") + "/v1/session", subprotocols=[Subprotocol(JSON)]) as session:
+            async with connect(
+                server.url.replace("http", "ws") + "/v1/session", subprotocols=[Subprotocol(JSON)]
+            ) as session:
                 await session.send(json.dumps({"type": "hello", "key": key}))
                 await session.recv()
                 with contextlib.suppress(Exception):
@@ -237,7 +296,9 @@ def test_the_log_tells_no_key(tmp_path: Path, form: str) -> None:
         assert key not in log + server.said and key.split("_", 2)[2] not in log + server.said
     lines = log.splitlines()
     assert any("serving" in line for line in lines) and any("stopping" in line for line in lines)
-    assert form == "text" or all({"at", "level", "logger", "message"} <= json.loads(line).keys() for line in lines)
+    assert form == "text" or all(
+        {"at", "level", "logger", "message"} <= json.loads(line).keys() for line in lines
+    )
 
 
 def test_the_first_key_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
@@ -275,7 +336,9 @@ def test_a_folder_in_use_is_said_clearly(tmp_path: Path) -> None:
         ("\xff", "cluster.toml: "),
     ],
 )
-def test_a_topology_that_is_missing_or_wrong_is_said_clearly(tmp_path: Path, topology: str | None, said: str) -> None:
+def test_a_topology_that_is_missing_or_wrong_is_said_clearly(
+    tmp_path: Path, topology: str | None, said: str
+) -> None:
     if topology is not None:
         (tmp_path / "cluster.toml").write_text(topology, encoding="latin-1")
     assert said in cannot_start(tmp_path)
@@ -293,7 +356,9 @@ def test_a_folder_of_a_newer_format_is_said_clearly_and_left_alone(tmp_path: Pat
     assert before == (tmp_path / "data" / "journal.db").read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such setting")
+@pytest.mark.skipif(
+    not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such setting"
+)
 def test_connections_that_are_not_read_are_dropped_by_the_system() -> None:
     with contextlib.closing(listen("127.0.0.1", 0)) as listening:
         drop_deaf_peers(listening, 2.5)

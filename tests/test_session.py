@@ -1,4 +1,5 @@
-"""Sessions over real connections: how they begin, what each message is answered with, and what is refused."""
+"""Sessions over real connections: how they begin, what each message is answered with, and what is
+refused."""
 
 from __future__ import annotations
 
@@ -34,12 +35,19 @@ async def refused_hello(peer: Peer, *messages: Any) -> tuple[str, int | None]:
 
 
 @BOTH
-def test_hello_is_answered_by_welcome_in_the_form_that_was_asked_for(tmp_path: Path, form: str) -> None:
+def test_hello_is_answered_by_welcome_in_the_form_that_was_asked_for(
+    tmp_path: Path, form: str
+) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann", form) as peer:
             assert form == peer.socket.subprotocol
             welcome = await peer.ask(type="hello", id="h")
-            assert ("welcome", "h", "ann", 0) == (welcome["type"], welcome["id"], welcome["holder"], welcome["n"])
+            assert ("welcome", "h", "ann", 0) == (
+                welcome["type"],
+                welcome["id"],
+                welcome["holder"],
+                welcome["n"],
+            )
             assert (15, 60) == (welcome["heartbeat_s"], welcome["dead_after_s"])
             assert {"type": "pong", "id": "p"} == await peer.ask(type="ping", id="p")
 
@@ -70,9 +78,17 @@ def test_a_wrong_key_no_key_and_a_revoked_key_are_answered_alike(tmp_path: Path)
         revoked = live.world.new_secret("ann", "read")
         id = (await live.world.ask(revoked, "GET", "/v1/me")).json()["key"]
         await live.world.ask("operator", "DELETE", f"/v1/keys/{id}")
-        for who, hello in ((None, {}), ("lz_x", {}), (None, {"key": "lz_0_x"}), (revoked, {}), (live.world.secrets["ann"] + "x", {})):
+        for who, hello in (
+            (None, {}),
+            ("lz_x", {}),
+            (None, {"key": "lz_0_x"}),
+            (revoked, {}),
+            (live.world.secrets["ann"] + "x", {}),
+        ):
             async with live.connected(who) as peer:
-                assert ("unauthenticated", 4401) == await refused_hello(peer, {"type": "hello", **hello})
+                assert ("unauthenticated", 4401) == await refused_hello(
+                    peer, {"type": "hello", **hello}
+                )
         assert 0 == len(live.sessions) == len(live.world.places)
 
     with_live(tmp_path / "data", tale)
@@ -91,7 +107,9 @@ def test_a_wrong_key_no_key_and_a_revoked_key_are_answered_alike(tmp_path: Path)
         [7],
     ],
 )
-def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(tmp_path: Path, first: list[Any]) -> None:
+def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(
+    tmp_path: Path, first: list[Any]
+) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             assert ("bad_request", 4400) == await refused_hello(peer, *first)
@@ -127,27 +145,54 @@ def test_every_message_of_a_tenant_is_answered_under_its_id(tmp_path: Path, form
     async def tale(live: Live) -> None:
         async with live.peer("ann", form) as peer:
             placed = await peer.ask(**place("1", "a100", "5"))
-            assert ("reply", "1", [(1, "order.placed"), (2, "lease.started")]) == (placed["type"], placed["id"], events_of(placed))
+            assert ("reply", "1", [(1, "order.placed"), (2, "lease.started")]) == (
+                placed["type"],
+                placed["id"],
+                events_of(placed),
+            )
             lease = placed["events"][1]["event"]["lease"]
             waiting = await peer.ask(**place("2", "a100", "1"))
             order = waiting["events"][0]["event"]["order"]
             better = [{"scope": "a100", "limit": "2", "bid": "1.5"}]
-            assert [(4, "order.amended")] == events_of(await peer.ask(type="amend_order", id="3", order=order, alternatives=better))
+            assert [(4, "order.amended")] == events_of(
+                await peer.ask(type="amend_order", id="3", order=order, alternatives=better)
+            )
             orders = await peer.ask(type="orders", id="4")
-            assert ("orders", "4", 4, [order]) == (orders["type"], orders["id"], orders["n"], [one["id"] for one in orders["orders"]])
-            assert [(5, "lease.limit_set")] == events_of(await peer.ask(type="set_limit", id="5", lease=lease, limit=None))
+            assert ("orders", "4", 4, [order]) == (
+                orders["type"],
+                orders["id"],
+                orders["n"],
+                [one["id"] for one in orders["orders"]],
+            )
+            assert [(5, "lease.limit_set")] == events_of(
+                await peer.ask(type="set_limit", id="5", lease=lease, limit=None)
+            )
             leases = await peer.ask(type="leases", id="6")
-            assert (5, [(lease, None)]) == (leases["n"], [(one["id"], one["limit"]) for one in leases["leases"]])
+            assert (5, [(lease, None)]) == (
+                leases["n"],
+                [(one["id"], one["limit"]) for one in leases["leases"]],
+            )
             quote = await peer.ask(type="quote", id="7", scope="h100")
-            assert ("quote", "7", "h100", "0") == (quote["type"], quote["id"], quote["quote"]["scope"], quote["quote"]["price"])
-            assert [(6, "order.cancelled")] == events_of(await peer.ask(type="cancel_order", id="8", order=order))
-            assert [(7, "lease.ended")] == events_of(await peer.ask(type="relinquish", id="9", lease=lease))
+            assert ("quote", "7", "h100", "0") == (
+                quote["type"],
+                quote["id"],
+                quote["quote"]["scope"],
+                quote["quote"]["price"],
+            )
+            assert [(6, "order.cancelled")] == events_of(
+                await peer.ask(type="cancel_order", id="8", order=order)
+            )
+            assert [(7, "lease.ended")] == events_of(
+                await peer.ask(type="relinquish", id="9", lease=lease)
+            )
 
     with_live(tmp_path / "data", tale)
 
 
 @BOTH
-def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(tmp_path: Path, form: str) -> None:
+def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(
+    tmp_path: Path, form: str
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann", form) as peer:
             before = peer.frames
@@ -156,14 +201,43 @@ def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(tmp_path
             foreign = {"type": "take_offline", "id": "5", "leaf": "a100/east/rack1/gpu1"}
             nameless = place("", "a100", "1")
             await peer.say(
-                place("1", "a100", "5"), wrong, place("3", "h100", "1"), dear, foreign, nameless, {"type": "hello"}, {"type": "ping", "id": "8"}
+                place("1", "a100", "5"),
+                wrong,
+                place("3", "h100", "1"),
+                dear,
+                foreign,
+                nameless,
+                {"type": "hello"},
+                {"type": "ping", "id": "8"},
             )
             heard = await peer.hear_all(8)
             assert before + 1 == peer.frames
-            assert ["reply", "refused", "reply", "refused", "refused", "refused", "refused", "pong"] == [one["type"] for one in heard]
-            codes = [(one.get("code"), one.get("status")) for one in heard if one["type"] == "refused"]
-            assert [("not_your_order", 404), ("bad_request", 400), ("forbidden", 403), ("bad_request", 400), ("bad_request", 400)] == codes
-            assert [(1, "order.placed"), (2, "lease.started"), (3, "order.placed"), (4, "lease.started")] == events_of(heard[0]) + events_of(heard[2])
+            assert [
+                "reply",
+                "refused",
+                "reply",
+                "refused",
+                "refused",
+                "refused",
+                "refused",
+                "pong",
+            ] == [one["type"] for one in heard]
+            codes = [
+                (one.get("code"), one.get("status")) for one in heard if one["type"] == "refused"
+            ]
+            assert [
+                ("not_your_order", 404),
+                ("bad_request", 400),
+                ("forbidden", 403),
+                ("bad_request", 400),
+                ("bad_request", 400),
+            ] == codes
+            assert [
+                (1, "order.placed"),
+                (2, "lease.started"),
+                (3, "order.placed"),
+                (4, "lease.started"),
+            ] == events_of(heard[0]) + events_of(heard[2])
 
     with_live(tmp_path / "data", tale)
 
@@ -177,17 +251,25 @@ def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(tmp_path
         '{"type": "ping"} x',
         '{"type": "steal", "id": "1"}',
         '[{"type": "ping", "id": "1"}, {"type": "ping", "id": 2}]',
-        '[{"type": "place_order", "id": "1", "alternatives": [{"scope": "h100", "limit": "1"}]}, {"type": "place_order", "id": "2"}]',
+        (
+            '[{"type": "place_order", "id": "1", "alternatives": [{"scope": "h100", "limit":'
+            ' "1"}]}, {"type": "place_order", "id": "2"}]'
+        ),
         '[{"type": "place_order", "id": "1", "alternatives": [{"scope": "h100", "limit": 1}]}]',
         "[" * 5_000,
     ],
 )
-def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(tmp_path: Path, frame: str) -> None:
+def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(
+    tmp_path: Path, frame: str
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             position = live.world.desk.position
             await peer.say_raw(frame)
-            assert ("refused", "bad_request") == ((refused := await peer.hear())["type"], refused["code"])
+            assert ("refused", "bad_request") == (
+                (refused := await peer.hear())["type"],
+                refused["code"],
+            )
             assert "id" not in refused and position == live.world.desk.position
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
 
@@ -223,7 +305,8 @@ def test_a_message_in_pieces_is_one_message(tmp_path: Path) -> None:
 
 
 def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> None:
-    """Cut in every place, with frames that are control frames, long, in parts, and empty between the plain ones."""
+    """Cut in every place, with frames that are control frames, long, in parts, and empty between
+    the plain ones."""
     long = '{"type": "ping", "id": "long"}' + " " * 300
     frames = [
         Frame(Opcode.TEXT, b'{"type": "ping", "id": "1"}'),
@@ -244,7 +327,9 @@ def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> Non
                     peer.socket.transport.write(stream[begin : begin + piece])
                     await asyncio.sleep(0)
                     await asyncio.sleep(0)
-                assert ["1", "long", "2", None, "3"] == [one.get("id") for one in await peer.hear_all(5)]
+                assert ["1", "long", "2", None, "3"] == [
+                    one.get("id") for one in await peer.hear_all(5)
+                ]
 
     with_live(tmp_path / "data", tale)
 
@@ -260,7 +345,9 @@ def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> Non
         (b"\x01\x81abcda" + b"\x81\x80abcd", 1002),  # a new message inside another
     ],
 )
-def test_whatever_breaks_the_protocol_closes_the_connection(tmp_path: Path, first_bytes: bytes, code: int) -> None:
+def test_whatever_breaks_the_protocol_closes_the_connection(
+    tmp_path: Path, first_bytes: bytes, code: int
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(first_bytes)
@@ -276,12 +363,17 @@ def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) ->
             for peer in (nobody, ann):
                 peer.socket.transport.write(PING * 10_000)
             await eventually(lambda: live.world.desk.admission.delayed >= 2)
-            assert all(connection._parsed < 1_000 and not connection.transport.is_reading() for connection in live.connections)
+            assert all(
+                connection._parsed < 1_000 and not connection.transport.is_reading()
+                for connection in live.connections
+            )
 
     with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
 
 
-def test_who_does_not_read_is_sent_no_pongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_read_is_sent_no_pongs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             (connection,) = live.connections
@@ -303,7 +395,10 @@ def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             (connection,) = live.connections
-            hello, quote = (frame(TEXT, json.dumps(said).encode()) for said in ({"type": "hello"}, {"type": "quote", "id": "q", "scope": "h100"}))
+            hello, quote = (
+                frame(TEXT, json.dumps(said).encode())
+                for said in ({"type": "hello"}, {"type": "quote", "id": "q", "scope": "h100"})
+            )
             most = 0
             receive = connection.send_receive_event_to_app
 
@@ -315,12 +410,16 @@ def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path
             connection.send_receive_event_to_app = counted
             peer.socket.transport.write(hello + quote * 50)
             heard = await peer.hear_all(51)
-            assert ["welcome", *["quote"] * 50] == [message["type"] for message in heard] and most <= 2
+            assert ["welcome", *["quote"] * 50] == [
+                message["type"] for message in heard
+            ] and most <= 2
 
     with_live(tmp_path / "data", tale)
 
 
-def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(tmp_path: Path) -> None:
+def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
@@ -331,7 +430,9 @@ def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(tm
     with_live(tmp_path / "data", tale)
 
 
-def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(tmp_path: Path) -> None:
+def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer(live.world.new_secret("ann", "read")) as peer:
             assert "forbidden" == (await peer.ask(**place("1", "h100", "1")))["code"]
@@ -347,7 +448,9 @@ def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_canno
 
 
 @pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
-def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of_before(tmp_path: Path, holder: str, scope: str) -> None:
+def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of_before(
+    tmp_path: Path, holder: str, scope: str
+) -> None:
     """It had everything told again with resume_after, though GET /v1/events was refused."""
 
     async def tale(live: Live) -> None:
@@ -360,7 +463,10 @@ def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of
                 await peer.say({"type": "hello", "resume_after": n})
                 code, (refused,) = await peer.end()
                 assert (4401, "forbidden", 403) == (code, refused["code"], refused["status"])
-                assert f"resume_after: what happened before takes a key with the scope read; yours has {scope}" == refused["detail"]
+                assert (
+                    "resume_after: what happened before takes a key with the scope read; yours has"
+                    f" {scope}" == refused["detail"]
+                )
         async with live.peer(secret, resume_after=latest) as peer:  # nothing happened since
             placed = await live.world.place("ann", "h100", "1")
             told = (await peer.until("event"))["told"]
@@ -369,7 +475,9 @@ def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of
     with_live(tmp_path / "data", tale)
 
 
-def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_over_http(tmp_path: Path) -> None:
+def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_over_http(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer, live.peer("ann", MSGPACK) as other:
             first = await peer.ask(**place("one", "a100", "5"))
@@ -378,8 +486,17 @@ def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_
             await other.until("event")
             await other.until("event")
             assert first == await other.ask(**place("one", "a100", "5"))
-            done = await live.world.ask("ann", "POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "5"}]}, key="one")
-            assert "true" == done.headers["idempotency-replayed"] and first["events"] == done.json()["events"]
+            done = await live.world.ask(
+                "ann",
+                "POST",
+                "/v1/orders",
+                {"alternatives": [{"scope": "a100", "limit": "5"}]},
+                key="one",
+            )
+            assert (
+                "true" == done.headers["idempotency-replayed"]
+                and first["events"] == done.json()["events"]
+            )
             assert "idempotency_conflict" == (await peer.ask(**place("one", "a100", "6")))["code"]
             refused = await peer.ask(type="cancel_order", id="two", order="ord_x")
             position += 1
@@ -392,7 +509,10 @@ def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_
 def test_a_scope_outside_the_pricing_domain_is_unknown(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
-            answers = [await peer.ask(type="quote", id="q", scope=scope) for scope in ("h100/east", "h100/north")]
+            answers = [
+                await peer.ask(type="quote", id="q", scope=scope)
+                for scope in ("h100/east", "h100/north")
+            ]
             assert [("scope_unknown", 404)] * 2 == [(one["code"], one["status"]) for one in answers]
 
     with_live(tmp_path / "data", tale)
@@ -410,14 +530,38 @@ def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> N
             leaf = "a100/east/rack1/gpu1"
             offline = await operator.ask(type="take_offline", id="1", leaf=leaf)
             told = offline["events"]
-            assert [(n + 3, "resource.offline"), (n + 4, "lease.ended")] == sorted(events_of(offline))
+            assert [(n + 3, "resource.offline"), (n + 4, "lease.ended")] == sorted(
+                events_of(offline)
+            )
             assert {"ann", None} == {one.get("tenant") for one in told}
             assert "lease.ended" == (await ann.hear())["told"]["event"]["type"]
-            assert "resource.online" == (await operator.ask(type="bring_online", id="2", leaf=leaf))["events"][0]["event"]["type"]
-            assert "floor.set" == (await operator.ask(type="set_floor", id="3", node="h100", price="2"))["events"][0]["event"]["type"]
-            controls = await operator.ask(type="set_controls", id="4", node="h100", hold_s=60, rise={"fraction": "0.1", "seconds": 60})
-            assert ("controls.set", 60) == ((event := controls["events"][0]["event"])["type"], event["hold_s"])
-            assert "2" == (await operator.ask(type="quote", id="5", scope="h100/east"))["quote"]["price"]
+            assert (
+                "resource.online"
+                == (await operator.ask(type="bring_online", id="2", leaf=leaf))["events"][0][
+                    "event"
+                ]["type"]
+            )
+            assert (
+                "floor.set"
+                == (await operator.ask(type="set_floor", id="3", node="h100", price="2"))["events"][
+                    0
+                ]["event"]["type"]
+            )
+            controls = await operator.ask(
+                type="set_controls",
+                id="4",
+                node="h100",
+                hold_s=60,
+                rise={"fraction": "0.1", "seconds": 60},
+            )
+            assert ("controls.set", 60) == (
+                (event := controls["events"][0]["event"])["type"],
+                event["hold_s"],
+            )
+            assert (
+                "2"
+                == (await operator.ask(type="quote", id="5", scope="h100/east"))["quote"]["price"]
+            )
             for kind in ("orders", "leases"):
                 assert "bad_request" == (await operator.ask(type=kind, id=kind))["code"]
             assert "forbidden" == (await operator.ask(**place("6", "h100", "1")))["code"]
@@ -434,7 +578,11 @@ def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> No
             live.world.passing.pass_us(2_000_000)
             ended = await ann.ask(**place("2", "z100", "1"))
             refused = await ann.hear()
-            assert ("event", 3, "lease.ended") == (ended["type"], ended["told"]["n"], ended["told"]["event"]["type"])
+            assert ("event", 3, "lease.ended") == (
+                ended["type"],
+                ended["told"]["n"],
+                ended["told"]["event"]["type"],
+            )
             assert ("refused", "scope_unknown") == (refused["type"], refused["code"])
             assert refused == await ann.ask(**place("2", "z100", "1"))
 

@@ -1,4 +1,5 @@
-"""How the service ends a session: told only what is durable, and always after which event to resume."""
+"""How the service ends a session: told only what is durable, and always after which event to
+resume."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Wire]:
     return Session(world.desk, principal, FORMS[JSON], hello, wire), wire  # type: ignore[arg-type]
 
 
-def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(tmp_path: Path) -> None:
+def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         desk = live.world.desk
         secret = live.world.new_secret("ann", "read", "trade")
@@ -100,7 +103,10 @@ def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> No
                 await many_turns()
                 assert not hearing.done()
             refused = await hearing
-            assert "bad_request" == refused["code"] and f"from 0 to {desk.latest('ann')}" in refused["detail"]
+            assert (
+                "bad_request" == refused["code"]
+                and f"from 0 to {desk.latest('ann')}" in refused["detail"]
+            )
 
     with_live(tmp_path / "data", tale)
 
@@ -123,7 +129,9 @@ def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_
 
 
 @pytest.mark.parametrize("reason", ["slow_consumer", "key_revoked"])
-def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
     with_pages_of(monkeypatch, 3)
 
     async def story(world: World) -> None:
@@ -138,17 +146,25 @@ def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(tmp
             wire.writable.set()
         await greeting
         assert session.ended is not None and reason == session.ended[1]
-        assert ["welcome", "event", "event", "event", "closing"] == [message["type"] for message in wire.said]
+        assert ["welcome", "event", "event", "event", "closing"] == [
+            message["type"] for message in wire.said
+        ]
         assert 3 == wire.said[-1]["n"]
         session.leave()
         assert not world.desk.following() and not world.desk._others
 
     with_service(
-        tmp_path / "data", story, msgspec.structs.replace(GENEROUS, dead_after_s=0.05 if reason == "slow_consumer" else 600, heartbeat_s=0.01)
+        tmp_path / "data",
+        story,
+        msgspec.structs.replace(
+            GENEROUS, dead_after_s=0.05 if reason == "slow_consumer" else 600, heartbeat_s=0.01
+        ),
     )
 
 
-def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(tmp_path: Path) -> None:
+def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())
@@ -157,18 +173,25 @@ def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(t
         wire.is_full = True
         with held_up(world.desk):
             world.desk.enter("bob", "", "", ORDER)
-            session.receive(msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)]))
+            session.receive(
+                msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)])
+            )
             world.desk.enter("ann", "", "", ORDER)
-            await eventually(lambda: world.desk._commit.durable == world.desk.position)  # all of it becomes known at once
+            # all of it becomes known at once
+            await eventually(lambda: world.desk._commit.durable == world.desk.position)
         await many_turns()
         assert (4408, "slow_consumer") == session.ended
         assert ("closing", 0) == (wire.said[-1]["type"], wire.said[-1]["n"])
         session.leave()
 
-    with_service(tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=10))
+    with_service(
+        tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=10)
+    )
 
 
-def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_being_stored(tmp_path: Path) -> None:
+def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_being_stored(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         desk, stored = world.desk, threading.Event()
         blocked = Placed(read_alternatives((Alternative("a100", "1"),)), of_session=True)
@@ -186,11 +209,17 @@ def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_bei
     with_service(tmp_path / "data", story)
 
 
-def test_orders_that_cannot_be_cancelled_because_the_journal_fails_just_then_are_left_to_the_next_start(tmp_path: Path) -> None:
+def test_session_orders_left_by_a_journal_failure_are_cancelled_at_the_next_start(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         session, _ = session_of(world, "ann", Hello(cancel_on_disconnect=True))
         await session.greet(Hello(cancel_on_disconnect=True))
-        session.receive(msgspec.json.encode([place("1", "a100", "9"), place("2", "a100", "1"), place("3", "a100", "2")]))
+        session.receive(
+            msgspec.json.encode(
+                [place("1", "a100", "9"), place("2", "a100", "1"), place("3", "a100", "2")]
+            )
+        )
         await eventually(lambda: len(session._placed or ()) == 2)
 
         def fail(*_: object) -> int:
@@ -220,7 +249,11 @@ def test_a_handshake_that_a_stop_overtakes_is_told_that_the_server_stops(
                 pass
         response = refused.value.response
         problem = msgspec.json.decode(response.body or b"{}", type=Problem)
-        assert (503, "stopping", "application/problem+json") == (response.status_code, problem.code, response.headers["content-type"])
+        assert (503, "stopping", "application/problem+json") == (
+            response.status_code,
+            problem.code,
+            response.headers["content-type"],
+        )
         await many_turns()
 
     with_live(tmp_path / "data", tale)
@@ -232,7 +265,9 @@ def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(tmp_path: Pa
         desk = live.world.desk
         async with live.peer("ann", cancel_on_disconnect=True) as peer:
             await peer.say(place("blocks", "a100", "9"), place("1", "a100", "1"))
-            order = [message["events"][0]["event"]["order"] for message in await peer.hear_all(2)][1]
+            order = [message["events"][0]["event"]["order"] for message in await peer.hear_all(2)][
+                1
+            ]
             (session,) = live.sessions._open
             assert {order} == session._placed
             desk.enter("ann", "", "", CancelOrder(order))

@@ -1,4 +1,5 @@
-"""Orders that go with their session: cancelled when it ends, or when the server starts again; leases stay."""
+"""Orders that go with their session: cancelled when it ends, or when the server starts again;
+leases stay."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) ->
         async with live.peer("ann") as other:
             async with live.peer("ann", cancel_on_disconnect=True) as peer:
                 leased = (await peer.ask(**place("1", "h100", "5")))["events"][1]["event"]["lease"]
-                waits = [(await peer.ask(**place(f"w{index}", "a100", "1")))["events"][0]["event"]["order"] for index in range(3)]
+                waits = [
+                    (await peer.ask(**place(f"w{index}", "a100", "1")))["events"][0]["event"][
+                        "order"
+                    ]
+                    for index in range(3)
+                ]
                 await peer.ask(type="cancel_order", id="c", order=waits[0])
                 await other.say(place("o", "a100", "1"))
                 outlives = (await other.until("reply"))["events"][0]["event"]["order"]
@@ -27,7 +33,9 @@ def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) ->
             told = [(await other.until("event"))["told"]["event"] for _ in waits[1:]]
             assert ["order.cancelled"] * 2 == [one["type"] for one in told]
             assert sorted(waits[1:]) == sorted(one["order"] for one in told)
-            assert {kept["lease"], leased} == {name for name, record in account.leases.items() if record.ended_at is None}
+            assert {kept["lease"], leased} == {
+                name for name, record in account.leases.items() if record.ended_at is None
+            }
             assert 1 == account.open_orders and outlives in account.orders
 
     with_live(tmp_path / "data", tale)
@@ -47,7 +55,9 @@ def test_an_order_that_was_filled_while_its_session_lived_is_not_cancelled(tmp_p
     with_live(tmp_path / "data", tale)
 
 
-def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_start(tmp_path: Path) -> None:
+def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_start(
+    tmp_path: Path,
+) -> None:
     secrets: dict[str, str] = {}
     orders: list[str] = []
 
@@ -55,8 +65,11 @@ def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_star
         await live.world.place("ann", "a100", "5")
         async with live.peer("ann", cancel_on_disconnect=True) as peer:
             await peer.ask(**place("leased", "h100", "5"))
-            orders.append((await peer.ask(**place("waits", "a100", "1")))["events"][0]["event"]["order"])
-            live.world.desk.stopping = True  # as for a server that is killed: nothing is entered any more
+            orders.append(
+                (await peer.ask(**place("waits", "a100", "1")))["events"][0]["event"]["order"]
+            )
+            # as for a server that is killed: nothing is entered any more
+            live.world.desk.stopping = True
         await live.is_left()
 
     async def after(live: Live) -> None:
@@ -66,8 +79,12 @@ def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_star
             assert 1 == cancel_orphans(desk, last_done(desk))
             cancelled = (await peer.hear())["told"]["event"]
             assert ("order.cancelled", orders[0]) == (cancelled["type"], cancelled["order"])
-        assert 0 == cancel_orphans(desk, last_done(desk)) == desk.exchange.accounts["ann"].open_orders
-        assert 2 == sum(lease.ended_at is None for lease in desk.exchange.accounts["ann"].leases.values())
+        assert (
+            0 == cancel_orphans(desk, last_done(desk)) == desk.exchange.accounts["ann"].open_orders
+        )
+        assert 2 == sum(
+            lease.ended_at is None for lease in desk.exchange.accounts["ann"].leases.values()
+        )
 
     with_live(tmp_path / "data", before, secrets=secrets)
     with_live(tmp_path / "data", after, secrets=secrets)

@@ -1,4 +1,5 @@
-"""What a session is told without asking: events once each and in order, notices, heartbeats; and how it ends."""
+"""What a session is told without asking: events once each and in order, notices, heartbeats; and
+how it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +15,18 @@ from laissez.service.past import Past
 from laissez.service.sampling import sample, sample_rates
 from laissez.service.settings import Limits
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
-from live_world import Closed, Live, Message, Peer, deaf_socket, events_of, eventually, many_turns, place, with_live
+from live_world import (
+    Closed,
+    Live,
+    Message,
+    Peer,
+    deaf_socket,
+    events_of,
+    eventually,
+    many_turns,
+    place,
+    with_live,
+)
 from service_world import GENEROUS, with_pages_of
 
 pytestmark = pytest.mark.once
@@ -27,7 +39,9 @@ def numbers(messages: list[Message]) -> list[int]:
     """Of all events told, in replies and by themselves."""
     told: list[int] = []
     for message in messages:
-        told += [one["n"] for one in message.get("events", ())] + ([message["told"]["n"]] if "told" in message else [])
+        told += [one["n"] for one in message.get("events", ())] + (
+            [message["told"]["n"]] if "told" in message else []
+        )
     return told
 
 
@@ -39,7 +53,9 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 # -- events
 
 
-def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_some_about(tmp_path: Path) -> None:
+def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_some_about(
+    tmp_path: Path,
+) -> None:
     """A budget is spent by what the order may cost, and acts when anybody looks."""
 
     async def tale(live: Live) -> None:
@@ -47,11 +63,15 @@ def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_s
         await live.world.ask("operator", "PUT", "/v1/controls/a100", {"flash_s": 600})
         await live.world.ask("ann", "PUT", "/v1/budget", {"amount": "0.01", "action": "warn"})
         async with live.peer("ann") as peer:
-            await peer.say(place("1", "a100", "5", bid="5"), {"type": "quote", "id": "q", "scope": "a100"})
+            await peer.say(
+                place("1", "a100", "5", bid="5"), {"type": "quote", "id": "q", "scope": "a100"}
+            )
             heard = [await peer.hear()]
             while heard[-1]["type"] != "quote":
                 heard.append(await peer.hear())
-            assert ["reply", "event", "event", "event", "quote"] == [message["type"] for message in heard]
+            assert ["reply", "event", "event", "event", "quote"] == [
+                message["type"] for message in heard
+            ]
             assert [2, 3, 4, 5] == numbers(heard)
 
     with_live(tmp_path / "data", tale)
@@ -59,7 +79,11 @@ def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_s
 
 def test_own_events_come_in_the_reply_and_those_of_others_by_themselves(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        async with live.peer("ann") as one, live.peer("ann", MSGPACK) as two, live.peer("bob") as bob:
+        async with (
+            live.peer("ann") as one,
+            live.peer("ann", MSGPACK) as two,
+            live.peer("bob") as bob,
+        ):
             mine = await one.ask(**place("1", "a100", "1"))
             assert [(1, "order.placed"), (2, "lease.started")] == events_of(mine)
             told = await two.hear_all(2)
@@ -94,7 +118,9 @@ SOME_PAGES, NO_PAGE = 3, 500
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
 @pytest.mark.parametrize("form", [JSON, MSGPACK])
-def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int) -> None:
+def test_a_session_resumes_where_the_last_one_broke_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
     secrets: dict[str, str] = {}
 
@@ -119,8 +145,11 @@ def test_a_session_resumes_where_the_last_one_broke_off(tmp_path: Path, monkeypa
     with_live(tmp_path / "data", after, secrets=secrets)
 
 
-def test_a_welcome_does_not_wait_for_what_was_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That may take long where many come back together, and whoever is not welcomed gives up and comes again."""
+def test_a_welcome_does_not_wait_for_what_was_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may take long where many come back together, and whoever is not welcomed gives up and
+    comes again."""
 
     async def tale(live: Live) -> None:
         await live.world.place("ann", "h100", "1")
@@ -142,7 +171,9 @@ def test_a_welcome_does_not_wait_for_what_was_missed(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_events_during_the_catching_up_come_after_what_was_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_events_during_the_catching_up_come_after_what_was_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def tale(live: Live) -> None:
@@ -164,7 +195,9 @@ def test_events_during_the_catching_up_come_after_what_was_missed(tmp_path: Path
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def tale(live: Live) -> None:
@@ -178,7 +211,11 @@ def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(tmp
             while heard[-1]["type"] != "pong":
                 heard.append(await peer.hear())
             kinds = [message["type"] for message in heard]
-            assert ("welcome", {"event"}, ["reply", "pong"]) == (kinds[0], set(kinds[1:-2]), kinds[-2:])
+            assert ("welcome", {"event"}, ["reply", "pong"]) == (
+                kinds[0],
+                set(kinds[1:-2]),
+                kinds[-2:],
+            )
             told = numbers(heard)
             assert all(b == a + 1 for a, b in pairwise(told)) and 1 == told[0]
 
@@ -191,7 +228,11 @@ def test_events_that_are_gone_close_the_session(tmp_path: Path) -> None:
             await live.world.place("ann", "h100", "1")
         async with live.connected("ann") as peer:
             refused = await peer.ask(type="hello", resume_after=2)
-            assert ("refused", "history_gone", 410) == (refused["type"], refused["code"], refused["status"])
+            assert ("refused", "history_gone", 410) == (
+                refused["type"],
+                refused["code"],
+                refused["status"],
+            )
             assert (4410, []) == await peer.end()
         assert 0 == len(live.world.places) and [] == live.world.desk.following()
         async with live.peer("ann", resume_after=6) as peer:
@@ -227,7 +268,12 @@ def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -
                 ("7", ["rate.changed"]),
                 ("8.5", ["rate.changed", "limit.near"]),
             ):
-                await world.ask("bob", "PUT", f"/v1/orders/{theirs}", {"alternatives": [{"scope": "a100", "limit": price}]})
+                await world.ask(
+                    "bob",
+                    "PUT",
+                    f"/v1/orders/{theirs}",
+                    {"alternatives": [{"scope": "a100", "limit": price}]},
+                )
                 assert [(kind, price) for kind in told] == await looked_at()
             await world.ask("ann", "PATCH", f"/v1/leases/{mine['lease']}", {"limit": None})
             assert "lease.limit_set" == (await peer.hear())["told"]["event"]["type"]
@@ -243,7 +289,12 @@ def test_many_changes_between_two_looks_are_told_as_one(tmp_path: Path) -> None:
         theirs = (await world.place("bob", "a100", "1"))["id"]
         async with live.peer("ann") as peer:
             for price in ("2", "3", "4"):
-                await world.ask("bob", "PUT", f"/v1/orders/{theirs}", {"alternatives": [{"scope": "a100", "limit": price}]})
+                await world.ask(
+                    "bob",
+                    "PUT",
+                    f"/v1/orders/{theirs}",
+                    {"alternatives": [{"scope": "a100", "limit": price}]},
+                )
             looking = asyncio.create_task(sample_rates(world.desk, 0.001))
             notice = (await peer.until("notice"))["notice"]
             looking.cancel()
@@ -257,7 +308,11 @@ def test_a_heartbeat_tells_up_to_where_nothing_is_missing(tmp_path: Path) -> Non
         async with live.peer("ann") as peer:
             assert 0 == (await peer.until("heartbeat"))["n"]
             await live.world.place("ann", "h100", "1")
-            heard = [await peer.until("event"), await peer.until("event"), await peer.until("heartbeat")]
+            heard = [
+                await peer.until("event"),
+                await peer.until("event"),
+                await peer.until("heartbeat"),
+            ]
             assert [1, 2] == numbers(heard) and 2 == heard[-1]["n"]
 
     with_live(tmp_path / "data", tale, Limits(heartbeat_s=0.02))
@@ -271,12 +326,18 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
         secret = live.world.new_secret("ann", "read", "trade")
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked, live.peer("ann") as other:
-            (one,) = [follower for follower in live.world.desk.followers("ann") if follower.key == id]
+            (one,) = [
+                follower for follower in live.world.desk.followers("ann") if follower.key == id
+            ]
             await live.world.ask("operator", "DELETE", f"/v1/keys/{id}")
             position = live.world.desk.position
             one.receive('{"type": "cancel_order", "id": "late", "order": "ord_x"}')  # type: ignore[attr-defined]
             code, heard = await revoked.end()
-            assert (4401, ["closing"], "key_revoked") == (code, [message["type"] for message in heard], heard[0]["reason"])
+            assert (4401, ["closing"], "key_revoked") == (
+                code,
+                [message["type"] for message in heard],
+                heard[0]["reason"],
+            )
             assert position == live.world.desk.position
             assert "pong" == (await other.ask(type="ping", id="p"))["type"]
             await live.is_left(1)
@@ -291,10 +352,17 @@ def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
             await places(peer, 1)
             desk.stopping = True
             refused = await peer.ask(**place("late", "h100", "1"))
-            assert ("refused", "stopping", 503) == (refused["type"], refused["code"], refused["status"])
+            assert ("refused", "stopping", 503) == (
+                refused["type"],
+                refused["code"],
+                refused["status"],
+            )
             desk.end_streams(CLOSE_STOPPING, "stopping")
             code, heard = await peer.end()
-            assert (1001, [("closing", "stopping", 2)]) == (code, [(one["type"], one["reason"], one["n"]) for one in heard])
+            assert (1001, [("closing", "stopping", 2)]) == (
+                code,
+                [(one["type"], one["reason"], one["n"]) for one in heard],
+            )
         async with live.connected("ann") as peer:
             assert "stopping" == (await peer.ask(type="hello"))["code"]
             assert (1001, []) == await peer.end()
@@ -302,7 +370,9 @@ def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_session_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_does_not_read_is_cut_off_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sessions, "LAST_WORD_WITHIN_S", 0.05)
 
     async def tale(live: Live) -> None:
@@ -318,7 +388,11 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path, mon
                 replies = await ann.hear_all(20)
                 await ann.say(
                     *[
-                        {"type": "cancel_order", "id": f"c{turn}-{index}", "order": reply["events"][0]["event"]["order"]}
+                        {
+                            "type": "cancel_order",
+                            "id": f"c{turn}-{index}",
+                            "order": reply["events"][0]["event"]["order"],
+                        }
                         for index, reply in enumerate(replies)
                         if len(reply["events"]) == 1
                     ]
@@ -329,22 +403,37 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(tmp_path: Path, mon
             told = numbers(heard)
             assert list(range(last + 1, last + 1 + len(told))) == told
             closing = heard[-1]
-            assert (4408, "closing", "slow_consumer", told[-1]) == (code, closing["type"], closing["reason"], closing["n"])
+            assert (4408, "closing", "slow_consumer", told[-1]) == (
+                code,
+                closing["type"],
+                closing["reason"],
+                closing["n"],
+            )
         async with live.peer("operator", resume_after=closing["n"]) as resumed:
             latest = world.desk.latest("operator")
-            assert list(range(told[-1] + 1, latest + 1)) == numbers(await resumed.hear_all(latest - told[-1]))
+            assert list(range(told[-1] + 1, latest + 1)) == numbers(
+                await resumed.hear_all(latest - told[-1])
+            )
 
-    with_live(tmp_path / "data", tale, Limits(outbound_messages_max=50, commands_burst=BURST, commands_per_second=BURST))
+    with_live(
+        tmp_path / "data",
+        tale,
+        Limits(outbound_messages_max=50, commands_burst=BURST, commands_per_second=BURST),
+    )
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_what_was_missed_does_not_make_a_session_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_what_was_missed_does_not_make_a_session_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     with_pages_of(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         for _ in range(60):
             await live.world.place("ann", "h100", "1")
-        async with live.peer("ann", resume_after=0, socket_options={"sock": deaf_socket(live.port)}) as peer:
+        async with live.peer(
+            "ann", resume_after=0, socket_options={"sock": deaf_socket(live.port)}
+        ) as peer:
             await live.world.place("ann", "h100", "1")
             latest = live.world.desk.latest("ann")
             assert list(range(1, latest + 1)) == numbers(await peer.hear_all(latest))
@@ -367,9 +456,15 @@ def test_a_tenant_has_only_so_many_sessions_streams_included(tmp_path: Path) -> 
         async with live.peer("ann"), live.peer("ann") as second, live.peer("bob"):
             async with live.connected("ann") as third:
                 refused = await third.ask(type="hello")
-                assert ("too_many_sessions", 429, 1) == (refused["code"], refused["status"], refused["retry_after"])
+                assert ("too_many_sessions", 429, 1) == (
+                    refused["code"],
+                    refused["status"],
+                    refused["retry_after"],
+                )
                 assert (4429, []) == await third.end()
-            stream = await live.world.ask("ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"})
+            stream = await live.world.ask(
+                "ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"}
+            )
             assert 429 == stream.status_code
             await second.socket.close()
             await eventually(lambda: live.world.places.taken["ann"] == 1)
@@ -395,7 +490,9 @@ def test_a_frame_larger_than_allowed_closes_the_session_and_is_not_done(tmp_path
             whole = '{"type": "ping", "id": "p"}'
             await peer.say_raw(whole + " " * (most - len(whole)))
             assert "pong" == (await peer.hear())["type"]
-            await peer.say_raw('[{"type": "cancel_order", "id": "1", "order": "x"}' + " " * most + "]")
+            await peer.say_raw(
+                '[{"type": "cancel_order", "id": "1", "order": "x"}' + " " * most + "]"
+            )
             with pytest.raises(Closed) as closed:
                 await peer.hear()
             assert 1009 == closed.value.code

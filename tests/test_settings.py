@@ -41,7 +41,11 @@ def written(file: Path, text: str) -> Path:
     return file
 
 
-def mistakes(file: Path | None = None, environment: dict[str, str] | None = None, flags: dict[str, dict[str, object]] | None = None) -> list[str]:
+def mistakes(
+    file: Path | None = None,
+    environment: dict[str, str] | None = None,
+    flags: dict[str, dict[str, object]] | None = None,
+) -> list[str]:
     with pytest.raises(SettingsError) as refused:
         read_settings(file, environment or {}, flags)
     return str(refused.value).splitlines()
@@ -54,21 +58,32 @@ def test_the_example_says_the_defaults_and_leaves_nothing_out() -> None:
 
 
 def test_the_example_explains_every_setting() -> None:
-    assert [] == [line for line in EXAMPLE.read_text().splitlines() if re.match(r"\w+ =", line) and "#" not in line]
+    assert [] == [
+        line
+        for line in EXAMPLE.read_text().splitlines()
+        if re.match(r"\w+ =", line) and "#" not in line
+    ]
 
 
 def test_every_limit_is_a_setting_or_a_promise_of_the_api() -> None:
     constants = {name for name in vars(limits) if name.isupper()}
     assert constants - PROMISES == {name.upper() for name in FIELDS["limits"]}
     defaults = Settings().limits
-    assert {name: getattr(limits, name.upper()) for name in FIELDS["limits"]} == {name: getattr(defaults, name) for name in FIELDS["limits"]}
+    assert {name: getattr(limits, name.upper()) for name in FIELDS["limits"]} == {
+        name: getattr(defaults, name) for name in FIELDS["limits"]
+    }
 
 
 def test_flags_overrule_the_environment_which_overrules_the_file(file: Path) -> None:
     written(file, '[server]\nhost = "file"\nport = 1\nlog_level = "debug"\n')
     environment = {"LAISSEZ_SERVER__PORT": "2", "LAISSEZ_SERVER__HOST": "environment"}
     server = read_settings(file, environment, {"server": {"port": 3, "host": None}}).server
-    assert (3, "environment", "debug", "text") == (server.port, server.host, server.log_level, server.log_format)
+    assert (3, "environment", "debug", "text") == (
+        server.port,
+        server.host,
+        server.log_level,
+        server.log_format,
+    )
 
 
 def test_text_of_the_environment_becomes_what_the_field_needs() -> None:
@@ -79,42 +94,84 @@ def test_text_of_the_environment_becomes_what_the_field_needs() -> None:
         "LAISSEZ_JOURNAL__SNAPSHOTS_KEPT": "3",
     }
     settings = read_settings(None, environment)
-    found = (settings.server.metrics_open, settings.stream.rate_every_s, settings.data.folder, settings.journal.snapshots_kept)
+    found = (
+        settings.server.metrics_open,
+        settings.stream.rate_every_s,
+        settings.data.folder,
+        settings.journal.snapshots_kept,
+    )
     assert (True, 0.25, "7", 3) == found
 
 
 def test_other_variables_and_empty_ones_set_nothing() -> None:
-    variables = {"LAISSEZ_MARKET": "auto", "LAISSEZ_URL": "http://x", "LAISSEZ_SERVER__PORT": "", "OTHER_SERVER__PORT": "x"}
+    variables = {
+        "LAISSEZ_MARKET": "auto",
+        "LAISSEZ_URL": "http://x",
+        "LAISSEZ_SERVER__PORT": "",
+        "OTHER_SERVER__PORT": "x",
+    }
     assert Settings() == read_settings(None, variables)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[server]\nprot = 1", "server.prot: expected one of host, port, log_format, log_level, metrics_open, found 'prot'"),
-        ("[sever]\nport = 1", "sever: expected one of the sections server, data, journal, books, limits, stream, audit, webhooks, found 'sever'"),
+        (
+            "[server]\nprot = 1",
+            (
+                "server.prot: expected one of host, port, log_format, log_level, metrics_open,"
+                " found 'prot'"
+            ),
+        ),
+        (
+            "[sever]\nport = 1",
+            (
+                "sever: expected one of the sections server, data, journal, books, limits, stream,"
+                " audit, webhooks, found 'sever'"
+            ),
+        ),
         ("server = 1", "server: expected a section with fields, found 1"),
         ('[server]\nport = "1"', "server.port: expected int, found '1'"),
         ("[server]\nport = 65536", "server.port: expected int <= 65535, found 65536"),
         ("[server]\nport = true", "server.port: expected int, found True"),
-        ('[server]\nlog_format = "xml"', "server.log_format: expected one of text, json, found 'xml'"),
+        (
+            '[server]\nlog_format = "xml"',
+            "server.log_format: expected one of text, json, found 'xml'",
+        ),
         ('[data]\nfolder = ""', "data.folder: expected str of length >= 1, found ''"),
         ("[journal]\nsnapshots_kept = 0", "journal.snapshots_kept: expected int >= 1, found 0"),
-        ("[limits]\nopen_orders_max = 1001", "limits.open_orders_max: expected int <= 1000, found 1001"),
+        (
+            "[limits]\nopen_orders_max = 1001",
+            "limits.open_orders_max: expected int <= 1000, found 1001",
+        ),
         ("[stream]\nrate_every_s = 0", "stream.rate_every_s: expected float > 0.0, found 0"),
-        ("[limits]\npage_default = 2000", "limits.page_default: expected at most limits.page_max, which is 1000, found 2000"),
-        ("[limits]\npage_max = 10", "limits.page_default: expected at most limits.page_max, which is 10, found 100"),
+        (
+            "[limits]\npage_default = 2000",
+            "limits.page_default: expected at most limits.page_max, which is 1000, found 2000",
+        ),
+        (
+            "[limits]\npage_max = 10",
+            "limits.page_default: expected at most limits.page_max, which is 10, found 100",
+        ),
         (
             "[limits]\npending_commands_max = 499",
-            "limits.batch_commands_max: expected at most limits.pending_commands_max, which is 499, found 500",
+            (
+                "limits.batch_commands_max: expected at most limits.pending_commands_max, which is"
+                " 499, found 500"
+            ),
         ),
         (
             "[limits]\nbatch_commands_max = 9\npending_commands_max = 99",
-            "limits.instances_per_request_max: expected at most limits.pending_commands_max, which is 99, found 100",
+            (
+                "limits.instances_per_request_max: expected at most limits.pending_commands_max,"
+                " which is 99, found 100"
+            ),
         ),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_file_field_expected_and_found(file: Path, text: str, told: str) -> None:
+def test_a_mistake_in_the_file_is_told_with_file_field_expected_and_found(
+    file: Path, text: str, told: str
+) -> None:
     assert [f"{file}: {told}"] == mistakes(written(file, text))
 
 
@@ -123,12 +180,18 @@ def test_not_a_number_is_no_number_of_seconds(file: Path) -> None:
 
 
 def test_a_mistake_in_the_environment_names_the_variable() -> None:
-    assert ["LAISSEZ_SERVER__PORT: server.port: expected int, found 'many'"] == mistakes(None, {"LAISSEZ_SERVER__PORT": "many"})
-    assert mistakes(None, {"LAISSEZ_SEVER__PORT": "1"})[0].startswith("LAISSEZ_SEVER__PORT: sever: expected one of the sections")
+    assert ["LAISSEZ_SERVER__PORT: server.port: expected int, found 'many'"] == mistakes(
+        None, {"LAISSEZ_SERVER__PORT": "many"}
+    )
+    assert mistakes(None, {"LAISSEZ_SEVER__PORT": "1"})[0].startswith(
+        "LAISSEZ_SEVER__PORT: sever: expected one of the sections"
+    )
 
 
 def test_a_mistake_in_a_flag_is_told_too() -> None:
-    assert ["command line: server.port: expected int <= 65535, found 99999"] == mistakes(flags={"server": {"port": 99999}})
+    assert ["command line: server.port: expected int <= 65535, found 99999"] == mistakes(
+        flags={"server": {"port": 99999}}
+    )
 
 
 def test_all_mistakes_are_told_at_once(file: Path) -> None:
@@ -137,7 +200,9 @@ def test_all_mistakes_are_told_at_once(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
-    assert [f"{file}: expected a file of settings that can be read: No such file or directory"] == mistakes(file)
+    assert [
+        f"{file}: expected a file of settings that can be read: No such file or directory"
+    ] == mistakes(file)
     assert f"{file}: expected TOML: " in mistakes(written(file, "[server"))[0]
     file.write_bytes(b"\xff")
     assert f"{file}: expected TOML: " in mistakes(file)[0]

@@ -1,4 +1,5 @@
-"""Under too much load: who is turned away, before what, and who is answered late or not read from. The clock of the service is moved by hand."""
+"""Under too much load: who is turned away, before what, and who is answered late or not read from.
+The clock of the service is moved by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ PING = {"type": "ping", "id": "p"}
 
 
 class Boulder:
-    """Work that is not done until it is let go, or until everybody in its line has waited for too long."""
+    """Work that is not done until it is let go, or until everybody in its line has waited for too
+    long."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -73,32 +75,59 @@ def key_of(live: Live, who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {live.world.secrets[who]}"}
 
 
-def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked_at(tmp_path: Path) -> None:
+def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked_at(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         desk, turns = live.world.desk, live.world.desk.admission.turns
         position = desk.position
         async with client_of(live) as http, blocked(live, "ann") as boulder:
-            asked = asyncio.create_task(http.post("/v1/orders", content=UNREADABLE, headers={**JSON_BODY, **key_of(live, "ann")}))
+            asked = asyncio.create_task(
+                http.post(
+                    "/v1/orders", content=UNREADABLE, headers={**JSON_BODY, **key_of(live, "ann")}
+                )
+            )
             await eventually(lambda: len(turns) == 2)
             boulder.let_time_pass()
             answer = await asked
-            assert (503, "overloaded", "1") == (answer.status_code, answer.json()["code"], answer.headers["retry-after"])
+            assert (503, "overloaded", "1") == (
+                answer.status_code,
+                answer.json()["code"],
+                answer.headers["retry-after"],
+            )
             assert "application/problem+json" == answer.headers["content-type"]
             assert (1, position) == (turns.shed, desk.position)
             assert [("overloaded", "ann", 1)] == recorded(live)
-            again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))  # on the same connection
+            # on the same connection
+            again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))
             assert 201 == again.status_code
 
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits(tmp_path: Path) -> None:
+def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits(
+    tmp_path: Path,
+) -> None:
     async def tale(live: Live) -> None:
         async with client_of(live) as http, blocked(live, "ann"):
-            assert 201 == (await http.post("/v1/orders", json=ORDER, headers=key_of(live, "bob"))).status_code
-            assert 200 == (await http.get("/v1/tenants", headers=key_of(live, "operator"))).status_code
+            assert (
+                201
+                == (
+                    await http.post("/v1/orders", json=ORDER, headers=key_of(live, "bob"))
+                ).status_code
+            )
+            assert (
+                200 == (await http.get("/v1/tenants", headers=key_of(live, "operator"))).status_code
+            )
             assert 200 == (await http.get("/healthz")).status_code
-            assert 401 == (await http.get("/v1/orders", headers={"Authorization": "Bearer lz_none_of_ours"})).status_code
+            assert (
+                401
+                == (
+                    await http.get(
+                        "/v1/orders", headers={"Authorization": "Bearer lz_none_of_ours"}
+                    )
+                ).status_code
+            )
 
     with_live(tmp_path / "data", tale, PATIENT)
 
@@ -108,11 +137,16 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
         turns = live.world.desk.admission.turns
         position = live.world.desk.position
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
-            await peer.say({"type": "place_order", "id": "1", **ORDER}, {"type": "quote", "id": "2", "scope": "h100"})
+            await peer.say(
+                {"type": "place_order", "id": "1", **ORDER},
+                {"type": "quote", "id": "2", "scope": "h100"},
+            )
             await eventually(lambda: len(turns) == 2)
             boulder.let_time_pass()
             refused = await peer.hear_all(2)
-            assert [("1", "overloaded", 503), ("2", "overloaded", 503)] == [(one["id"], one["code"], one["status"]) for one in refused]
+            assert [("1", "overloaded", 503), ("2", "overloaded", 503)] == [
+                (one["id"], one["code"], one["status"]) for one in refused
+            ]
             assert all(one["retry_after"] > 0 for one in refused)
             assert (2, position) == (turns.shed, live.world.desk.position)
             assert [("overloaded", "ann", 2)] == recorded(live)
@@ -150,7 +184,9 @@ def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_pat
             await eventually(lambda: not is_read(live))
             await peer.say(PING)
             boulder.is_done = True
-            assert ["pong"] * (FRAMES_MAX + 2) == [one["type"] for one in await peer.hear_all(FRAMES_MAX + 2)]
+            assert ["pong"] * (FRAMES_MAX + 2) == [
+                one["type"] for one in await peer.hear_all(FRAMES_MAX + 2)
+            ]
             assert is_read(live)
 
     with_live(tmp_path / "data", tale, PATIENT)
@@ -177,7 +213,9 @@ def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_
 def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
-            peer.socket.transport.write(written({"type": "hello"}, *[{"type": "ping", "id": ""}] * 9))
+            peer.socket.transport.write(
+                written({"type": "hello"}, *[{"type": "ping", "id": ""}] * 9)
+            )
             await eventually(lambda: len(live.sessions) == 1)
             assert not is_read(live)
 
@@ -192,9 +230,12 @@ def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> 
                 await peer.say({"type": "place_order", "id": "1", **ORDER})
                 await eventually(lambda: len(turns) == 2)
             await live.is_left(0)
-            assert 0 == live.world.desk.exchange.accounts["ann"].open_orders  # not before its turn: others have theirs
+            # not before its turn: others have theirs
+            assert 0 == live.world.desk.exchange.accounts["ann"].open_orders
         await eventually(lambda: not live.world.places.taken)
-        assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(live.world.desk.exchange.accounts["ann"].leases)
+        assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(
+            live.world.desk.exchange.accounts["ann"].leases
+        )
 
     with_live(tmp_path / "data", tale, PATIENT)
 
@@ -221,7 +262,9 @@ def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_p
     async def story(world: World) -> None:
         admission = world.desk.admission
         for who, late in (("ann", 1), ("lz_wrong", 2), ("operator", 2)):
-            codes = [(await world.ask(who, "GET", "/v1/orders?nonsense=1")).status_code for _ in range(3)]
+            codes = [
+                (await world.ask(who, "GET", "/v1/orders?nonsense=1")).status_code for _ in range(3)
+            ]
             assert ([401] * 3 if who == "lz_wrong" else [400] * 3) == codes
             assert late == admission.delayed, who
 
@@ -238,12 +281,16 @@ def test_answers_that_an_allowance_paid_for_are_never_late(tmp_path: Path) -> No
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1, refusals_burst=1))
 
 
-def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(tmp_path: Path) -> None:
+def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         first = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
         assert 400 == first.status_code
         assert 201 == (await world.ask("ann", "POST", "/v1/orders", ORDER)).status_code
-        refused = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
+        refused = await world.ask(
+            "ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY
+        )
         assert (429, "rate_limited") == (refused.status_code, refused.json()["code"])
         world.passing.pass_us(1_000_000)
         assert 201 == (await world.ask("ann", "POST", "/v1/orders", ORDER)).status_code
@@ -251,12 +298,24 @@ def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(tm
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=1))
 
 
-def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tmp_path: Path) -> None:
+def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         long = b"[" * 8_192
-        assert 400 == (await world.ask("ann", "POST", "/v1/orders", content=long, headers=JSON_BODY)).status_code
+        assert (
+            400
+            == (
+                await world.ask("ann", "POST", "/v1/orders", content=long, headers=JSON_BODY)
+            ).status_code
+        )
         assert 0 == world.desk.admission.delayed
-        assert 400 == (await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)).status_code
+        assert (
+            400
+            == (
+                await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
+            ).status_code
+        )
         assert 1 == world.desk.admission.delayed
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
@@ -274,7 +333,9 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(tm
         ("GET", "/metrics"),
     ],
 )
-def test_what_is_answered_without_a_key_is_answered_at_a_pace(tmp_path: Path, method: str, path: str) -> None:
+def test_what_is_answered_without_a_key_is_answered_at_a_pace(
+    tmp_path: Path, method: str, path: str
+) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             await world.ask(None, method, path)
@@ -283,9 +344,18 @@ def test_what_is_answered_without_a_key_is_answered_at_a_pace(tmp_path: Path, me
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address(tmp_path: Path) -> None:
+def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
-        for path, late in (("/nothing", 0), ("/nothing", 1), ("/healthz", 1), ("/", 1), ("/healthz", 2), ("/", 3)):
+        for path, late in (
+            ("/nothing", 0),
+            ("/nothing", 1),
+            ("/healthz", 1),
+            ("/", 1),
+            ("/healthz", 2),
+            ("/", 3),
+        ):
             await world.ask(None, "GET", path)
             assert late == world.desk.admission.delayed, path
 
@@ -306,10 +376,16 @@ def test_a_hello_costs_a_question_and_a_bad_one_is_refused_at_a_pace(tmp_path: P
                 await third.say({"type": "hello"})
                 assert "rate_limited" == (await third.hear())["code"]
 
-    with_live(tmp_path / "data", tale, Limits(refusals_per_second=1_000, refusals_burst=1, commands_burst=2))
+    with_live(
+        tmp_path / "data",
+        tale,
+        Limits(refusals_per_second=1_000, refusals_burst=1, commands_burst=2),
+    )
 
 
-def test_only_a_key_in_force_opens_a_holders_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_key_in_force_opens_a_holders_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
     wait = Turns.wait
 
@@ -320,12 +396,22 @@ def test_only_a_key_in_force_opens_a_holders_line(tmp_path: Path, monkeypatch: p
     async def tale(live: Live) -> None:
         world = live.world
         revoked = world.new_secret("operator", "operate")
-        assert 200 == (await world.ask("operator", "DELETE", f"/v1/keys/key_{revoked.split('_')[1]}")).status_code
+        assert (
+            200
+            == (
+                await world.ask("operator", "DELETE", f"/v1/keys/key_{revoked.split('_')[1]}")
+            ).status_code
+        )
         forged = f"{world.secrets['operator'].rpartition('_')[0]}_{'0' * 64}"
         async with client_of(live) as http, blocked(live, "ann"):
             monkeypatch.setattr(Turns, "wait", noted)
             for key in (revoked, forged):
-                assert 401 == (await http.get("/v1/orders", headers={"Authorization": f"Bearer {key}"})).status_code
+                assert (
+                    401
+                    == (
+                        await http.get("/v1/orders", headers={"Authorization": f"Bearer {key}"})
+                    ).status_code
+                )
         assert ["/127.0.0.1"] * 2 == lines
 
     with_live(tmp_path / "data", tale, PATIENT)
@@ -333,13 +419,20 @@ def test_only_a_key_in_force_opens_a_holders_line(tmp_path: Path, monkeypatch: p
 
 def test_neighbours_share_an_address() -> None:
     lines = {
-        host: line_of_address({"client": (host, 1)}) for host in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "10.0.0.1")
+        host: line_of_address({"client": (host, 1)})
+        for host in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "10.0.0.1")
     }
     assert lines["2001:db8::1"] == lines["2001:db8::2"] != lines["2001:db8:0:1::1"]
     assert "/10.0.0.1" == lines["10.0.0.1"] == lines["::ffff:10.0.0.1"]
 
 
-@pytest.mark.parametrize("sent", ["a:b:c", "1::2::3", "lz_0123456789abcdef_" + "k" * 43, "fe80::1%" + "k" * 43, "z" * 99, ""])
+@pytest.mark.parametrize(
+    "sent",
+    ["a:b:c", "1::2::3", "lz_0123456789abcdef_" + "k" * 43, "fe80::1%" + "k" * 43, "z" * 99, ""],
+)
 def test_what_a_caller_sends_as_its_address_is_believed_only_if_it_is_one(sent: str) -> None:
     """It decides on the line of strangers, and it is written down."""
-    assert "k" * 43 not in address({"client": (sent, 0)}) and len(line_of_address({"client": (sent, 0)})) < 50
+    assert (
+        "k" * 43 not in address({"client": (sent, 0)})
+        and len(line_of_address({"client": (sent, 0)})) < 50
+    )

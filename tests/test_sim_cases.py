@@ -1,4 +1,5 @@
-"""Whole simulations whose outcome is known beforehand: one tenant, two alike, nobody in the way; and what adds up in every run."""
+"""Whole simulations whose outcome is known beforehand: one tenant, two alike, nobody in the way;
+and what adds up in every run."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def test_one_tenant_alone_retains_everything(cloud: str, kind: str) -> None:
 
 
 def test_every_tenant_meets_its_objective_alone_where_there_is_room() -> None:
-    """As first drawn. A job in full; a service but for the start of its first engines and for bursts."""
+    """As first drawn. A job in full; a service but for the start of its first engines and for
+    bursts."""
     for name, performance in drawn_alone(tiny(6, None, ROOM), 1).items():
         assert performance > (0.85 if name.startswith("inference") else 0.999), name
 
@@ -88,16 +90,28 @@ def test_who_cannot_meet_its_objectives_is_drawn_again_and_nobody_else() -> None
     assert 0 < len(short) < 3
     setting, first = Setting(scenario, 1, PLANNERS), draw(scenario, 1, PLANNERS)
     assert first.cluster == setting.population.cluster
-    assert short == {old.name for old, new in zip(first.specs, setting.population.specs, strict=True) if old != new}
-    assert all(1.0 == pytest.approx(alone_on(setting.population, spec, scenario), abs=1e-3) for spec in setting.population.specs)
+    assert short == {
+        old.name
+        for old, new in zip(first.specs, setting.population.specs, strict=True)
+        if old != new
+    }
+    assert all(
+        1.0 == pytest.approx(alone_on(setting.population, spec, scenario), abs=1e-3)
+        for spec in setting.population.specs
+    )
 
 
 def test_objectives_that_nobody_could_meet_are_refused_with_their_place() -> None:
     scenario = msgspec.structs.replace(
-        tiny(1, None, {"h100": 1}, mix={"batch": 1.0}), batch=BatchTable(gpus=(4.0, 4.0), hours=(0.1, 0.1), cold_seconds=(60.0, 60.0))
+        tiny(1, None, {"h100": 1}, mix={"batch": 1.0}),
+        batch=BatchTable(gpus=(4.0, 4.0), hours=(0.1, 0.1), cold_seconds=(60.0, 60.0)),
     )
     with pytest.raises(
-        ScenarioError, match=r"^batch: expected objectives .* the cluster of 1 GPUs .*, found 0\.\d+ by batch-1, drawn 20 times in vain"
+        ScenarioError,
+        match=(
+            r"^batch: expected objectives .* the cluster of 1 GPUs .*, found 0\.\d+ by batch-1,"
+            r" drawn 20 times in vain"
+        ),
     ):
         Setting(scenario, 1, PLANNERS)
 
@@ -118,7 +132,13 @@ def test_two_tenants_alike_fare_alike_where_there_is_room_for_both(cloud: str, k
     setting = alone(kind)
     (spec,) = setting.population.specs
     twins = tuple(msgspec.structs.replace(spec, name=name) for name in ("castor", "pollux"))
-    simulation = Simulation(setting.scenario, Population(twins, setting.population.cluster, 1.0, spec.value), cloud, 1, setting.planners)
+    simulation = Simulation(
+        setting.scenario,
+        Population(twins, setting.population.cluster, 1.0, spec.value),
+        cloud,
+        1,
+        setting.planners,
+    )
     simulation.run()
     castor, pollux = (tenant.world.performance() for tenant in simulation.tenants)
     assert castor == pytest.approx(pollux, rel=0.02)
@@ -135,13 +155,18 @@ def test_a_market_in_which_nobody_contests_charges_the_floor_all_the_time() -> N
         assert ((lease.start, floor),) == lease.prices
         assert floor * (lease.end - lease.start) == lease.charge
     for tenant in result.tenants:
-        owed = sum(floors[tree_of(one.leaf)] * (one.end - one.start) for one in result.leases if one.tenant == tenant.tenant)
+        owed = sum(
+            floors[tree_of(one.leaf)] * (one.end - one.start)
+            for one in result.leases
+            if one.tenant == tenant.tenant
+        )
         assert dollars(owed) == tenant.cost > 0
     assert {point.price for point in result.prices} == {floor / 1e6 for floor in floors.values()}
 
 
 def test_without_contention_all_clouds_are_alike() -> None:
-    """At a quarter of what there is: jobs take more than they need while it is there, so that half is not little enough in a cluster so small."""
+    """At a quarter of what there is: jobs take more than they need while it is there, so that half
+    is not little enough in a cluster so small."""
     setting = Setting(tiny(3, 0.25), 2, PLANNERS)
     market, fcfs, preemptive = (setting.run(cloud).retention for cloud in CLOUDS)
     assert market == pytest.approx(fcfs, rel=0.01)
@@ -153,10 +178,13 @@ def test_without_contention_all_clouds_are_alike() -> None:
 
 @every_cloud
 def test_gpu_hours_add_up(cloud: str) -> None:
-    """A node is idle or leased, and what is leased is in one account of one tenant: to the microsecond, which is 3e-10 h."""
+    """A node is idle or leased, and what is leased is in one account of one tenant: to the
+    microsecond, which is 3e-10 h."""
     result = crowded(cloud)
     for tenant in result.tenants:
-        leased = sum(lease.end - lease.start for lease in result.leases if lease.tenant == tenant.tenant)
+        leased = sum(
+            lease.end - lease.start for lease in result.leases if lease.tenant == tenant.tenant
+        )
         assert tenant.held_hours == pytest.approx(hours(leased), abs=1e-10)
     held = sum(tenant.held_hours for tenant in result.tenants)
     assert held + result.idle_hours == pytest.approx(result.gpus * result.hours, abs=1e-9)
@@ -166,17 +194,22 @@ def test_gpu_hours_add_up(cloud: str) -> None:
 
 @every_cloud
 def test_money_adds_up(cloud: str) -> None:
-    """What tenants pay is what the operator gets is what the leases cost is the sum of their prices over time."""
+    """What tenants pay is what the operator gets is what the leases cost is the sum of their prices
+    over time."""
     result = crowded(cloud)
     assert dollars(sum(lease.charge for lease in result.leases)) == result.revenue > 0
     assert sum(tenant.cost for tenant in result.tenants) == pytest.approx(result.revenue, rel=1e-12)
     for lease in result.leases:
         ends = [start for start, _ in lease.prices[1:]] + [lease.end]
-        assert lease.charge == sum(rate * (end - start) for (start, rate), end in zip(lease.prices, ends, strict=True))
+        assert lease.charge == sum(
+            rate * (end - start) for (start, rate), end in zip(lease.prices, ends, strict=True)
+        )
 
 
 @every_cloud
-def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or_after_it_left(cloud: str) -> None:
+def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or_after_it_left(
+    cloud: str,
+) -> None:
     result = crowded(cloud)
     free_from: dict[str, int] = {}
     stay = {tenant.tenant: (tenant.start_s, tenant.end_s) for tenant in result.tenants}
@@ -190,7 +223,9 @@ def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or
 def test_tenants_under_contention_retain_less_but_something() -> None:
     """Otherwise the checks of this file would look at runs in which nothing happens."""
     assert all(0.1 < crowded(cloud).retention < 0.98 for cloud in CLOUDS)
-    revocations = {cloud: sum(tenant.revocations for tenant in crowded(cloud).tenants) for cloud in CLOUDS}
+    revocations = {
+        cloud: sum(tenant.revocations for tenant in crowded(cloud).tenants) for cloud in CLOUDS
+    }
     assert revocations["market"] > 0 == revocations["fcfs"] < revocations["fcfs-p"]
     assert sum(tenant.lost_hours for cloud in CLOUDS for tenant in crowded(cloud).tenants) > 0
 
@@ -233,7 +268,11 @@ def test_the_same_seed_gives_the_same_result_to_the_byte(cloud: str) -> None:
 
 
 def test_another_seed_gives_other_tenants() -> None:
-    assert draw(tiny(5, 2.0), 3, PLANNERS).specs != contended().population.specs == contended_again().population.specs
+    assert (
+        draw(tiny(5, 2.0), 3, PLANNERS).specs
+        != contended().population.specs
+        == contended_again().population.specs
+    )
 
 
 # -- the tenants' own models
@@ -250,7 +289,10 @@ def test_worlds_run_the_tenants_own_applications_under_the_tenants_own_adapter()
         h100, a100 = leaf(0), leaf(0, "a100")
         if isinstance(world, TrainingWorld):
             fresh = Planner(builtin_profile("OPT-350"))
-            for held, sizes in ((h100,), (("h100", (1,)),)), ((a100, h100), (("a100", (1,)), ("h100", (1,)))):
+            for held, sizes in (
+                ((h100,), (("h100", (1,)),)),
+                ((a100, h100), (("a100", (1,)), ("h100", (1,)))),
+            ):
                 assert fresh.speed(sizes) == world.app.shadow.speed(held) > 0
         elif isinstance(world, BatchWorld):
             assert RUN_TIMES == world.app.batch.run_times
@@ -258,8 +300,12 @@ def test_worlds_run_the_tenants_own_applications_under_the_tenants_own_adapter()
         elif isinstance(world, InferenceWorld):
             for tree, profile in built_in("llama-3.1-8b", 1).items():
                 mine = world.app.serving.profiles[tree]
-                assert [profile.ttft_ms(isl) for isl in (100, 999, 5000)] == [mine.ttft_ms(isl) for isl in (100, 999, 5000)]
-                assert [profile.itl_ms(n, 1100) for n in (1, 40, 200)] == [mine.itl_ms(n, 1100) for n in (1, 40, 200)]
+                assert [profile.ttft_ms(isl) for isl in (100, 999, 5000)] == [
+                    mine.ttft_ms(isl) for isl in (100, 999, 5000)
+                ]
+                assert [profile.itl_ms(n, 1100) for n in (1, 40, 200)] == [
+                    mine.itl_ms(n, 1100) for n in (1, 40, 200)
+                ]
     assert {Dynamo, Sailor, Parabricks} == kinds
 
 
@@ -276,8 +322,17 @@ def test_a_training_job_alone_is_as_fast_as_its_plan(cloud: str) -> None:
         before, held, restarting = world.performance(), dict(world.nodes), world.usage.reconfiguring
         since = world.at
         simulation.kernel.run(minute * HOUR_US // 60)
-        if held and held == world.nodes and restarting == world.usage.reconfiguring and before < world.performance() < 1:
-            share = world.app.job.share_per_hour(world.app.shadow.speed(tuple(sorted(held)))) * (world.at - since) / HOUR_US
+        if (
+            held
+            and held == world.nodes
+            and restarting == world.usage.reconfiguring
+            and before < world.performance() < 1
+        ):
+            share = (
+                world.app.job.share_per_hour(world.app.shadow.speed(tuple(sorted(held))))
+                * (world.at - since)
+                / HOUR_US
+            )
             assert world.performance() - before == pytest.approx(share)
             grown += 1
     assert grown > 3

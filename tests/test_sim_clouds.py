@@ -1,4 +1,5 @@
-"""What every cloud does alike, so that a tenant cannot tell them apart by their answers; and that the market's cloud is the market."""
+"""What every cloud does alike, so that a tenant cannot tell them apart by their answers; and that
+the market's cloud is the market."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ def test_what_is_given_up_goes_on_at_once(name: str) -> None:
     cloud.send([Relinquish("ann", leaf(0))])
     assert ([], [leaf(0)], 60 * SECOND_US) == (ann.held, bob.held, bob.leases[0].since)
     at(cloud, 61)
-    assert ([leaf(0)], [leaf(0)], [leaf(0)]) == (ann.told("gained"), ann.told("gave"), bob.told("gained"))
+    assert ([leaf(0)], [leaf(0)], [leaf(0)]) == (
+        ann.told("gained"),
+        ann.told("gave"),
+        bob.told("gained"),
+    )
 
 
 @every_cloud
@@ -82,7 +87,8 @@ def test_a_lease_lost_before_it_was_handed_over_is_never_told_as_gained(name: st
 
 @every_cloud
 def test_one_grant_is_told_once_even_if_the_leaf_was_won_before(name: str) -> None:
-    """Given up and won again before the first hand-off was over: one is told, and not before the second is over."""
+    """Given up and won again before the first hand-off was over: one is told, and not before the
+    second is over."""
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     ann.asks("h100")
@@ -158,12 +164,15 @@ def test_who_leaves_frees_everything(name: str) -> None:
 
 
 def test_all_clouds_show_the_same_view() -> None:
-    """One lease, one order that waits, quotes for what the adapter watches: alike but for the prices."""
+    """One lease, one order that waits, quotes for what the adapter watches: alike but for the
+    prices."""
     shapes = []
     for name in ALL:
         cloud = opened(name, h100=1, a100=1)
         (ann,) = guests(cloud, ("ann",))
-        ann.adapter = EconAdapter("ann", Plain(want=2, scopes=("h100", "a100"), speeds={"a100": 2.0}))
+        ann.adapter = EconAdapter(
+            "ann", Plain(want=2, scopes=("h100", "a100"), speeds={"a100": 2.0})
+        )
         ann.asks("h100")
         ann.asks("h100")
         cloud.send([SetLimit("ann", leaf(0), 7 * H100)])
@@ -202,7 +211,8 @@ def test_an_order_is_as_old_as_its_last_change(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_market_cloud_is_the_market(seed: int) -> None:
-    """The same commands at the same times to a bare market: the same owners all the time, and the same bill to the last unit."""
+    """The same commands at the same times to a bare market: the same owners all the time, and the
+    same bill to the last unit."""
     cloud = opened("market", h100=3, a100=3)
     assert isinstance(cloud, MarketCloud)
     bare = Market(cloud.cluster.topology)
@@ -214,7 +224,9 @@ def test_the_market_cloud_is_the_market(seed: int) -> None:
     for step in range(150):
         at(cloud, step * 7.3)
         name = chance.choice(names)
-        command = _drawn(chance.random(), name, bare, [A100 * chance.randint(1, 9) // 4 for _ in range(4)])
+        command = _drawn(
+            chance.random(), name, bare, [A100 * chance.randint(1, 9) // 4 for _ in range(4)]
+        )
         if chance.random() < 0.06:
             node = chance.choice(leaves)
             if bare.is_online(node):
@@ -228,19 +240,33 @@ def test_the_market_cloud_is_the_market(seed: int) -> None:
             bare.apply(command, cloud.kernel.now)
         for tenant in names if step % 10 == 0 else (name,):
             assert [one.leaf for one in bare.leases(tenant)] == customers[tenant].held
-            assert [one.alternatives for one in bare.orders(tenant)] == [one.alternatives for one in customers[tenant].orders]
+            assert [one.alternatives for one in bare.orders(tenant)] == [
+                one.alternatives for one in customers[tenant].orders
+            ]
     at(cloud, 2000)
     bare.apply(AdvanceTime(), cloud.kernel.now)
-    assert bare.revenue() == sum(lease.charge for lease in cloud.leases()) == cloud.market.revenue() > 0
+    assert (
+        bare.revenue()
+        == sum(lease.charge for lease in cloud.leases())
+        == cloud.market.revenue()
+        > 0
+    )
     for tenant in bare.tenants():
-        assert bare.bill(tenant).total == sum(lease.charge for lease in cloud.leases() if lease.tenant == tenant)
+        assert bare.bill(tenant).total == sum(
+            lease.charge for lease in cloud.leases() if lease.tenant == tenant
+        )
         told = customers[tenant].news
-        assert set(customers[tenant].held) == {node for node in leaves if _last(told, node) == "gained"}
+        assert set(customers[tenant].held) == {
+            node for node in leaves if _last(told, node) == "gained"
+        }
 
 
 def _drawn(lot: float, name: str, bare: Market, prices: list[int]) -> TenantCommand | None:
     """Something that `name` may do now."""
-    ways = tuple(Alternative(scope, min(pair), max(pair)) for scope, pair in (("h100", prices[:2]), ("a100", prices[2:])))
+    ways = tuple(
+        Alternative(scope, min(pair), max(pair))
+        for scope, pair in (("h100", prices[:2]), ("a100", prices[2:]))
+    )
     orders, leases = (bare.orders(name), bare.leases(name)) if name in bare.tenants() else ((), ())
     if lot < 0.5:
         return PlaceOrder(name, ways if lot < 0.2 else ways[:1] if lot < 0.35 else ways[1:])
@@ -266,7 +292,9 @@ def test_who_is_outbid_loses_and_who_gives_up_gives() -> None:
     assert ([], [leaf(0)]) == (ann.held, bob.held)
     at(cloud, 61)
     cloud.send([Relinquish("bob", leaf(0))])
-    assert (["gained", "lost"], ["gained", "gave"]) == tuple([word for _, word, _ in guest.news] for guest in (ann, bob))
+    assert (["gained", "lost"], ["gained", "gave"]) == tuple(
+        [word for _, word, _ in guest.news] for guest in (ann, bob)
+    )
 
 
 def test_a_lease_that_was_outbid_before_it_was_handed_over_is_never_told_as_gained() -> None:
@@ -319,4 +347,7 @@ def test_leases_of_one_leaf_never_overlap() -> None:
             cloud.send([Relinquish(guest.name, node) for node in guest.held[:1]])
         at(cloud, 400)
         times = [(lease.start, lease.end) for lease in cloud.leases()]
-        assert all(start <= end <= later for (start, end), (later, _) in pairwise(times)) and len(times) > 5
+        assert (
+            all(start <= end <= later for (start, end), (later, _) in pairwise(times))
+            and len(times) > 5
+        )

@@ -1,4 +1,5 @@
-"""Many runs: the same whatever the number of workers, told as they come, and written down so that all adds up."""
+"""Many runs: the same whatever the number of workers, told as they come, and written down so that
+all adds up."""
 
 from __future__ import annotations
 
@@ -31,9 +32,22 @@ SCENARIO = Scenario(
     hours=0.5,
     demand=1.5,
     tenants=TenantsTable(count=3, arrivals_hours=0.05),
-    inference=InferenceTable(hours=(0.12, 0.16), engines=(1.0, 3.0), plan_seconds=20.0, cold_seconds=20.0),
-    training=TrainingTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0), models=("OPT-350",)),
-    batch=BatchTable(hours=(0.12, 0.16), gpus=(1.0, 3.0), cold_seconds=(30.0, 60.0), checkpoint_seconds=(60.0, 120.0)),
+    inference=InferenceTable(
+        hours=(0.12, 0.16), engines=(1.0, 3.0), plan_seconds=20.0, cold_seconds=20.0
+    ),
+    training=TrainingTable(
+        hours=(0.12, 0.16),
+        gpus=(1.0, 3.0),
+        cold_seconds=(30.0, 60.0),
+        checkpoint_seconds=(60.0, 120.0),
+        models=("OPT-350",),
+    ),
+    batch=BatchTable(
+        hours=(0.12, 0.16),
+        gpus=(1.0, 3.0),
+        cold_seconds=(30.0, 60.0),
+        checkpoint_seconds=(60.0, 120.0),
+    ),
 )
 NAMES = ("market", "fcfs", "fcfs-p")
 SEEDS = (3, 4)
@@ -51,7 +65,9 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_runs_are_in_order_by_seed_and_then_by_cloud(runs: list[RunResult]) -> None:
-    assert [(seed, cloud) for seed in (3, 4) for cloud in NAMES] == [(run.seed, run.cloud) for run in runs]
+    assert [(seed, cloud) for seed in (3, 4) for cloud in NAMES] == [
+        (run.seed, run.cloud) for run in runs
+    ]
 
 
 def test_two_workers_give_the_same_as_one_and_another_hash_seed_the_same_bytes(
@@ -64,12 +80,15 @@ def test_two_workers_give_the_same_as_one_and_another_hash_seed_the_same_bytes(
     for name, both in (("one", runs), ("two", again)):
         write_csv_files(both, tmp_path / name)
     for name in FILES:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), (
+            name
+        )
 
 
 @pytest.fixture
 def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs take no time, but those of two clouds fail, each for its own reason; here is which were made."""
+    """Runs take no time, but those of two clouds fail, each for its own reason; here is which were
+    made."""
     clouds: list[str] = []
 
     class Quick:
@@ -89,7 +108,9 @@ def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult], made: list[str]) -> None:
-    (light,), (heavy,) = (compare(SCENARIO, ("market",), (3,), 1, keep_course) for keep_course in (False, True))
+    (light,), (heavy,) = (
+        compare(SCENARIO, ("market",), (3,), 1, keep_course) for keep_course in (False, True)
+    )
     assert runs[0] == heavy and heavy.prices and heavy.leases
     assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
 
@@ -100,7 +121,12 @@ def test_results_come_as_soon_as_they_are_there(made: list[str]) -> None:
 
 
 def test_an_error_names_the_seed_and_the_cloud(made: list[str]) -> None:
-    with pytest.raises(RunFailed, match=r"seed 3, cloud fcfs-p: ZeroDivisionError: by nothing \(test_sim_compare.py, line \d+\)"):
+    with pytest.raises(
+        RunFailed,
+        match=(
+            r"seed 3, cloud fcfs-p: ZeroDivisionError: by nothing \(test_sim_compare.py, line \d+\)"
+        ),
+    ):
         compare(SCENARIO, ("fcfs", "fcfs-p"), (3,), workers=1)
     assert ["fcfs", "fcfs-p"] == made
 
@@ -120,7 +146,9 @@ def test_a_mistake_in_the_scenario_is_told_as_it_is(made: list[str]) -> None:
         (("market",), (1, 1), "expected seeds that differ, found 1 twice"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(clouds: tuple[str, ...], seeds: tuple[int, ...], why: str) -> None:
+def test_what_cannot_be_compared_is_refused(
+    clouds: tuple[str, ...], seeds: tuple[int, ...], why: str
+) -> None:
     with pytest.raises((ComparisonError, ScenarioError), match=why):
         compare(SCENARIO, clouds, seeds)
 
@@ -128,19 +156,31 @@ def test_what_cannot_be_compared_is_refused(clouds: tuple[str, ...], seeds: tupl
 # -- workers that fail
 
 
-def _fails(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
+def _fails(
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+) -> list[RunResult]:
     if seed == 3:
         raise RunFailed(f"seed {seed}, cloud {clouds[0]}: no")
     time.sleep(600)
     return []
 
 
-def _dies(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
+def _dies(
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+) -> list[RunResult]:
     os._exit(1)
 
 
-@pytest.mark.parametrize(("job", "why"), [(_fails, "^seed 3, cloud fcfs: no$"), (_dies, r"a worker process died with seeds 3, 4 not done")])
-def test_an_error_in_a_worker_ends_all_of_them(monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str) -> None:
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (_fails, "^seed 3, cloud fcfs: no$"),
+        (_dies, r"a worker process died with seeds 3, 4 not done"),
+    ],
+)
+def test_an_error_in_a_worker_ends_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str
+) -> None:
     monkeypatch.setattr(comparing, "_job", job)
     before = multiprocessing.active_children()
     with pytest.raises(RunFailed, match=why):
@@ -148,13 +188,17 @@ def test_an_error_in_a_worker_ends_all_of_them(monkeypatch: pytest.MonkeyPatch, 
     assert before == multiprocessing.active_children()
 
 
-def _first_only(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[int]:
+def _first_only(
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+) -> list[int]:
     if seed != 3:
         time.sleep(600)
     return [seed]
 
 
-def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(comparing, "_job", _first_only)
     before = multiprocessing.active_children()
     runs = as_they_finish(SCENARIO, ("fcfs",), (3, 4, 5), workers=2)
@@ -180,8 +224,12 @@ def test_gpu_hours_add_up(folder: Path) -> None:
     tenants = rows(folder / "tenants.csv")
     for run in rows(folder / "runs.csv"):
         held = sum(float(one[account]) for one in tenants if _of(one, run) for account in ACCOUNTS)
-        assert pytest.approx(float(run["gpus"]) * float(run["hours"]), rel=1e-9) == held + float(run["idle_hours"])
-        assert pytest.approx(float(run["gpu_hours"]), rel=1e-9) == sum(float(run[account]) for account in (*ACCOUNTS, "idle_hours"))
+        assert pytest.approx(float(run["gpus"]) * float(run["hours"]), rel=1e-9) == held + float(
+            run["idle_hours"]
+        )
+        assert pytest.approx(float(run["gpu_hours"]), rel=1e-9) == sum(
+            float(run[account]) for account in (*ACCOUNTS, "idle_hours")
+        )
 
 
 def test_money_adds_up(folder: Path) -> None:
@@ -221,13 +269,18 @@ def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
     assert ("market", "fcfs", "fcfs-p") == tuple(one.cloud for one in found.clouds)
     assert (3, 4) == found.seeds
     assert found.clouds[0].retention is not None
-    assert pytest.approx((market[0].retention + market[1].retention) / 2) == found.clouds[0].retention.value
+    assert (
+        pytest.approx((market[0].retention + market[1].retention) / 2)
+        == found.clouds[0].retention.value
+    )
     assert {"inference", "training", "batch"} == found.clouds[0].retention_by_kind.keys()
     assert found.clouds[0].tenants is not None
     assert 6 == found.clouds[0].tenants.count
     assert pytest.approx(sum(run.revenue for run in market) / 2) == found.clouds[0].cost
     assert ["fcfs", "fcfs-p"] == [one.cloud for one in found.market_against]
-    expected = (market[0].retention + market[1].retention - fcfs[0].retention - fcfs[1].retention) / 2
+    expected = (
+        market[0].retention + market[1].retention - fcfs[0].retention - fcfs[1].retention
+    ) / 2
     assert pytest.approx(expected) == found.market_against[0].difference.value
 
 
@@ -264,14 +317,21 @@ def test_a_plot_shows_what_it_is_given(tmp_path: Path, runs: list[RunResult]) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("plot.pdf", r"ends in .svg or .png, found .pdf"), ("plot", "found no ending"), ("nowhere/a.svg", "folder")]
+    ("name", "why"),
+    [
+        ("plot.pdf", r"ends in .svg or .png, found .pdf"),
+        ("plot", "found no ending"),
+        ("nowhere/a.svg", "folder"),
+    ],
 )
 def test_a_plot_that_cannot_be_written_is_refused(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(PlotError, match=why):
         write_boxplot({"market": [1.0]}, tmp_path / name)
 
 
-def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(PlotError, match=r"pip install 'laissezcloud\[sim\]'"):
         write_boxplot({"market": [1.0]}, tmp_path / "plot.svg")

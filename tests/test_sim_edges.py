@@ -1,5 +1,5 @@
-"""Where the simulator could do harm, or let somebody wait for nothing: other people's files, lost runs, places that cannot be written to, mistakes
-that show only at the end."""
+"""Where the simulator could do harm, or let somebody wait for nothing: other people's files, lost
+runs, places that cannot be written to, mistakes that show only at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,16 @@ from laissez.sim.operating import check
 from laissez.sim.reading import read_scenario
 from laissez.sim.results import PricePoint, RunResult, TenantResult
 from laissez.sim.running import Setting
-from laissez.sim.scenario import ActionTable, BatchTable, FailuresTable, FloorTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    ActionTable,
+    BatchTable,
+    FailuresTable,
+    FloorTable,
+    InferenceTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez.sim.start import read_start
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.summary import summarise
@@ -102,9 +111,15 @@ def test_what_others_wrote_is_neither_deleted_nor_written_over(tmp_path: Path) -
     write_csv_files([light(a_run())], tmp_path)
     assert {"runs.csv", "tenants.csv", "prices.csv"} == {path.name for path in tmp_path.iterdir()}
     before = (tmp_path / "runs.csv").read_text()
-    with pytest.raises(OutputError, match=r"prices.csv: expected no such file, or one of our results, found another"):
+    with pytest.raises(
+        OutputError,
+        match=r"prices.csv: expected no such file, or one of our results, found another",
+    ):
         write_csv_files([a_run(seed=7)], tmp_path)
-    assert (THEIRS, before) == ((tmp_path / "prices.csv").read_text(), (tmp_path / "runs.csv").read_text())
+    assert (THEIRS, before) == (
+        (tmp_path / "prices.csv").read_text(),
+        (tmp_path / "runs.csv").read_text(),
+    )
 
 
 def test_our_own_files_are_replaced_and_deleted(tmp_path: Path) -> None:
@@ -116,7 +131,9 @@ def test_our_own_files_are_replaced_and_deleted(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_runs")
 @pytest.mark.parametrize("arguments", [("run",), ("compare", "--keep-course")])
-def test_other_peoples_files_are_found_before_anything_runs(file: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_other_peoples_files_are_found_before_anything_runs(
+    file: str, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     (tmp_path / "leases.csv").write_text(THEIRS)
     refused = laissez(*arguments, file, "--out", tmp_path).exception
     assert isinstance(refused, OutputError) and is_our_error(refused)
@@ -126,7 +143,10 @@ def test_other_peoples_files_are_found_before_anything_runs(file: str, tmp_path:
 # -- runs that are done
 
 
-@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (RunFailed("seed 5: no"), 1), (ScenarioError("batch: no"), 1)])
+@pytest.mark.parametrize(
+    ("stop", "code"),
+    [(KeyboardInterrupt(), 130), (RunFailed("seed 5: no"), 1), (ScenarioError("batch: no"), 1)],
+)
 def test_whoever_stops_keeps_the_runs_that_are_done(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
 ) -> None:
@@ -136,11 +156,15 @@ def test_whoever_stops_keeps_the_runs_that_are_done(
         raise stop
 
     monkeypatch.setattr(sim, "compare_clouds", stopped)
-    ran = laissez("compare", file, "--clouds", "market,fcfs", "--seeds", "5", "--out", tmp_path / "out")
+    ran = laissez(
+        "compare", file, "--clouds", "market,fcfs", "--seeds", "5", "--out", tmp_path / "out"
+    )
     assert code == ran.exit_code
     assert f"stopped after 3 of 10 runs\nwritten: {tmp_path / 'out'}, with these 3\n" == ran.stderr
     rows = (tmp_path / "out" / "runs.csv").read_text().splitlines()[1:]
-    assert ["tiny,market,3", "tiny,fcfs,3", "tiny,fcfs,4"] == [",".join(row.split(",")[:3]) for row in rows]
+    assert ["tiny,market,3", "tiny,fcfs,3", "tiny,fcfs,4"] == [
+        ",".join(row.split(",")[:3]) for row in rows
+    ]
 
 
 # -- places that cannot be written to
@@ -154,13 +178,18 @@ def test_whoever_stops_keeps_the_runs_that_are_done(
         (("run", "--out", "/sys/kernel"), "expected a folder that can be written to"),
         (("run", "--timeline", "{}"), "it is a folder"),
         (("run", "--timeline", "{}/none/run.html"), "there is no folder"),
-        (("run", "--timeline", "/sys/kernel/run.html"), "expected a file in a folder that can be written to"),
+        (
+            ("run", "--timeline", "/sys/kernel/run.html"),
+            "expected a file in a folder that can be written to",
+        ),
         (("run", "--timeline", "{}/" + 300 * "x"), "File name too long"),
         (("compare", "--plot", "{}/folder.svg"), "it is a folder"),
         (("compare", "--plot", "{}/box.pdf"), "expected a name that ends in .svg or .png"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(file: str, tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
+def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(
+    file: str, tmp_path: Path, arguments: tuple[str, ...], why: str
+) -> None:
     (tmp_path / "folder.svg").mkdir()
     ran = laissez(*(word.replace("{}", str(tmp_path)) for word in arguments), file)
     assert 2 == ran.exit_code, ran.output
@@ -168,10 +197,13 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(file:
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_a_plot_that_could_not_be_drawn_is_refused_before_anything_runs(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plot_that_could_not_be_drawn_is_refused_before_anything_runs(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "start").write_text("any")
     Path(file).write_text("start = 'start'\n[tenants]\ncount = 0\n")
-    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))  # takes long to load, and does nothing here
+    # takes long to load, and does nothing here
+    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))
     assert isinstance(laissez("compare", file, "--plot", tmp_path / "box.svg").exception, PlotError)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ran = laissez("compare", file, "--plot", tmp_path / "box.svg")
@@ -216,7 +248,9 @@ def test_workers_end_with_a_parent_that_is_killed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("nothing_runs")
-@pytest.mark.parametrize("arguments", [("run", "--cloud", "ideal"), ("compare", "--clouds", "fcfs,ideal"), ("compare",)])
+@pytest.mark.parametrize(
+    "arguments", [("run", "--cloud", "ideal"), ("compare", "--clouds", "fcfs,ideal"), ("compare",)]
+)
 def test_without_scipy_the_ideal_cloud_is_refused_before_anything_runs(
     file: str, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -241,12 +275,20 @@ def nobody_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nobody_runs_alone")
 def test_a_node_that_is_not_there_is_refused_before_anybody_runs_alone() -> None:
     floor = ActionTable(at_minutes=1, floor=FloorTable(node="h100/zone9", price=1.0))
-    with pytest.raises(ScenarioError, match=r"actions\[1\].floor.node: expected a node of the cluster, such as .*, found 'h100/zone9'"):
+    with pytest.raises(
+        ScenarioError,
+        match=(
+            r"actions\[1\].floor.node: expected a node of the cluster, such as .*, found"
+            r" 'h100/zone9'"
+        ),
+    ):
         Setting(acting(actions=(ActionTable(at_minutes=1, online="h100"), floor)), 0)
 
 
 @pytest.mark.usefixtures("nobody_runs_alone")
-def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(tmp_path: Path) -> None:
+def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "maps.toml").write_text("[base.h100]\nprice = 'much'\n[more]\n")
     with pytest.raises(ScenarioError) as refused:
         Setting(acting(maps=str(tmp_path / "maps.toml")), 0)
@@ -256,14 +298,28 @@ def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(tm
 
 def test_what_can_be_done_is_not_refused() -> None:
     topology = Setting(acting(), 0).population.cluster.topology
-    check(acting(actions=(ActionTable(at_minutes=1, online="h100"), ActionTable(at_minutes=2, offline=topology.leaves[0]))), topology)
+    check(
+        acting(
+            actions=(
+                ActionTable(at_minutes=1, online="h100"),
+                ActionTable(at_minutes=2, offline=topology.leaves[0]),
+            )
+        ),
+        topology,
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: BatchTable(checkpoint_seconds=(0.5, 60.0)), "batch.checkpoint_seconds: .* from 1 up to"),
-        (lambda: TrainingTable(checkpoint_seconds=(0.001, 0.001)), "training.checkpoint_seconds: .* from 1 up to"),
+        (
+            lambda: BatchTable(checkpoint_seconds=(0.5, 60.0)),
+            "batch.checkpoint_seconds: .* from 1 up to",
+        ),
+        (
+            lambda: TrainingTable(checkpoint_seconds=(0.001, 0.001)),
+            "training.checkpoint_seconds: .* from 1 up to",
+        ),
         (lambda: FailuresTable(mtbf_hours=0.09), "failures.mtbf_hours: .* from 0.1 up to"),
         (lambda: InferenceTable(headroom=10.5), "inference.headroom: .* up to 10, found 10.5"),
         (lambda: InferenceTable(plan_seconds=0.9), "inference.plan_seconds: .* from 1 up to"),
@@ -282,13 +338,26 @@ def test_an_action_that_no_run_lives_to_see_is_refused(tmp_path: Path) -> None:
     """A run ends with the last deadline that can be drawn; with a start, not before its hours."""
     (tmp_path / "start").touch()
     hours = SCENARIO.tenants.arrivals_hours + SCENARIO.batch.hours[1]
-    late, soon = (ActionTable(at_minutes=hours * 60 + minutes, online="h100") for minutes in (0.1, -0.1))
+    late, soon = (
+        ActionTable(at_minutes=hours * 60 + minutes, online="h100") for minutes in (0.1, -0.1)
+    )
     acting(actions=(soon,))
-    with pytest.raises(ScenarioError, match=rf"actions\[1\].at_minutes: expected less than {hours * 60:g}, .*, found {late.at_minutes:g}"):
+    with pytest.raises(
+        ScenarioError,
+        match=(
+            rf"actions\[1\].at_minutes: expected less than {hours * 60:g}, .*, found"
+            rf" {late.at_minutes:g}"
+        ),
+    ):
         acting(actions=(soon, late))
     acting(actions=(late,), start=str(tmp_path / "start"), hours=hours + 1)
     with pytest.raises(ScenarioError, match=r"actions\[0\].at_minutes: expected less than 60,"):
-        Scenario(actions=(ActionTable(at_minutes=60, online="h100"),), start=str(tmp_path / "start"), hours=1.0, tenants=TenantsTable(count=0))
+        Scenario(
+            actions=(ActionTable(at_minutes=60, online="h100"),),
+            start=str(tmp_path / "start"),
+            hours=1.0,
+            tenants=TenantsTable(count=0),
+        )
 
 
 def test_a_mark_before_the_text_does_no_harm(tmp_path: Path) -> None:
@@ -299,8 +368,14 @@ def test_a_mark_before_the_text_does_no_harm(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nobody_runs_alone")
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "1", None])
 def test_a_seed_is_a_whole_number_from_0_on(seed: Any) -> None:
-    for refused in (lambda: Setting(SCENARIO, seed), lambda: running.run(SCENARIO, "fcfs", seed), lambda: compare(SCENARIO, ["fcfs"], [seed])):
-        with pytest.raises(ScenarioError, match=r"^seed: expected a whole number from 0 on, found "):
+    for refused in (
+        lambda: Setting(SCENARIO, seed),
+        lambda: running.run(SCENARIO, "fcfs", seed),
+        lambda: compare(SCENARIO, ["fcfs"], [seed]),
+    ):
+        with pytest.raises(
+            ScenarioError, match=r"^seed: expected a whole number from 0 on, found "
+        ):
             refused()
 
 
@@ -327,12 +402,21 @@ def test_a_time_before_the_first_entry_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seeds", "has_interval"), [(1, False), (4, False), (5, True)])
-def test_few_seeds_have_no_interval(seeds: int, has_interval: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_seeds_have_no_interval(
+    seeds: int, has_interval: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     values = [float(value) for value in range(seeds)]
     assert has_interval == (Bootstrap(seeds, 100).mean(values) != Estimate(sum(values) / seeds))
-    show_summary(summarise([a_run(cloud, seed) for seed in range(seeds) for cloud in ("market", "fcfs")]))
+    show_summary(
+        summarise([a_run(cloud, seed) for seed in range(seeds) for cloud in ("market", "fcfs")])
+    )
     shown = capsys.readouterr().out
-    assert has_interval == ("too few seeds for an interval" not in shown) == ("[" in shown) == ("no clear difference" in shown)
+    assert (
+        has_interval
+        == ("too few seeds for an interval" not in shown)
+        == ("[" in shown)
+        == ("no clear difference" in shown)
+    )
 
 
 def test_where_nobody_is_measured_retention_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:

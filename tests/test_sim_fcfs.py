@@ -1,4 +1,5 @@
-"""First come, first served: who waits, who is passed, what it costs; and who takes from whom with preemption."""
+"""First come, first served: who waits, who is passed, what it costs; and who takes from whom with
+preemption."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def test_who_asked_first_is_served_first_and_the_others_wait(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob, eve = guests(cloud, ("ann", "bob", "eve"))
     for guest in (ann, bob, eve):
-        guest.asks("h100", limit=DEAR if guest is not eve else 10 * DEAR)  # money buys no place in the queue
+        # money buys no place in the queue
+        guest.asks("h100", limit=DEAR if guest is not eve else 10 * DEAR)
     assert ([leaf(0)], [], []) == (ann.held, bob.held, eve.held)
     assert (0, 1, 1) == tuple(len(guest.orders) for guest in (ann, bob, eve))
     at(cloud, 3600)
@@ -55,7 +57,8 @@ def test_nothing_is_taken_back(name: str) -> None:
     ann.asks("h100")
     for _ in range(20):
         bob.asks("h100", limit=100 * DEAR)
-    cloud.send([SetLimit("ann", leaf(0), 0)])  # a list price does not rise, so no limit is ever exceeded
+    # a list price does not rise, so no limit is ever exceeded
+    cloud.send([SetLimit("ann", leaf(0), 0)])
     at(cloud, 7200)
     assert ([leaf(0), leaf(1)], []) == (ann.held, bob.held)
     assert [] == ann.told("lost")
@@ -71,15 +74,27 @@ def test_nobody_pays_more_than_its_limit(name: str) -> None:
     assert [leaf(0)] == rich.held
     cloud.send([Relinquish("rich", leaf(0))])
     assert [] == poor.held
-    cloud.send([AmendOrder("poor", poor.orders[0].order, (Alternative("h100", 0, H100 - 1), Alternative("a100", 0, A100)))])
-    assert [(leaf(0, "a100"), A100, A100)] == [(one.leaf, one.charged, one.limit) for one in poor.leases]
+    cloud.send(
+        [
+            AmendOrder(
+                "poor",
+                poor.orders[0].order,
+                (Alternative("h100", 0, H100 - 1), Alternative("a100", 0, A100)),
+            )
+        ]
+    )
+    assert [(leaf(0, "a100"), A100, A100)] == [
+        (one.leaf, one.charged, one.limit) for one in poor.leases
+    ]
 
 
 @both_queues
 def test_an_order_gets_the_hardware_on_which_it_saves_most(name: str) -> None:
     cloud = opened(name, h100=1, a100=1)
     (ann,) = guests(cloud, ("ann",))
-    cloud.send([PlaceOrder("ann", (Alternative("h100", 0, H100 + 5), Alternative("a100", 0, A100 + 6)))])
+    cloud.send(
+        [PlaceOrder("ann", (Alternative("h100", 0, H100 + 5), Alternative("a100", 0, A100 + 6)))]
+    )
     assert [leaf(0, "a100")] == ann.held
 
 
@@ -109,7 +124,14 @@ def test_what_names_something_that_is_gone_does_nothing(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100")
-    cloud.send([Relinquish("bob", leaf(0)), SetLimit("bob", leaf(0), 1), CancelOrder("bob", 99), AmendOrder("bob", 99, ())])
+    cloud.send(
+        [
+            Relinquish("bob", leaf(0)),
+            SetLimit("bob", leaf(0), 1),
+            CancelOrder("bob", 99),
+            AmendOrder("bob", 99, ()),
+        ]
+    )
     assert ([leaf(0)], []) == (ann.held, bob.held)
 
 
@@ -123,8 +145,20 @@ def test_a_list_price_is_charged_by_the_microsecond(name: str) -> None:
     cloud.send([Relinquish("ann", leaf(0))])
     at(cloud, 3600)
     mine, yours = cloud.leases()
-    assert (mine.tenant, mine.start, mine.end, mine.reason, mine.charge) == ("ann", 0, HOUR_US // 2, "relinquished", H100 * HOUR_US // 2)
-    assert (yours.tenant, yours.start, yours.end, yours.reason, yours.charge) == ("bob", HOUR_US // 2, HOUR_US, "lasting", H100 * HOUR_US // 2)
+    assert (mine.tenant, mine.start, mine.end, mine.reason, mine.charge) == (
+        "ann",
+        0,
+        HOUR_US // 2,
+        "relinquished",
+        H100 * HOUR_US // 2,
+    )
+    assert (yours.tenant, yours.start, yours.end, yours.reason, yours.charge) == (
+        "bob",
+        HOUR_US // 2,
+        HOUR_US,
+        "lasting",
+        H100 * HOUR_US // 2,
+    )
 
 
 # -- with preemption
@@ -185,7 +219,11 @@ def test_without_preemption_inference_waits_like_everybody() -> None:
 
 def test_the_victim_is_the_one_that_was_leased_last() -> None:
     cloud = opened("fcfs-p", h100=3)
-    sid, tom, ida = Guest("sid", cloud, "training"), Guest("tom", cloud, "training"), Guest("ida", cloud, "inference")
+    sid, tom, ida = (
+        Guest("sid", cloud, "training"),
+        Guest("tom", cloud, "training"),
+        Guest("ida", cloud, "inference"),
+    )
     for at_s, guest in ((0, sid), (10, tom), (20, sid)):
         at(cloud, at_s)
         guest.asks("h100")
@@ -197,7 +235,11 @@ def test_the_victim_is_the_one_that_was_leased_last() -> None:
 
 def test_inference_that_waits_takes_what_training_gets_before_it() -> None:
     cloud = opened("fcfs-p", h100=1)
-    bob, sid, ida = Guest("bob", cloud), Guest("sid", cloud, "training"), Guest("ida", cloud, "inference")
+    bob, sid, ida = (
+        Guest("bob", cloud),
+        Guest("sid", cloud, "training"),
+        Guest("ida", cloud, "inference"),
+    )
     for guest in (bob, sid, ida):
         guest.asks("h100")
     cloud.send([Relinquish("bob", leaf(0))])

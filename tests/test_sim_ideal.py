@@ -1,4 +1,5 @@
-"""The ideal cloud: small cases whose best outcome is plain to see, and what must hold in every run."""
+"""The ideal cloud: small cases whose best outcome is plain to see, and what must hold in every
+run."""
 
 from __future__ import annotations
 
@@ -30,10 +31,20 @@ def cloud_of(**gpus: int) -> Ideal:
     return Ideal(build(gpus, PRICES, 0.7), Kernel(), stream(0, "cloud"))
 
 
-def comes(cloud: Ideal, name: str, world: World, at_s: float = 0.0, due_s: float = 7200.0) -> Tenant:
+def comes(
+    cloud: Ideal, name: str, world: World, at_s: float = 0.0, due_s: float = 7200.0
+) -> Tenant:
     """A tenant that arrives then."""
     adapter = EconAdapter(name, world.app, Terms(moves_max=0))
-    tenant = Tenant(cloud.kernel, cloud, name.partition("-")[0], world, adapter, round(due_s * SECOND_US), 30 * SECOND_US)
+    tenant = Tenant(
+        cloud.kernel,
+        cloud,
+        name.partition("-")[0],
+        world,
+        adapter,
+        round(due_s * SECOND_US),
+        30 * SECOND_US,
+    )
     cloud.kernel.at(round(at_s * SECOND_US), tenant.arrive)
     return tenant
 
@@ -44,7 +55,7 @@ def owners(cloud: Ideal, at_s: float) -> list[str]:
     return [lease.tenant for lease in cloud.leases() if lease.reason == "lasting"]
 
 
-def test_the_gpu_goes_to_the_one_for_whom_it_does_more_and_when_that_one_is_done_to_the_other() -> None:
+def test_the_gpu_goes_to_whom_it_helps_more_and_then_to_the_other() -> None:
     cloud = cloud_of(h100=1)
     comes(cloud, "batch-large", batch(5.0, due_s=1800), due_s=1800)
     small = comes(cloud, "batch-small", batch(0.1, due_s=1800), due_s=1800)
@@ -55,7 +66,8 @@ def test_the_gpu_goes_to_the_one_for_whom_it_does_more_and_when_that_one_is_done
 
 @pytest.mark.parametrize(("size", "owner"), [(0.32, "batch-first"), (0.07, "batch-second")])
 def test_nobody_is_moved_for_less_than_it_costs(size: float, owner: str) -> None:
-    """The first would need the GPU for longer than there is time. For a job of 0.32 it does 5 % more, less than 200 s of cold start."""
+    """The first would need the GPU for longer than there is time. For a job of 0.32 it does 5 %
+    more, less than 200 s of cold start."""
     cloud = cloud_of(h100=1)
     comes(cloud, "batch-first", batch(0.336, cold_s=200, due_s=1800), due_s=1800)
     comes(cloud, "batch-second", batch(size, cold_s=200, due_s=1800), at_s=600, due_s=1800)
@@ -63,7 +75,8 @@ def test_nobody_is_moved_for_less_than_it_costs(size: float, owner: str) -> None
 
 
 def test_who_has_time_makes_way_for_who_has_not_and_both_finish() -> None:
-    """0.1 of a sample take 13 minutes of an H100. First come, first served would let the second miss its deadline."""
+    """0.1 of a sample take 13 minutes of an H100. First come, first served would let the second
+    miss its deadline."""
     cloud = cloud_of(h100=1)
     patient = comes(cloud, "batch-patient", batch(0.1, due_s=2500), due_s=2500)
     urgent = comes(cloud, "batch-urgent", batch(0.1, due_s=1020), at_s=60, due_s=1020)
@@ -85,7 +98,8 @@ def test_a_checkpoint_that_is_near_is_waited_for(arrives_s: float, taken_s: floa
 
 
 def test_one_node_is_not_taken_when_all_would_lose_their_unsaved_work() -> None:
-    """Four nodes train from 60 s on and save at 660 s. At 260 s the last checkpoint is nearer, but four times the work would be lost."""
+    """Four nodes train from 60 s on and save at 660 s. At 260 s the last checkpoint is nearer, but
+    four times the work would be lost."""
     cloud = cloud_of(a100=4)
     first = comes(cloud, "training-first", training(200_000, checkpoint_s=600, due_s=7200))
     comes(cloud, "batch-second", batch(1.0, due_s=5400), at_s=260, due_s=5400)
@@ -99,7 +113,9 @@ def test_training_gets_a_whole_host_where_there_is_one() -> None:
     comes(cloud, "batch-1", batch(*[0.2] * 4, due_s=3600), due_s=3600)
     comes(cloud, "training-1", training(200_000, due_s=3600), due_s=3600)
     owners(cloud, 5)
-    hosts = Counter(lease.leaf.rpartition("/")[0] for lease in cloud.leases() if lease.tenant == "training-1")
+    hosts = Counter(
+        lease.leaf.rpartition("/")[0] for lease in cloud.leases() if lease.tenant == "training-1"
+    )
     assert 8 == max(hosts.values())
 
 
@@ -129,7 +145,9 @@ def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
     leases = sorted(simulation.cloud.leases(), key=lambda lease: (lease.leaf, lease.start))
     for sooner, later in pairwise(leases):
         assert sooner.leaf != later.leaf or sooner.end <= later.start
-    assert sum(lease.end - lease.start for lease in leases) == sum(tenant.world.usage.held for tenant in simulation.tenants)
+    assert sum(lease.end - lease.start for lease in leases) == sum(
+        tenant.world.usage.held for tenant in simulation.tenants
+    )
 
 
 def test_a_run_has_one_course() -> None:

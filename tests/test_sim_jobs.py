@@ -39,8 +39,13 @@ def test_a_batch_without_nodes_does_nothing_and_is_over_when_it_is_due() -> None
     assert (True, 0.0, (0, 0, 0, 0)) == (world.is_over(), world.performance(), accounts(world))
 
 
-@pytest.mark.parametrize(("own_will", "kept_s", "expected"), [(False, 300, (300, 60, 100, 0)), (True, 400, (400, 60, 0, 0))])
-def test_a_node_that_is_taken_repeats_what_it_did_since_the_checkpoint(own_will: bool, kept_s: int, expected: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("own_will", "kept_s", "expected"),
+    [(False, 300, (300, 60, 100, 0)), (True, 400, (400, 60, 0, 0))],
+)
+def test_a_node_that_is_taken_repeats_what_it_did_since_the_checkpoint(
+    own_will: bool, kept_s: int, expected: tuple[int, ...]
+) -> None:
     """Warm at 60 s, saved at 360 s, gone at 460 s; back at 1000 s."""
     world = batch(1.0)
     world.gain(A, 0)
@@ -66,7 +71,8 @@ def test_a_node_that_is_taken_while_it_starts_loses_nothing() -> None:
 
 
 def test_samples_share_the_nodes_that_there_are() -> None:
-    """Two samples on two GPUs of one host, then a third GPU elsewhere: two join for one sample, T(2) = 957 + 10,096 / 2."""
+    """Two samples on two GPUs of one host, then a third GPU elsewhere: two join for one sample,
+    T(2) = 957 + 10,096 / 2."""
     world = batch(1.0, 1.0, cold_s=0.0)
     world.gain(A, 0)
     world.gain(B, 0)
@@ -103,7 +109,8 @@ def test_a_node_of_a_batch_is_surplus_from_the_end_of_the_last_sample_on() -> No
 
 
 def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
-    """Two nodes, one from 60 s and one from 200 s on; the second is taken at 210 s: 10 s are lost."""
+    """Two nodes, one from 60 s and one from 200 s on; the second is taken at 210 s: 10 s are
+    lost."""
     world = batch(1.0, 1.0)
     world.gain(A, 0)
     passes(world, 140)
@@ -115,7 +122,8 @@ def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
 
 
 def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None:
-    """Both work from 60 s on; one is given up at 160 s, the other is taken at 260 s: its own 200 s are lost, and no more."""
+    """Both work from 60 s on; one is given up at 160 s, the other is taken at 260 s: its own 200 s
+    are lost, and no more."""
     world = batch(1.0, 1.0, checkpoint_s=1000.0)
     world.gain(A, 0)
     world.gain(B, 0)
@@ -128,7 +136,8 @@ def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None
 
 
 def test_what_was_done_for_a_sample_that_is_finished_is_not_lost() -> None:
-    """Two nodes did 100 s each, of which half was for a sample that is finished: so half of what the one that is taken did is lost."""
+    """Two nodes did 100 s each, of which half was for a sample that is finished: so half of what
+    the one that is taken did is lost."""
     world = batch(100 / SAMPLE_S, 2000 / SAMPLE_S, cold_s=0.0, checkpoint_s=1000.0)
     world.gain(A, 0)
     world.gain(ELSEWHERE, 0)
@@ -151,11 +160,15 @@ def test_a_job_trains_at_the_speed_of_its_plan() -> None:
     assert (True, 1.0) == (world.is_over(), world.performance())
 
 
-@pytest.mark.parametrize(("own_will", "kept_s", "expected"), [(False, 300, (600, 120, 200, 0)), (True, 400, (800, 120, 0, 0))])
+@pytest.mark.parametrize(
+    ("own_will", "kept_s", "expected"),
+    [(False, 300, (600, 120, 200, 0)), (True, 400, (800, 120, 0, 0))],
+)
 def test_all_nodes_go_back_to_the_checkpoint_when_one_is_taken_and_restart_in_any_case(
     own_will: bool, kept_s: int, expected: tuple[int, ...]
 ) -> None:
-    """Two nodes run from 60 s, saved at 360 s; one is gone at 460 s; the other runs again from 520 s."""
+    """Two nodes run from 60 s, saved at 360 s; one is gone at 460 s; the other runs again from 520
+    s."""
     samples = speed(2) * 10_000
     world = training(samples)
     world.gain(A, 0)
@@ -195,7 +208,8 @@ def test_a_node_that_comes_as_a_restart_begins_joins_it() -> None:
 
 
 def test_nodes_that_trickle_in_do_not_keep_a_job_from_running() -> None:
-    """One every 50 s, a restart of 60 s: those that come too late for one restart wait for the next."""
+    """One every 50 s, a restart of 60 s: those that come too late for one restart wait for the
+    next."""
     world = training(speed(4) * 10_000)
     for at_s, node in ((0, A), (50, B), (100, C), (150, D)):
         passes(world, at_s)
@@ -205,7 +219,8 @@ def test_nodes_that_trickle_in_do_not_keep_a_job_from_running() -> None:
 
 
 def test_nodes_that_come_while_it_runs_are_taken_in_together_once_no_more_come() -> None:
-    """They come at 200, 210 and 220 s; it restarts at 240 s without losing anything and runs on at 300 s."""
+    """They come at 200, 210 and 220 s; it restarts at 240 s without losing anything and runs on at
+    300 s."""
     samples = speed(4) * 10_000
     world = training(samples)
     world.gain(A, 0)
@@ -226,8 +241,11 @@ def test_nodes_that_come_while_it_runs_are_taken_in_together_once_no_more_come()
 
 
 @pytest.mark.parametrize(("early_s", "is_taken_in"), [(5, True), (-5, False)])
-def test_a_newcomer_that_cannot_pay_back_before_the_deadline_is_not_taken_in(early_s: float, is_taken_in: bool) -> None:
-    """With speeds v and w it pays if w (left - restart) > v left, so if more than restart w / (w - v) is left when it is settled."""
+def test_a_newcomer_that_cannot_pay_back_before_the_deadline_is_not_taken_in(
+    early_s: float, is_taken_in: bool
+) -> None:
+    """With speeds v and w it pays if w (left - restart) > v left, so if more than restart w / (w -
+    v) is left when it is settled."""
     enough_s = 60 * speed(2) / (speed(2) - speed(1))
     samples, due_s = speed(2) * 10_000, 2000.0
     world = training(samples, due_s=due_s)

@@ -1,4 +1,5 @@
-"""A what-if from a real server's journal: it goes on from the market that was there, and the past costs nothing again."""
+"""A what-if from a real server's journal: it goes on from the market that was there, and the past
+costs nothing again."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ DOLLAR = 1_000_000
 
 
 async def story(world: World) -> None:
-    """Ann and Bob hold an H100 each, Ann the only A100, and Bob waits for it; a leaf is offline; an hour passed since the last lease began.
+    """Ann and Bob hold an H100 each, Ann the only A100, and Bob waits for it; a leaf is offline; an
+    hour passed since the last lease began.
 
-    h100 floor 2.00        ann, limit 3      bob, limit 5
-    a100 floor 1.00        ann, limit 4      bob waits, bid 1.50, limit 1.50
+    h100 floor 2.00 ann, limit 3 bob, limit 5 a100 floor 1.00 ann, limit 4 bob waits, bid 1.50,
+    limit 1.50
     """
     world.desk.enter(OPERATOR, "", "", SetFloor("h100", 2 * DOLLAR))
     world.desk.enter(OPERATOR, "", "", SetFloor("a100", 1 * DOLLAR))
@@ -61,7 +63,9 @@ def journal(told: Path, tmp_path: Path) -> Path:
 def what_if(journal: Path, more: str = "", *options: str) -> Path:
     """The scenario that the command writes, for an hour, with something added."""
     out = journal.parent / "what-if.toml"
-    done = CliRunner().invoke(app, ["from-journal", str(journal), "--out", str(out), *options], catch_exceptions=False)
+    done = CliRunner().invoke(
+        app, ["from-journal", str(journal), "--out", str(out), *options], catch_exceptions=False
+    )
     assert 0 == done.exit_code, done.output
     out.write_text(out.read_text().replace("hours = 3.0", "hours = 1.0") + more)
     return out
@@ -73,9 +77,15 @@ def run(path: Path, cloud: str = "market") -> RunResult:
 
 def test_where_nothing_happens_all_is_kept_and_an_hour_costs_its_rate(journal: Path) -> None:
     result = run(what_if(journal))
-    assert {("ann", "h100"), ("ann", "a100"), ("bob", "h100")} == {(lease.tenant, lease.leaf.partition("/")[0]) for lease in result.leases}
-    assert {("lasting", 0, HOUR_US)} == {(lease.reason, lease.start, lease.end) for lease in result.leases}
-    assert {2 * DOLLAR, 1_500_000} == {lease.charge / CHARGE_PER_MICRO_DOLLAR for lease in result.leases}
+    assert {("ann", "h100"), ("ann", "a100"), ("bob", "h100")} == {
+        (lease.tenant, lease.leaf.partition("/")[0]) for lease in result.leases
+    }
+    assert {("lasting", 0, HOUR_US)} == {
+        (lease.reason, lease.start, lease.end) for lease in result.leases
+    }
+    assert {2 * DOLLAR, 1_500_000} == {
+        lease.charge / CHARGE_PER_MICRO_DOLLAR for lease in result.leases
+    }
     assert [("ann", "standing", 3.50, 2.0), ("bob", "standing", 2.00, 1.0)] == [
         (one.tenant, one.kind, one.cost, one.useful_hours) for one in result.tenants
     ]
@@ -84,37 +94,70 @@ def test_where_nothing_happens_all_is_kept_and_an_hour_costs_its_rate(journal: P
 
 
 def test_a_raised_floor_loses_exactly_those_below_it(journal: Path) -> None:
-    result = run(what_if(journal, '\n[[actions]]\nat_minutes = 30\nfloor = { node = "h100", price = 4.00 }\n'))
+    result = run(
+        what_if(
+            journal, '\n[[actions]]\nat_minutes = 30\nfloor = { node = "h100", price = 4.00 }\n'
+        )
+    )
     half = HOUR_US // 2
-    ended = [(lease.tenant, lease.leaf.partition("/")[0], lease.end, lease.reason) for lease in result.leases]
-    assert {("ann", "h100", half, "floor_raised"), ("ann", "a100", HOUR_US, "lasting"), ("bob", "h100", HOUR_US, "lasting")} == set(ended)
-    assert {"ann": 1.00 + 1.50, "bob": 1.00 + 2.00} == {one.tenant: one.cost for one in result.tenants}
+    ended = [
+        (lease.tenant, lease.leaf.partition("/")[0], lease.end, lease.reason)
+        for lease in result.leases
+    ]
+    assert {
+        ("ann", "h100", half, "floor_raised"),
+        ("ann", "a100", HOUR_US, "lasting"),
+        ("bob", "h100", HOUR_US, "lasting"),
+    } == set(ended)
+    assert {"ann": 1.00 + 1.50, "bob": 1.00 + 2.00} == {
+        one.tenant: one.cost for one in result.tenants
+    }
 
 
 def test_resting_orders_are_filled_when_a_leaf_is_free(journal: Path) -> None:
-    """Ann loses the A100 with its leaf; when that is back, Bob, who waited, has it, at the floor."""
-    actions = '\n[[actions]]\nat_minutes = 15\noffline = "a100"\n\n[[actions]]\nat_minutes = 30\nonline = "a100"\n'
+    """Ann loses the A100 with its leaf; when that is back, Bob, who waited, has it, at the
+    floor."""
+    actions = (
+        '\n[[actions]]\nat_minutes = 15\noffline = "a100"\n\n[[actions]]\nat_minutes = 30\nonline ='
+        ' "a100"\n'
+    )
     result = run(what_if(journal, actions))
-    (bobs,) = [lease for lease in result.leases if lease.tenant == "bob" and lease.leaf.startswith("a100")]
+    (bobs,) = [
+        lease for lease in result.leases if lease.tenant == "bob" and lease.leaf.startswith("a100")
+    ]
     assert (HOUR_US // 2, HOUR_US, ((HOUR_US // 2, DOLLAR),)) == (bobs.start, bobs.end, bobs.prices)
 
 
 @pytest.mark.parametrize("cloud", ["fcfs", "fcfs-p"])
-def test_other_clouds_start_with_the_same_leases_at_their_list_prices(journal: Path, cloud: str) -> None:
+def test_other_clouds_start_with_the_same_leases_at_their_list_prices(
+    journal: Path, cloud: str
+) -> None:
     result = run(what_if(journal, "\n[prices]\nh100 = 6.0\na100 = 1.25\n"), cloud)
-    assert {("ann", 6.00 + 1.25), ("bob", 6.00)} == {(one.tenant, one.cost) for one in result.tenants}
-    assert {("lasting", 0, HOUR_US)} == {(lease.reason, lease.start, lease.end) for lease in result.leases}
+    assert {("ann", 6.00 + 1.25), ("bob", 6.00)} == {
+        (one.tenant, one.cost) for one in result.tenants
+    }
+    assert {("lasting", 0, HOUR_US)} == {
+        (lease.reason, lease.start, lease.end) for lease in result.leases
+    }
 
 
 def test_the_queue_of_other_clouds_is_what_rested_in_the_market(journal: Path) -> None:
-    actions = '\n[[actions]]\nat_minutes = 15\noffline = "a100"\n\n[[actions]]\nat_minutes = 30\nonline = "a100"\n'
+    actions = (
+        '\n[[actions]]\nat_minutes = 15\noffline = "a100"\n\n[[actions]]\nat_minutes = 30\nonline ='
+        ' "a100"\n'
+    )
     result = run(what_if(journal, "\n[prices]\na100 = 1.25\n" + actions), "fcfs")
-    (bobs,) = [lease for lease in result.leases if lease.tenant == "bob" and lease.leaf.startswith("a100")]
+    (bobs,) = [
+        lease for lease in result.leases if lease.tenant == "bob" and lease.leaf.startswith("a100")
+    ]
     assert HOUR_US // 2 == bobs.start
 
 
 def test_new_tenants_come_on_top(journal: Path) -> None:
-    own = "count = 2\narrivals_hours = 0.0\nmix = { batch = 1.0 }\n\n[batch]\nhours = [0.5, 0.5]\ngpus = [1.0, 1.0]\ncold_seconds = [60.0, 60.0]\n"
+    own = (
+        "count = 2\narrivals_hours = 0.0\nmix = { batch = 1.0 }\n\n[batch]\nhours = [0.5,"
+        " 0.5]\ngpus = [1.0, 1.0]\ncold_seconds = [60.0, 60.0]\n"
+    )
     path = what_if(journal)
     path.write_text(path.read_text().replace("count = 0", own, 1))
     for cloud in ("market", "fcfs"):
@@ -123,15 +166,28 @@ def test_new_tenants_come_on_top(journal: Path) -> None:
         assert all(one.performance > 0 for one in result.tenants[2:])
         assert result.retention == sum(one.retention for one in result.tenants[2:]) / 2
         assert "h100/west/rack2/gpu2" not in {lease.leaf for lease in result.leases}
-        assert abs(sum(one.held_hours for one in result.tenants) + result.idle_hours - result.gpus * result.hours) < 1e-9
+        assert (
+            abs(
+                sum(one.held_hours for one in result.tenants)
+                + result.idle_hours
+                - result.gpus * result.hours
+            )
+            < 1e-9
+        )
 
 
 def test_maps_go_by_the_time_of_the_market_that_goes_on(journal: Path) -> None:
-    """A maintenance window of the real clock, half an hour after the market was taken: it closes then, not half an hour after 1970."""
+    """A maintenance window of the real clock, half an hour after the market was taken: it closes
+    then, not half an hour after 1970."""
     path = what_if(journal)
     start = format_time(Market.restore(path.with_suffix(".market").read_bytes()).now + HOUR_US // 2)
-    maps = '[base.a100]\nprice = "1.00"\nfloor_max = "9.00"\n\n[maintenance.a100]\nnodes = ["a100"]\npeak = 0.0\n'
-    (journal.parent / "maps.toml").write_text(f"{maps}start = {start}\nend = 2030-01-01T00:00:00Z\n")
+    maps = (
+        '[base.a100]\nprice = "1.00"\nfloor_max = "9.00"\n\n[maintenance.a100]\nnodes ='
+        ' ["a100"]\npeak = 0.0\n'
+    )
+    (journal.parent / "maps.toml").write_text(
+        f"{maps}start = {start}\nend = 2030-01-01T00:00:00Z\n"
+    )
     path.write_text('maps = "maps.toml"\n' + path.read_text())
     (anns,) = [lease for lease in run(path).leases if lease.leaf.startswith("a100")]
     assert ("ann", HOUR_US // 2, "taken_offline") == (anns.tenant, anns.end, anns.reason)
@@ -180,7 +236,10 @@ def test_a_running_server_can_be_read_and_so_can_its_snapshots(tmp_path: Path) -
 
 def test_what_cannot_be_is_refused_with_its_place(journal: Path) -> None:
     path = what_if(journal, '\n[[actions]]\nat_minutes = 1\noffline = "h100/north"\n')
-    with pytest.raises(ScenarioError, match=r"actions\[0\].offline: expected a node of the cluster, .* found 'h100/north'"):
+    with pytest.raises(
+        ScenarioError,
+        match=r"actions\[0\].offline: expected a node of the cluster, .* found 'h100/north'",
+    ):
         run(path)
     with pytest.raises(WhatIfError, match=r"what-if\.toml exists"):
         what_if(journal)

@@ -1,4 +1,5 @@
-"""Virtual time and chance: one course, never backwards, and nothing in common between two simulations."""
+"""Virtual time and chance: one course, never backwards, and nothing in common between two
+simulations."""
 
 from __future__ import annotations
 
@@ -90,7 +91,10 @@ def test_two_simulations_run_by_turns_are_the_same_as_each_alone() -> None:
     one, other = draw(scenario, 1, PLANNERS), draw(scenario, 2, PLANNERS)
 
     def made() -> list[Simulation]:
-        return [Simulation(scenario, who, cloud, 1, PLANNERS) for who, cloud in ((one, "market"), (other, "fcfs-p"), (one, "market"))]
+        return [
+            Simulation(scenario, who, cloud, 1, PLANNERS)
+            for who, cloud in ((one, "market"), (other, "fcfs-p"), (one, "market"))
+        ]
 
     alone = made()
     for simulation in alone:
@@ -126,7 +130,15 @@ def test_streams_are_independent_of_how_much_others_have_drawn() -> None:
 
 
 def test_streams_of_other_names_and_seeds_differ() -> None:
-    names: tuple[tuple[str | int, ...], ...] = (("tenant", 1), ("tenant", 11), ("tenant", 1, 1), ("tenant", 2), ("cloud", 1), ("tenant",), ())
+    names: tuple[tuple[str | int, ...], ...] = (
+        ("tenant", 1),
+        ("tenant", 11),
+        ("tenant", 1, 1),
+        ("tenant", 2),
+        ("cloud", 1),
+        ("tenant",),
+        (),
+    )
     firsts = {stream(seed, *name).random() for seed in (0, 1, 11) for name in names}
     assert len(firsts) == 3 * len(names)
 

@@ -27,7 +27,8 @@ MOONCAKE = DATA / "mooncake" / "conversation_trace.jsonl.gz"
 
 @pytest.mark.parametrize("traffic", TRAFFIC.values(), ids=list(TRAFFIC))
 def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
-    """One stream, 4,000 windows: mean, variation between windows, and how far they go with the one before."""
+    """One stream, 4,000 windows: mean, variation between windows, and how far they go with the one
+    before."""
     levels = busyness(stream(1, "levels"), traffic, 4000)
     windows = levels[:: len(levels) // 4000]
     assert fmean(windows) == pytest.approx(1.0, abs=0.03)
@@ -44,12 +45,17 @@ def test_bursts_within_a_window_are_each_streams_own(streams: int) -> None:
     bins = [drawn_bin(chance, traffic, 1.0, streams) for _ in range(3000)]
     requests = [load.requests for load in bins]
     assert fmean(requests) == pytest.approx(traffic.req_per_s * BIN_S * streams, rel=0.06)
-    assert pstdev(requests) / fmean(requests) == pytest.approx(traffic.bursts / math.sqrt(streams), rel=0.1)
+    assert pstdev(requests) / fmean(requests) == pytest.approx(
+        traffic.bursts / math.sqrt(streams), rel=0.1
+    )
     assert mean_of(bins, "isl") == pytest.approx(traffic.isl, rel=0.05)
 
 
 def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
-    burst = [Request(at_us=(600 + at) * SECOND_US, input_tokens=100 + at, output_tokens=7) for at in range(10)]
+    burst = [
+        Request(at_us=(600 + at) * SECOND_US, input_tokens=100 + at, output_tokens=7)
+        for at in range(10)
+    ]
     ends = [Request(at_us=at * SECOND_US, input_tokens=50, output_tokens=3) for at in (0, 1210)]
     bins = binned([ends[0], *burst, ends[1]])
     near = bins[60 - SHIFT_BINS : 60 + SHIFT_BINS + 1]
@@ -60,7 +66,10 @@ def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
 
 def test_a_stretch_begins_anywhere_and_goes_round() -> None:
     bins = [Load(float(at), 1.0, 1.0) for at in range(5)]
-    found = {tuple(load.requests for load in stretch(stream(seed, "stretch"), bins, 7)) for seed in range(60)}
+    found = {
+        tuple(load.requests for load in stretch(stream(seed, "stretch"), bins, 7))
+        for seed in range(60)
+    }
     assert {tuple(float((first + at) % 5) for at in range(7)) for first in range(5)} == found
 
 
@@ -73,7 +82,8 @@ def test_a_trace_without_a_request_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("trace", [AZURE, MOONCAKE], ids=["azure", "mooncake"])
 def test_services_run_on_a_real_trace(trace: Path) -> None:
-    """Two services with a stretch of it each, as many times as many requests as keep their engines busy, alone and together."""
+    """Two services with a stretch of it each, as many times as many requests as keep their engines
+    busy, alone and together."""
     if not trace.is_file():
         pytest.skip(f"the public trace {trace.name} is not here")
     scenario = Scenario(

@@ -1,4 +1,5 @@
-"""Scenario files: what can be written is read, what is wrong is refused with its place, and the examples are what they say they are."""
+"""Scenario files: what can be written is read, what is wrong is refused with its place, and the
+examples are what they say they are."""
 
 from __future__ import annotations
 
@@ -74,26 +75,42 @@ def test_the_reference_says_the_defaults() -> None:
 def test_the_reference_leaves_nothing_out() -> None:
     """Fields without a default are there as examples, with a # before them."""
     told = tomllib.loads(REFERENCE.read_text())
-    assert defaults(Scenario(demand=1.0)) == {name: set(value) if isinstance(value, dict) else value for name, value in told.items()}
+    assert defaults(Scenario(demand=1.0)) == {
+        name: set(value) if isinstance(value, dict) else value for name, value in told.items()
+    }
     shown = tomllib.loads(re.sub(r"(?m)^#(?=[a-z[])", "", REFERENCE.read_text()))
     assert set(fields_of(Scenario)) == set(shown)
     for name, kind in fields_of(Scenario).items():
         table = table_in(kind)
         if table is not None:
-            assert set(fields_of(table)) == set(shown[name][0] if is_list(kind) else shown[name]), name
+            assert set(fields_of(table)) == set(shown[name][0] if is_list(kind) else shown[name]), (
+                name
+            )
 
 
 def defaults(scenario: Scenario) -> dict[str, Any]:
     """What a file can say of a scenario: its values, and of each table which fields have one."""
-    given = {name: value for name, value in msgspec.structs.asdict(scenario).items() if value is not None and value != ()}
+    given = {
+        name: value
+        for name, value in msgspec.structs.asdict(scenario).items()
+        if value is not None and value != ()
+    }
     return {
-        name: {field for field, value in msgspec.structs.asdict(one).items() if value is not None} if isinstance(one, Table) else one
+        name: (
+            {field for field, value in msgspec.structs.asdict(one).items() if value is not None}
+            if isinstance(one, Table)
+            else one
+        )
         for name, one in given.items()
     }
 
 
 def test_the_reference_explains_every_field() -> None:
-    assert [] == [line for line in REFERENCE.read_text().splitlines() if re.match(r"#?\w+ =", line) and "  # " not in line.lstrip("#")]
+    assert [] == [
+        line
+        for line in REFERENCE.read_text().splitlines()
+        if re.match(r"#?\w+ =", line) and "  # " not in line.lstrip("#")
+    ]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -103,17 +120,28 @@ def test_an_example_can_be_read_and_is_called_what_its_file_is(path: Path) -> No
 
 
 def test_the_regimes_are_there() -> None:
-    regimes = {"right-sized": 1.0, "slightly-oversubscribed": 1.125, "heavily-oversubscribed": 2.25, "undersubscribed": 0.5}
-    assert regimes == {name: read_scenario(DOCS / "scenarios" / f"{name}.toml").demand for name in regimes}
+    regimes = {
+        "right-sized": 1.0,
+        "slightly-oversubscribed": 1.125,
+        "heavily-oversubscribed": 2.25,
+        "undersubscribed": 0.5,
+    }
+    assert regimes == {
+        name: read_scenario(DOCS / "scenarios" / f"{name}.toml").demand for name in regimes
+    }
     for name in regimes:  # and nothing else differs
         scenario = read_scenario(DOCS / "scenarios" / f"{name}.toml")
-        assert Scenario(demand=1.0) == msgspec.structs.replace(scenario, name="scenario", demand=1.0)
+        assert Scenario(demand=1.0) == msgspec.structs.replace(
+            scenario, name="scenario", demand=1.0
+        )
 
 
 def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> None:
     """And it runs: the page shows that."""
     specs = draw(read_scenario(DOCS / "scenarios" / "small.toml"), 0, Planners()).specs
-    assert ["batch", "batch", "inference", "inference", "training", "training"] == sorted(one.kind for one in specs)
+    assert ["batch", "batch", "inference", "inference", "training", "training"] == sorted(
+        one.kind for one in specs
+    )
     assert max(one.due for one in specs) < 1.25 * HOUR_US
 
 
@@ -123,65 +151,167 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[tenants]\ncount = -1", "tenants.count: expected an integer from 0 up to 1,000,000, found -1"),
-        ("[tenants]\ncount = 0", "tenants.count: expected an integer from 1 on where nobody is there before them (no start), found 0"),
-        ("[tenants]\ncount = 2.5", "tenants.count: expected an integer from 0 up to 1,000,000, found 2.5"),
-        ("[tenants]\ncount = true", "tenants.count: expected an integer from 0 up to 1,000,000, found True"),
-        ("[tenants]\nmix = { web = 1 }", "tenants.mix.web: expected one of inference, training, batch, found 'web'"),
-        ("[tenants]\nmix = { batch = 0 }", "tenants.mix.batch: expected a number above 0 up to 1,000,000, found 0"),
+        (
+            "[tenants]\ncount = -1",
+            "tenants.count: expected an integer from 0 up to 1,000,000, found -1",
+        ),
+        (
+            "[tenants]\ncount = 0",
+            (
+                "tenants.count: expected an integer from 1 on where nobody is there before them (no"
+                " start), found 0"
+            ),
+        ),
+        (
+            "[tenants]\ncount = 2.5",
+            "tenants.count: expected an integer from 0 up to 1,000,000, found 2.5",
+        ),
+        (
+            "[tenants]\ncount = true",
+            "tenants.count: expected an integer from 0 up to 1,000,000, found True",
+        ),
+        (
+            "[tenants]\nmix = { web = 1 }",
+            "tenants.mix.web: expected one of inference, training, batch, found 'web'",
+        ),
+        (
+            "[tenants]\nmix = { batch = 0 }",
+            "tenants.mix.batch: expected a number above 0 up to 1,000,000, found 0",
+        ),
         ("[tenants]\nmix = {}", "tenants.mix: expected at least one entry, found none"),
-        ("[tenants]\nmix = 3", "tenants.mix: expected a table, each entry a number above 0 up to 1,000,000, found 3"),
-        ("[tenants]\ndecide_seconds = 0", "tenants.decide_seconds: expected a number from 1 up to 1,000,000, found 0"),
+        (
+            "[tenants]\nmix = 3",
+            "tenants.mix: expected a table, each entry a number above 0 up to 1,000,000, found 3",
+        ),
+        (
+            "[tenants]\ndecide_seconds = 0",
+            "tenants.decide_seconds: expected a number from 1 up to 1,000,000, found 0",
+        ),
         ("tenants = 3", "tenants: expected a table, found 3"),
         ("name = 3", "name: expected a text in quotes, found 3"),
         ("hours = nan", "hours: expected a number from 0.01 up to 1,000,000, found nan"),
         ("hours = inf", "hours: expected a number from 0.01 up to 1,000,000, found inf"),
-        ("[inference]\nengines = [8, 2]", "inference.engines: expected the lower end first, found 8 before 2"),
-        ("[inference]\nengines = 2", "inference.engines: expected [low, high], each a number above 0 up to 1,000,000, found 2"),
-        ("[batch]\nhours = [1, 2, 3]", "batch.hours: expected [low, high], each a number from 0.01 up to 1,000,000, found [1, 2, 3]"),
+        (
+            "[inference]\nengines = [8, 2]",
+            "inference.engines: expected the lower end first, found 8 before 2",
+        ),
+        (
+            "[inference]\nengines = 2",
+            (
+                "inference.engines: expected [low, high], each a number above 0 up to 1,000,000,"
+                " found 2"
+            ),
+        ),
+        (
+            "[batch]\nhours = [1, 2, 3]",
+            (
+                "batch.hours: expected [low, high], each a number from 0.01 up to 1,000,000, found"
+                " [1, 2, 3]"
+            ),
+        ),
         ("[prices]\nfloor = 1.5", "prices.floor: expected a number from 0 up to 1, found 1.5"),
-        ("[prices]\nh100 = 20_000", "prices.h100: expected a number above 0 up to 10,000, found 20000"),
-        ("[cluster]\nshares = { h200 = 1 }", "cluster.shares.h200: expected a type that has a price (h100, a100), found 'h200'"),
-        ("[cluster]\nshares = { floor = 1 }", "cluster.shares.floor: expected a type that has a price (h100, a100), found 'floor'"),
-        ("[training]\nmodels = ['GPT-5']", "training.models: expected models of OPT-350, GPT-Neo-2.7, found 'GPT-5'"),
-        ("[training]\nmodels = []", "training.models: expected a list that is not empty, each a text in quotes, found []"),
+        (
+            "[prices]\nh100 = 20_000",
+            "prices.h100: expected a number above 0 up to 10,000, found 20000",
+        ),
+        (
+            "[cluster]\nshares = { h200 = 1 }",
+            "cluster.shares.h200: expected a type that has a price (h100, a100), found 'h200'",
+        ),
+        (
+            "[cluster]\nshares = { floor = 1 }",
+            "cluster.shares.floor: expected a type that has a price (h100, a100), found 'floor'",
+        ),
+        (
+            "[training]\nmodels = ['GPT-5']",
+            "training.models: expected models of OPT-350, GPT-Neo-2.7, found 'GPT-5'",
+        ),
+        (
+            "[training]\nmodels = []",
+            "training.models: expected a list that is not empty, each a text in quotes, found []",
+        ),
         (
             "[training]\nhours = [0.1, 2]",
-            "training.cold_seconds: expected less than half of the shortest of training.hours, 180 s, found 240",
+            (
+                "training.cold_seconds: expected less than half of the shortest of training.hours,"
+                " 180 s, found 240"
+            ),
         ),
-        ("[batch]\ncold_seconds = [60, 9000]", "batch.cold_seconds: expected less than half of the shortest of batch.hours, 2700 s, found 9000"),
-        ("[inference]\ncold_seconds = 9000", "inference.cold_seconds: expected less than the shortest of inference.hours, 5400 s, found 9000"),
+        (
+            "[batch]\ncold_seconds = [60, 9000]",
+            (
+                "batch.cold_seconds: expected less than half of the shortest of batch.hours, 2700"
+                " s, found 9000"
+            ),
+        ),
+        (
+            "[inference]\ncold_seconds = 9000",
+            (
+                "inference.cold_seconds: expected less than the shortest of inference.hours, 5400"
+                " s, found 9000"
+            ),
+        ),
         ("failures = {}", "failures.mtbf_hours: expected to be set, found nothing"),
         ("actions = 3", "actions: expected a list of tables, found 3"),
         (
             "[[actions]]\nat_minutes = 1\noffline = 'h100'\nonline = 'h100'",
-            "actions[0].at_minutes: expected one of floor, controls, offline, online beside it, found offline and online",
+            (
+                "actions[0].at_minutes: expected one of floor, controls, offline, online beside it,"
+                " found offline and online"
+            ),
         ),
-        ("[market]\nrise = { share = -1, seconds = 1 }", "market.rise.share: expected a number from 0 up to 1,000, found -1"),
+        (
+            "[market]\nrise = { share = -1, seconds = 1 }",
+            "market.rise.share: expected a number from 0 up to 1,000, found -1",
+        ),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_was_expected_and_found(file: Path, text: str, told: str) -> None:
+def test_a_mistake_is_told_with_its_place_and_what_was_expected_and_found(
+    file: Path, text: str, told: str
+) -> None:
     assert [told] == mistakes(file, WITH_DEMAND + text)
 
 
 def test_an_unknown_field_is_told_with_the_known_ones_and_a_near_match(file: Path) -> None:
-    fields = "count, mix, arrivals_hours, worth, decide_seconds, moves_max, adaptive, believed_overhead"
-    assert [f"tenants.cuont: expected one of {fields}, found 'cuont' (did you mean count?)"] == mistakes(file, WITH_DEMAND + "[tenants]\ncuont = 3")
-    assert [f"tenants.xyz: expected one of {fields}, found 'xyz'"] == mistakes(file, WITH_DEMAND + "[tenants]\nxyz = 3")
+    fields = (
+        "count, mix, arrivals_hours, worth, decide_seconds, moves_max, adaptive, believed_overhead"
+    )
+    assert [
+        f"tenants.cuont: expected one of {fields}, found 'cuont' (did you mean count?)"
+    ] == mistakes(file, WITH_DEMAND + "[tenants]\ncuont = 3")
+    assert [f"tenants.xyz: expected one of {fields}, found 'xyz'"] == mistakes(
+        file, WITH_DEMAND + "[tenants]\nxyz = 3"
+    )
     (told,) = mistakes(file, WITH_DEMAND + "[tenant]\ncount = 3")
-    assert told.startswith("tenant: expected one of name, hours, demand, ") and told.endswith("found 'tenant' (did you mean tenants?)")
+    assert told.startswith("tenant: expected one of name, hours, demand, ") and told.endswith(
+        "found 'tenant' (did you mean tenants?)"
+    )
 
 
 def test_exactly_one_of_demand_and_gpus_is_given(file: Path) -> None:
     assert ["demand: expected either this or cluster.gpus, found neither"] == mistakes(file, "")
-    assert ["demand: expected either this or cluster.gpus, found both"] == mistakes(file, WITH_DEMAND + "[cluster]\ngpus = { h100 = 8 }")
-    assert {"h100": 8} == read_scenario(written(file, "[cluster]\ngpus = { h100 = 8 }")).cluster.gpus
+    assert ["demand: expected either this or cluster.gpus, found both"] == mistakes(
+        file, WITH_DEMAND + "[cluster]\ngpus = { h100 = 8 }"
+    )
+    assert {"h100": 8} == read_scenario(
+        written(file, "[cluster]\ngpus = { h100 = 8 }")
+    ).cluster.gpus
 
 
 def test_all_mistakes_are_told_at_once(file: Path) -> None:
-    text = "demnd = 1\nname = ''\n[tenants]\ncount = -1\nworth = 0\n[batch]\ngpus = [3, 1]\n[[actions]]\nat_minutes = 1\nfloor = { node = 'h100' }"
+    text = (
+        "demnd = 1\nname = ''\n[tenants]\ncount = -1\nworth = 0\n[batch]\ngpus = [3,"
+        " 1]\n[[actions]]\nat_minutes = 1\nfloor = { node = 'h100' }"
+    )
     places = [line.partition(": ")[0] for line in mistakes(file, text)]
-    assert ["demnd", "tenants.count", "tenants.worth", "batch.gpus", "actions[0].floor.price", "name"] == places
+    assert [
+        "demnd",
+        "tenants.count",
+        "tenants.worth",
+        "batch.gpus",
+        "actions[0].floor.price",
+        "name",
+    ] == places
 
 
 def test_what_is_no_toml_is_told_with_its_line(file: Path) -> None:
@@ -195,14 +325,21 @@ def test_what_is_no_toml_is_told_with_its_line(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=re.escape(f"{tmp_path / 'none.toml'}: expected a scenario file that can be read: No such file")):
+    with pytest.raises(
+        ScenarioError,
+        match=re.escape(
+            f"{tmp_path / 'none.toml'}: expected a scenario file that can be read: No such file"
+        ),
+    ):
         read_scenario(tmp_path / "none.toml")
 
 
 def test_a_trace_is_looked_for_beside_the_file(file: Path) -> None:
     text = WITH_DEMAND + '[inference]\ntrace = "azure.csv"\n'
     trace = file.parent / "azure.csv"
-    assert [f"inference.trace: expected a file that is there, found {shown(str(trace))}"] == mistakes(file, text)
+    assert [
+        f"inference.trace: expected a file that is there, found {shown(str(trace))}"
+    ] == mistakes(file, text)
     trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n")
     assert str(trace) == read_scenario(str(written(file, text))).inference.trace
 
@@ -211,7 +348,9 @@ def test_a_trace_is_looked_for_beside_the_file(file: Path) -> None:
 def test_other_files_are_looked_for_there_too(file: Path, field: str) -> None:
     other = file.parent / "other"
     text = f'{WITH_DEMAND}{field} = "other"\n'
-    assert [f"{field}: expected a file that is there, found {shown(str(other))}"] == mistakes(file, text)
+    assert [f"{field}: expected a file that is there, found {shown(str(other))}"] == mistakes(
+        file, text
+    )
     other.write_text("")
     assert str(other) == getattr(read_scenario(written(file, text)), field)
 
@@ -220,21 +359,47 @@ def test_other_files_are_looked_for_there_too(file: Path, field: str) -> None:
     ("make", "told"),
     [
         (lambda: Scenario(), "demand: expected either this or cluster.gpus, found neither"),
-        (lambda: Scenario(demand=-1.0), "demand: expected a number above 0 up to 1,000,000, found -1.0"),
+        (
+            lambda: Scenario(demand=-1.0),
+            "demand: expected a number above 0 up to 1,000,000, found -1.0",
+        ),
         (lambda: Scenario(demand=1.0, tenants=3), "tenants: expected a table, found 3"),  # type: ignore[arg-type]
-        (lambda: TenantsTable(count=-1), "tenants.count: expected an integer from 0 up to 1,000,000, found -1"),
-        (lambda: InferenceTable(hours=(2.0, 1.0)), "inference.hours: expected the lower end first, found 2 before 1"),
-        (lambda: InferenceTable(trace="/none"), "inference.trace: expected a file that is there, found '/none'"),
-        (lambda: TrainingTable(models=("?",)), "training.models: expected models of OPT-350, GPT-Neo-2.7, found '?'"),
+        (
+            lambda: TenantsTable(count=-1),
+            "tenants.count: expected an integer from 0 up to 1,000,000, found -1",
+        ),
+        (
+            lambda: InferenceTable(hours=(2.0, 1.0)),
+            "inference.hours: expected the lower end first, found 2 before 1",
+        ),
+        (
+            lambda: InferenceTable(trace="/none"),
+            "inference.trace: expected a file that is there, found '/none'",
+        ),
+        (
+            lambda: TrainingTable(models=("?",)),
+            "training.models: expected models of OPT-350, GPT-Neo-2.7, found '?'",
+        ),
         (
             lambda: BatchTable(hours=(0.1, 0.2)),
-            "batch.cold_seconds: expected less than half of the shortest of batch.hours, 180 s, found 720",
+            (
+                "batch.cold_seconds: expected less than half of the shortest of batch.hours, 180 s,"
+                " found 720"
+            ),
         ),
-        (lambda: ClusterTable(gpus={"h100": 0}), "cluster.gpus.h100: expected an integer from 1 up to 1,000,000, found 0"),
-        (lambda: msgspec.structs.replace(PricesTable(), floor=2.0), "prices.floor: expected a number from 0 up to 1, found 2.0"),
+        (
+            lambda: ClusterTable(gpus={"h100": 0}),
+            "cluster.gpus.h100: expected an integer from 1 up to 1,000,000, found 0",
+        ),
+        (
+            lambda: msgspec.structs.replace(PricesTable(), floor=2.0),
+            "prices.floor: expected a number from 0 up to 1, found 2.0",
+        ),
     ],
 )
-def test_a_scenario_made_in_python_is_held_to_the_same_rules(make: Callable[[], Table], told: str) -> None:
+def test_a_scenario_made_in_python_is_held_to_the_same_rules(
+    make: Callable[[], Table], told: str
+) -> None:
     with pytest.raises(ScenarioError) as refused:
         make()
     assert told == str(refused.value)

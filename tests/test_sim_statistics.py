@@ -22,7 +22,9 @@ def test_values_that_are_all_the_same_have_an_interval_of_no_width() -> None:
 def test_the_interval_of_a_mean_is_about_two_standard_errors_either_side() -> None:
     values = [float(value) for value in range(100)]
     error = math.sqrt(sum((value - 49.5) ** 2 for value in values) / 100 / 100)
-    found = Bootstrap(100).mean(values)  # ends of an interval from 10,000 draws have a standard error of 0.08 here: four of them are allowed
+    # ends of an interval from 10,000 draws have a standard error of 0.08 here: four of them are
+    # allowed
+    found = Bootstrap(100).mean(values)
     assert found.low is not None and found.high is not None
     assert 49.5 == found.value
     assert pytest.approx(49.5 - 1.96 * error, abs=0.3) == found.low
@@ -36,8 +38,13 @@ def test_a_difference_is_taken_seed_by_seed() -> None:
     assert found.excludes_zero
 
 
-@pytest.mark.parametrize(("low", "high", "excluded"), [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.1, False), (None, None, False)])
-def test_an_interval_excludes_zero_only_on_one_side_of_it(low: float | None, high: float | None, excluded: bool) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "excluded"),
+    [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.1, False), (None, None, False)],
+)
+def test_an_interval_excludes_zero_only_on_one_side_of_it(
+    low: float | None, high: float | None, excluded: bool
+) -> None:
     assert excluded == Estimate(0.1, low, high).excludes_zero
 
 
@@ -57,7 +64,8 @@ def test_a_reduction_weighs_seeds_by_what_there_is_to_reduce() -> None:
 
 def test_where_nothing_is_lost_there_is_nothing_to_reduce() -> None:
     assert Bootstrap(2).reduction([0.9, 0.9], [1.0, 1.0]) is None
-    assert Bootstrap(5).reduction([0.9] * 5, [1.0, 1.0, 1.0, 0.9, 0.9]) is None  # a draw of the first three leaves nothing
+    # a draw of the first three leaves nothing
+    assert Bootstrap(5).reduction([0.9] * 5, [1.0, 1.0, 1.0, 0.9, 0.9]) is None
 
 
 def test_few_seeds_have_no_interval() -> None:
@@ -77,7 +85,9 @@ def test_a_value_too_few_is_refused() -> None:
 
 
 def test_quantiles_lie_between_values_in_proportion() -> None:
-    assert [1.0, 1.5, 3.0, 5.0] == [quantile([1.0, 2.0, 3.0, 4.0, 5.0], share) for share in (0.0, 0.125, 0.5, 1.0)]
+    assert [1.0, 1.5, 3.0, 5.0] == [
+        quantile([1.0, 2.0, 3.0, 4.0, 5.0], share) for share in (0.0, 0.125, 0.5, 1.0)
+    ]
 
 
 def test_a_spread_is_what_a_box_plot_shows() -> None:
@@ -95,5 +105,7 @@ def test_a_box_in_text() -> None:
 def test_the_part_of_the_way_is_that_of_the_means_and_nothing_where_there_is_no_way() -> None:
     bootstrap = Bootstrap(6)
     found = bootstrap.part_of_the_way([0.8] * 6, [0.6] * 6, [1.0] * 6)
-    assert found is not None and (0.5, 0.5, 0.5) == pytest.approx((found.value, found.low, found.high))
+    assert found is not None and (0.5, 0.5, 0.5) == pytest.approx(
+        (found.value, found.low, found.high)
+    )
     assert bootstrap.part_of_the_way([0.8] * 6, [0.9] * 6, [0.9] * 6) is None

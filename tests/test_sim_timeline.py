@@ -46,14 +46,34 @@ def tenant(name: str, kind: str = "batch") -> TenantResult:
     )
 
 
-def lease(leaf: str, name: str, start_s: int, end_s: int, reason: str = "relinquished", prices: tuple[tuple[int, int], ...] = ()) -> Lease:
+def lease(
+    leaf: str,
+    name: str,
+    start_s: int,
+    end_s: int,
+    reason: str = "relinquished",
+    prices: tuple[tuple[int, int], ...] = (),
+) -> Lease:
     pieces = prices or ((start_s * SECOND, 3 * DOLLAR),)
-    return Lease(leaf, name, start_s * SECOND, end_s * SECOND, reason, 3 * DOLLAR * (end_s - start_s) * SECOND, pieces)
+    return Lease(
+        leaf,
+        name,
+        start_s * SECOND,
+        end_s * SECOND,
+        reason,
+        3 * DOLLAR * (end_s - start_s) * SECOND,
+        pieces,
+    )
 
 
-def a_run(*leases: Lease, tenants: tuple[TenantResult, ...] = (tenant("anna", "inference"), tenant("bert"))) -> RunResult:
+def a_run(
+    *leases: Lease,
+    tenants: tuple[TenantResult, ...] = (tenant("anna", "inference"), tenant("bert")),
+) -> RunResult:
     points = [
-        PricePoint(at_s=at_s, tree=tree, price=None if at_s else 2.5, charged=3.0, leased=1) for at_s in (0.0, 3600.0) for tree in ("h100", "a100")
+        PricePoint(at_s=at_s, tree=tree, price=None if at_s else 2.5, charged=3.0, leased=1)
+        for at_s in (0.0, 3600.0)
+        for tree in ("h100", "a100")
     ]
     return RunResult(
         scenario="two tenants",
@@ -72,7 +92,8 @@ def a_run(*leases: Lease, tenants: tuple[TenantResult, ...] = (tenant("anna", "i
 
 
 def embedded(page: str) -> Timeline:
-    """What a browser finds in the page: the text of the element, up to the first that ends a script."""
+    """What a browser finds in the page: the text of the element, up to the first that ends a
+    script."""
     found = re.search(r'<script type="application/json" id="run">(.*?)</script', page, re.DOTALL)
     assert found is not None
     return msgspec.json.decode(found[1], type=Timeline)
@@ -87,7 +108,15 @@ def test_the_page_holds_every_lease_of_the_run() -> None:
     )
     page = embedded(render(a_run(*leases)))
     told = [
-        (page.leaves[one.leaf], page.tenants[one.tenant].name, one.start_s, one.end_s, page.reasons[one.reason], one.cost, one.prices)
+        (
+            page.leaves[one.leaf],
+            page.tenants[one.tenant].name,
+            one.start_s,
+            one.end_s,
+            page.reasons[one.reason],
+            one.cost,
+            one.prices,
+        )
         for one in page.leases
     ]
     assert [
@@ -100,16 +129,35 @@ def test_the_page_holds_every_lease_of_the_run() -> None:
 def test_the_page_holds_how_every_tenant_fared_and_the_whole() -> None:
     run = a_run(lease(f"{HOST}/gpu1", "anna", 0, 600))
     page = embedded(render(run))
-    assert [("anna", "inference", 0.625, 3.0, (1.2346, 0.25, 0.125, 0.0), 2), ("bert", "batch", 0.625, 3.0, (1.2346, 0.25, 0.125, 0.0), 2)] == [
-        (one.name, one.kind, one.retention, one.cost, one.hours, one.revocations) for one in page.tenants
+    assert [
+        ("anna", "inference", 0.625, 3.0, (1.2346, 0.25, 0.125, 0.0), 2),
+        ("bert", "batch", 0.625, 3.0, (1.2346, 0.25, 0.125, 0.0), 2),
+    ] == [
+        (one.name, one.kind, one.retention, one.cost, one.hours, one.revocations)
+        for one in page.tenants
     ]
-    whole = (page.scenario, page.cloud, page.seed, page.gpus, page.span_s, page.retention, page.utilisation, page.revenue)
+    whole = (
+        page.scenario,
+        page.cloud,
+        page.seed,
+        page.gpus,
+        page.span_s,
+        page.retention,
+        page.utilisation,
+        page.revenue,
+    )
     assert ("two tenants", "market", 3, 16, 7200.0, 0.625, 0.5, 12.35) == whole
 
 
 def test_prices_are_a_series_for_each_type_with_gaps_where_nothing_is_for_sale() -> None:
     h100, a100 = timeline(a_run()).series
-    assert ("h100", (0.0, 3600.0), (2.5, None), (3.0, 3.0), (1, 1)) == (h100.tree, h100.at_s, h100.quoted, h100.charged, h100.leased)
+    assert ("h100", (0.0, 3600.0), (2.5, None), (3.0, 3.0), (1, 1)) == (
+        h100.tree,
+        h100.at_s,
+        h100.quoted,
+        h100.charged,
+        h100.leased,
+    )
     assert "a100" == a100.tree
 
 
@@ -121,13 +169,22 @@ def test_rows_go_by_type_and_then_as_a_person_counts() -> None:
 
 def test_price_changes_too_small_to_be_seen_are_left_out() -> None:
     prices = ((0, 2 * DOLLAR), (SECOND, 2 * DOLLAR + 1), (2 * SECOND, 5 * DOLLAR))
-    assert (0.0, 2.0, 2.0, 5.0) == timeline(a_run(lease("h100/gpu0", "anna", 0, 60, prices=prices))).leases[0].prices
+    assert (0.0, 2.0, 2.0, 5.0) == timeline(
+        a_run(lease("h100/gpu0", "anna", 0, 60, prices=prices))
+    ).leases[0].prices
 
 
 def test_no_name_can_break_out_of_the_data() -> None:
-    run = msgspec.structs.replace(a_run(lease("h100/gpu0", HOSTILE, 0, 60), tenants=(tenant(HOSTILE, HOSTILE),)), scenario=HOSTILE)
+    run = msgspec.structs.replace(
+        a_run(lease("h100/gpu0", HOSTILE, 0, 60), tenants=(tenant(HOSTILE, HOSTILE),)),
+        scenario=HOSTILE,
+    )
     page, harmless = render(run), render(a_run(lease("h100/gpu0", "anna", 0, 60)))
-    assert (HOSTILE, HOSTILE, HOSTILE) == (embedded(page).scenario, embedded(page).tenants[0].name, embedded(page).tenants[0].kind)
+    assert (HOSTILE, HOSTILE, HOSTILE) == (
+        embedded(page).scenario,
+        embedded(page).tenants[0].name,
+        embedded(page).tenants[0].kind,
+    )
     assert harmless.count("<script") == page.count("<script")
     assert harmless.count("</script") == page.count("</script")
     assert "<!-- &" not in page
@@ -135,30 +192,67 @@ def test_no_name_can_break_out_of_the_data() -> None:
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
     page = render(a_run(lease("h100/gpu0", "anna", 0, 60)))
-    assert [] == re.findall(r"https?://|\bimport\b\s*[({\"']|@import|<link rel=.stylesheet|\bsrc=|\bfetch\(", page)
+    assert [] == re.findall(
+        r"https?://|\bimport\b\s*[({\"']|@import|<link rel=.stylesheet|\bsrc=|\bfetch\(", page
+    )
     assert [] == re.findall(r"\{\{\w+\}\}", page)
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
-    leases = [lease(f"{HOST}/gpu{gpu}", name, 60 * gpu, 600) for gpu in range(8) for name in ("anna", "bert")]
+    leases = [
+        lease(f"{HOST}/gpu{gpu}", name, 60 * gpu, 600)
+        for gpu in range(8)
+        for name in ("anna", "bert")
+    ]
     for name in ("one.html", "other.html"):
         write_timeline(a_run(*leases), tmp_path / name)
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "other.html").read_bytes()
 
 
-BROWSER = next(filter(None, map(shutil.which, ("/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(
+        None,
+        map(shutil.which, ("/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome")),
+    ),
+    None,
+)
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH: the page is not run in a browser")
+@pytest.mark.skipif(
+    BROWSER is None, reason="no chromium on the PATH: the page is not run in a browser"
+)
 def test_a_browser_draws_every_lease_and_complains_about_nothing(tmp_path: Path) -> None:
-    leases = [lease(f"{HOST}/gpu{gpu}", name, at, at + 600, "outbid") for gpu in range(4) for at, name in ((60, "anna"), (660, HOSTILE))]
-    write_timeline(a_run(*leases, tenants=(tenant("anna", "inference"), tenant(HOSTILE))), tmp_path / "run.html")
+    leases = [
+        lease(f"{HOST}/gpu{gpu}", name, at, at + 600, "outbid")
+        for gpu in range(4)
+        for at, name in ((60, "anna"), (660, HOSTILE))
+    ]
+    write_timeline(
+        a_run(*leases, tenants=(tenant("anna", "inference"), tenant(HOSTILE))),
+        tmp_path / "run.html",
+    )
     assert BROWSER is not None
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--v=0"]
-    command = [BROWSER, *options, "--window-size=1400,1000", "--dump-dom", (tmp_path / "run.html").as_uri()]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--enable-logging=stderr",
+        "--v=0",
+    ]
+    command = [
+        BROWSER,
+        *options,
+        "--window-size=1400,1000",
+        "--dump-dom",
+        (tmp_path / "run.html").as_uri(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert [] == [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     drawn = re.search(r'<html[^>]* data-drawn="(\d+)"', done.stdout)
     assert drawn is not None, done.stderr
     assert len(leases) == int(drawn[1])
-    assert ["anna", "&lt;/script&gt;"] == [name.strip()[:15] for name in re.findall(r'<span class="who"[^>]*>(.*?)</span>', done.stdout)]
+    assert ["anna", "&lt;/script&gt;"] == [
+        name.strip()[:15]
+        for name in re.findall(r'<span class="who"[^>]*>(.*?)</span>', done.stdout)
+    ]

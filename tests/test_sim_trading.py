@@ -1,4 +1,5 @@
-"""How tenants deal with their cloud: through adapters or as on demand today; what they believe; and variations of one setting."""
+"""How tenants deal with their cloud: through adapters or as on demand today; what they believe; and
+variations of one setting."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def need(scenario: Scenario, spec: Spec) -> list[tuple[int, float]]:
 
 
 def test_who_adapts_when_few_do_adapts_when_more_do() -> None:
-    few, more, all_of_them = (who_adapts(tiny(8, adaptive=share), SEED) for share in (0.25, 0.5, 1.0))
+    few, more, all_of_them = (
+        who_adapts(tiny(8, adaptive=share), SEED) for share in (0.25, 0.5, 1.0)
+    )
     assert (len(few), len(more), len(all_of_them)) == (2, 4, 8)
     assert few < more < all_of_them
 
@@ -58,12 +61,17 @@ def test_who_adapts_is_drawn_anew_with_each_seed() -> None:
 def test_those_and_no_others_trade_through_adapters() -> None:
     scenario = tiny(6, adaptive=0.5)
     specs = draw(scenario, SEED, PLANNERS).specs
-    assert {number for number, spec in enumerate(specs) if spec.trading == Adaptive()} == who_adapts(scenario, SEED)
+    assert {
+        number for number, spec in enumerate(specs) if spec.trading == Adaptive()
+    } == who_adapts(scenario, SEED)
     assert sum(isinstance(spec.trading, Fixed) for spec in specs) == 3
 
 
 def test_tenants_differ_in_how_they_trade_and_in_nothing_else() -> None:
-    as_they_are = [msgspec.structs.replace(spec, trading=Adaptive()) for spec in draw(tiny(6, adaptive=0.5), SEED, PLANNERS).specs]
+    as_they_are = [
+        msgspec.structs.replace(spec, trading=Adaptive())
+        for spec in draw(tiny(6, adaptive=0.5), SEED, PLANNERS).specs
+    ]
     assert as_they_are == list(draw(tiny(6), SEED, PLANNERS).specs)
 
 
@@ -71,7 +79,10 @@ def test_tenants_differ_in_how_they_trade_and_in_nothing_else() -> None:
 
 
 def test_on_demand_is_what_is_needed_in_the_mean_at_a_limit_far_above_the_list_price() -> None:
-    assert on_demand([(0, 1.0), (HOUR_US, 4.0), (2 * HOUR_US, 0.0)], dearest=7.0) == Fixed(nodes=3, price=70.0)  # 5 GPU-hours in 2 hours
+    # 5 GPU-hours in 2 hours
+    assert on_demand([(0, 1.0), (HOUR_US, 4.0), (2 * HOUR_US, 0.0)], dearest=7.0) == Fixed(
+        nodes=3, price=70.0
+    )
 
 
 def test_fixed_tenants_hold_what_they_need_all_the_time() -> None:
@@ -81,8 +92,15 @@ def test_fixed_tenants_hold_what_they_need_all_the_time() -> None:
     for spec, one in zip(fixed.population.specs, run.tenants, strict=True):
         assert isinstance(spec.trading, Fixed)
         nodes, span = spec.trading.nodes, round(one.end_s * 1_000_000) - spec.start
-        assert nodes - 1 < node_hours(need(scenario, spec)) * HOUR_US / (spec.due - spec.start) <= nodes
-        assert {held_at(run.leases, spec.name, spec.start + span * tenth // 10) for tenth in range(1, 10)} == {nodes}
+        assert (
+            nodes - 1
+            < node_hours(need(scenario, spec)) * HOUR_US / (spec.due - spec.start)
+            <= nodes
+        )
+        assert {
+            held_at(run.leases, spec.name, spec.start + span * tenth // 10)
+            for tenth in range(1, 10)
+        } == {nodes}
         assert (one.revocations, one.moves) == (0, 0)
 
 
@@ -95,8 +113,12 @@ def test_a_limit_below_the_floors_buys_nothing(setting: Setting) -> None:
 
 
 def test_a_limit_above_everybody_gets_all_and_is_never_outbid(setting: Setting) -> None:
-    """At a price just above the floor of A100s the same tenant has to wait until somebody leaves."""
-    high, low = (outcome(setting.with_trading(BATCH, Fixed(2, price, "spot"), 100.0).run("market")) for price in (1000.0, 3.0))
+    """At a price just above the floor of A100s the same tenant has to wait until somebody
+    leaves."""
+    high, low = (
+        outcome(setting.with_trading(BATCH, Fixed(2, price, "spot"), 100.0).run("market"))
+        for price in (1000.0, 3.0)
+    )
     assert (high.gains, high.revocations) == (2, 0)
     assert high.performance > low.performance > 0
 
@@ -104,13 +126,17 @@ def test_a_limit_above_everybody_gets_all_and_is_never_outbid(setting: Setting) 
 def test_a_budget_bounds_what_is_spent_and_binds(setting: Setting) -> None:
     free = outcome(setting.run("market")).cost
     value = setting.population.value
-    bounded = outcome(setting.with_trading(BATCH, Adaptive(budget=free / 2), value).run("market")).cost
+    bounded = outcome(
+        setting.with_trading(BATCH, Adaptive(budget=free / 2), value).run("market")
+    ).cost
     assert 0 < bounded <= free / 2
 
 
 def test_work_that_is_worth_less_is_done_for_less(setting: Setting) -> None:
     usual = outcome(setting.run("market"))
-    modest = outcome(setting.with_trading(BATCH, Adaptive(), setting.population.value / 4).run("market"))
+    modest = outcome(
+        setting.with_trading(BATCH, Adaptive(), setting.population.value / 4).run("market")
+    )
     assert modest.cost < usual.cost
 
 
@@ -118,13 +144,23 @@ def test_others_and_the_setting_itself_stay_as_they_were(setting: Setting) -> No
     before = setting.population
     other = setting.with_trading(BATCH, Fixed(1, 5.0), 50.0)
     assert setting.population == before
-    changed = [new for new, old in zip(other.population.specs, before.specs, strict=True) if new != old]
-    assert [(spec.name, spec.trading, spec.value) for spec in changed] == [(BATCH, Fixed(1, 5.0), 50.0)]
+    changed = [
+        new for new, old in zip(other.population.specs, before.specs, strict=True) if new != old
+    ]
+    assert [(spec.name, spec.trading, spec.value) for spec in changed] == [
+        (BATCH, Fixed(1, 5.0), 50.0)
+    ]
     assert other.alone == setting.alone
 
 
 def test_nobody_of_that_name(setting: Setting) -> None:
-    with pytest.raises(ScenarioError, match="expected the name of a tenant, one of inference-1, training-2, batch-3, found 'batch-9'"):
+    with pytest.raises(
+        ScenarioError,
+        match=(
+            "expected the name of a tenant, one of inference-1, training-2, batch-3, found"
+            " 'batch-9'"
+        ),
+    ):
         setting.with_trading("batch-9", Adaptive(), 1.0)
 
 
@@ -140,7 +176,9 @@ def test_a_wrong_belief_leaves_true_cold_starts_as_they_are(kind: str) -> None:
         world.gain(leaf(1), spec.start)
         world.gain(leaf(2), spec.start)
         passes(world, spec.start / 1_000_000 + 600)
-    assert mistaken.app.cold_start_s(leaf(1)) == pytest.approx(3 * believing.app.cold_start_s(leaf(1)))
+    assert mistaken.app.cold_start_s(leaf(1)) == pytest.approx(
+        3 * believing.app.cold_start_s(leaf(1))
+    )
     assert accounts(mistaken) == accounts(believing)
     assert accounts(mistaken)[1] > 0
     assert mistaken.performance() == believing.performance()
@@ -151,14 +189,23 @@ def test_a_wrong_belief_leaves_true_cold_starts_as_they_are(kind: str) -> None:
 
 def test_a_variation_is_what_a_fresh_setting_would_be(setting: Setting) -> None:
     band = Band(share=0.5, seconds=60.0)
-    scenario = msgspec.structs.replace(tiny(3, adaptive=0.34, believed_overhead=2.0), name="other", market=MarketTable(rise=band))
+    scenario = msgspec.structs.replace(
+        tiny(3, adaptive=0.34, believed_overhead=2.0), name="other", market=MarketTable(rise=band)
+    )
     varied, fresh = setting.varied(scenario), Setting(scenario, SEED, PLANNERS)
     assert varied.population == fresh.population
     assert varied.run("market") == fresh.run("market")
     assert varied.run("market") != msgspec.structs.replace(setting.run("market"), scenario="other")
 
 
-@pytest.mark.parametrize("change", [{"demand": 1.0}, {"tenants": tiny(3, worth=5.0).tenants}, {"tenants": tiny(4).tenants}])
-def test_a_scenario_that_differs_elsewhere_is_refused(setting: Setting, change: dict[str, object]) -> None:
-    with pytest.raises(ScenarioError, match=r"expected a scenario that differs in name, market, tenants\.adaptive"):
+@pytest.mark.parametrize(
+    "change",
+    [{"demand": 1.0}, {"tenants": tiny(3, worth=5.0).tenants}, {"tenants": tiny(4).tenants}],
+)
+def test_a_scenario_that_differs_elsewhere_is_refused(
+    setting: Setting, change: dict[str, object]
+) -> None:
+    with pytest.raises(
+        ScenarioError, match=r"expected a scenario that differs in name, market, tenants\.adaptive"
+    ):
         setting.varied(msgspec.structs.replace(tiny(3), **change))

@@ -1,4 +1,5 @@
-"""Inference services against answers worked out by hand; and that no node's time is counted twice or not at all, in any world."""
+"""Inference services against answers worked out by hand; and that no node's time is counted twice
+or not at all, in any world."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ A, B, C, D = (leaf(number, "a100") for number in range(4))
 ELSEWHERE = "a100/zone2/row1/rack1/host1/gpu0"
 
 
-# -- inference: an engine reads 10 requests per second; n requests at once write a token each in 5 + n/10 ms
+# -- inference: an engine reads 10 requests per second; n requests at once write a token each in 5 +
+# n/10 ms
 
 
 class Watched(Dynamo):
@@ -38,11 +40,18 @@ class Watched(Dynamo):
         super().observe(seen, held)
 
 
-def service(per_s: float, bins: int = 60, cold_s: float = 0.0, itl_ms: float = 10.0, osl: float = 200.0) -> tuple[InferenceWorld, Watched]:
-    """Requests with a context of 1000 tokens in the mean, in bins of 10 s; a planner that looks every 20 s; objectives of 500 ms and 10 ms."""
+def service(
+    per_s: float, bins: int = 60, cold_s: float = 0.0, itl_ms: float = 10.0, osl: float = 200.0
+) -> tuple[InferenceWorld, Watched]:
+    """Requests with a context of 1000 tokens in the mean, in bins of 10 s; a planner that looks
+    every 20 s; objectives of 500 ms and 10 ms."""
     isl = 1000.0 - osl / 2
-    profile = EngineProfile("a100", 1, 100_000, [(1000.0, 100.0)], {1000.0: [(0.01, 5.1), (1.0, 15.0)]})
-    serving = Serving({"a100": profile}, Sla(isl, osl, 500.0, itl_ms), correct=False, credits=in_proportion)
+    profile = EngineProfile(
+        "a100", 1, 100_000, [(1000.0, 100.0)], {1000.0: [(0.01, 5.1), (1.0, 15.0)]}
+    )
+    serving = Serving(
+        {"a100": profile}, Sla(isl, osl, 500.0, itl_ms), correct=False, credits=in_proportion
+    )
     app = Watched(serving, cold_s)
     return InferenceWorld(app, 0, [Load(per_s * 10, isl, osl)] * bins, 10 * S, 20 * S), app
 
@@ -60,7 +69,12 @@ def test_without_engines_nothing_is_served() -> None:
     world, app = service(per_s=8)
     passes(world, 600)
     assert (0.0, True, 30) == (world.performance(), world.is_over(), len(app.seen))
-    assert (160.0, 0.0, 0.0, ()) == (app.seen[-1][0].num_req, app.seen[-1][0].ttft_ms, app.seen[-1][0].itl_ms, app.seen[-1][1])
+    assert (160.0, 0.0, 0.0, ()) == (
+        app.seen[-1][0].num_req,
+        app.seen[-1][0].ttft_ms,
+        app.seen[-1][0].itl_ms,
+        app.seen[-1][1],
+    )
 
 
 def test_one_engine_cannot_both_read_and_write() -> None:
@@ -71,17 +85,20 @@ def test_one_engine_cannot_both_read_and_write() -> None:
 
 
 def test_with_half_of_the_prefill_it_needs_half_is_served_and_late() -> None:
-    """20 requests/s come, 10 are read. Those that would wait longer than twice 500 ms are turned away: 10 requests can wait.
+    """20 requests/s come, 10 are read. Those that would wait longer than twice 500 ms are turned
+    away: 10 requests can wait.
 
-    In the first second all 20 are taken in, and the wait grows evenly to 1000 ms; later 10 a second, which wait 1000 ms. Each takes 100 ms itself.
-    All are written within the objective.
+    In the first second all 20 are taken in, and the wait grows evenly to 1000 ms; later 10 a
+    second, which wait 1000 ms. Each takes 100 ms itself. All are written within the objective.
     """
     world, _ = service(per_s=20)
     world.gain(A, 0)
     world.gain(B, 0)
     passes(world, 600, step_s=600)
     rising = (500 - 100 + 500 * math.log(1100 / 500)) / 1000
-    assert world.performance() == pytest.approx((20 * (rising + 1) / 2 + 5990 * (500 / 1100 + 1) / 2) / 12_000)
+    assert world.performance() == pytest.approx(
+        (20 * (rising + 1) / 2 + 5990 * (500 / 1100 + 1) / 2) / 12_000
+    )
 
 
 @pytest.mark.parametrize("step_s", [0.3, 7, 60])
@@ -100,9 +117,14 @@ def test_it_does_not_matter_how_often_it_is_looked_at(step_s: float) -> None:
     assert performance(step_s) == pytest.approx(performance(600))
 
 
-@pytest.mark.parametrize(("per_s", "itl_ms"), [(8.0, 5 / (1 - 0.16)), (2.0, 5 / (1 - 0.04)), (10.0, 5 / (1 - 0.2))])
-def test_the_planner_is_told_what_happened_and_itl_follows_from_littles_law(per_s: float, itl_ms: float) -> None:
-    """r tokens/s at an ITL of t ms keep n = r t / 1000 at once, and t = 5 + n / 10: t = 5 / (1 - r / 10,000)."""
+@pytest.mark.parametrize(
+    ("per_s", "itl_ms"), [(8.0, 5 / (1 - 0.16)), (2.0, 5 / (1 - 0.04)), (10.0, 5 / (1 - 0.2))]
+)
+def test_the_planner_is_told_what_happened_and_itl_follows_from_littles_law(
+    per_s: float, itl_ms: float
+) -> None:
+    """r tokens/s at an ITL of t ms keep n = r t / 1000 at once, and t = 5 + n / 10: t = 5 / (1 - r
+    / 10,000)."""
     world, app = service(per_s)
     world.gain(A, 0)
     world.gain(B, 0)
@@ -110,14 +132,17 @@ def test_the_planner_is_told_what_happened_and_itl_follows_from_littles_law(per_
     assert 5 == len(app.seen)
     for seen, held in app.seen:
         assert (A, B) == held
-        assert (per_s * 20, 900, 200, 20) == pytest.approx((seen.num_req, seen.isl, seen.osl, seen.interval_s))
+        assert (per_s * 20, 900, 200, 20) == pytest.approx(
+            (seen.num_req, seen.isl, seen.osl, seen.interval_s)
+        )
         assert seen.ttft_ms == pytest.approx(100)
         assert seen.itl_ms == pytest.approx(itl_ms, rel=1e-3)
         assert seen.request_duration_s == pytest.approx((100 + 200 * itl_ms) / 1000, rel=1e-3)
 
 
 def test_a_slow_itl_counts_as_far_as_the_objective_is_missed() -> None:
-    """8 requests/s are written at 5 / (1 - 0.16) ms, and 5.5 ms are promised; the first token is in time."""
+    """8 requests/s are written at 5 / (1 - 0.16) ms, and 5.5 ms are promised; the first token is in
+    time."""
     world, _ = service(per_s=8, itl_ms=5.5)
     world.gain(A, 0)
     world.gain(B, 0)
@@ -126,12 +151,15 @@ def test_a_slow_itl_counts_as_far_as_the_objective_is_missed() -> None:
 
 
 def test_what_cannot_be_written_is_not_served() -> None:
-    """100 at once write 100 / 15 ms = 6667 tokens/s, so 13.3 answers of 500 tokens per second: of the 20 requests/s that two engines read."""
+    """100 at once write 100 / 15 ms = 6667 tokens/s, so 13.3 answers of 500 tokens per second: of
+    the 20 requests/s that two engines read."""
     world, _ = service(per_s=20, osl=500.0)
     for node in (A, B, C):
         world.gain(node, 0)
     passes(world, 20)
-    assert world.performance() == pytest.approx(100 / 0.015 / 500 / 20 * (1 + 10 / 15) / 2, rel=1e-3)
+    assert world.performance() == pytest.approx(
+        100 / 0.015 / 500 / 20 * (1 + 10 / 15) / 2, rel=1e-3
+    )
 
 
 def test_an_engine_is_of_use_from_the_second_on_that_it_is_warm() -> None:
@@ -161,7 +189,8 @@ def a_service() -> World:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("make", [a_batch, a_job, a_service])
 def test_every_nodes_time_is_in_exactly_one_account(make: Callable[[], World], seed: int) -> None:
-    """Nodes come and go at random: what is held, counted independently, is what the accounts sum up to, to the microsecond."""
+    """Nodes come and go at random: what is held, counted independently, is what the accounts sum up
+    to, to the microsecond."""
     world, chance = make(), stream(seed, "accounts")
     held, tally, now = set[str](), 0, 0
     for _ in range(80):
@@ -179,7 +208,12 @@ def test_every_nodes_time_is_in_exactly_one_account(make: Callable[[], World], s
         else:
             world.advance(now)
             assert tally == world.usage.held
-        assert min(world.usage.useful, world.usage.reconfiguring, world.usage.lost, world.usage.surplus) >= 0
+        assert (
+            min(
+                world.usage.useful, world.usage.reconfiguring, world.usage.lost, world.usage.surplus
+            )
+            >= 0
+        )
     world.advance(now + 1)
     assert tally + len(held) == world.usage.held
     assert set(world.nodes) == held and world.usage.useful > 0

@@ -1,4 +1,5 @@
-"""A market restored from its snapshot cannot be told from one that never stopped, and nothing but a snapshot is taken for one."""
+"""A market restored from its snapshot cannot be told from one that never stopped, and nothing but a
+snapshot is taken for one."""
 
 import hashlib
 import os
@@ -35,7 +36,8 @@ LEAVES = ["g", *[f"h/r/{number:02}" for number in range(12)], "h/s/x", "h/s/y"]
 LEVELS = {"h": ["type", "zone", "gpu"]}
 HALF = 500_000
 
-# Every command and every control, accepted and refused; holds that end between commands, fees, ties and closed books.
+# Every command and every control, accepted and refused; holds that end between commands, fees, ties
+# and closed books.
 HISTORY: list[tuple[int, Command]] = [
     (0, SetFloor("h", 2)),
     (0, SetControls("h", rise=Band(HALF, 40), fall=Band(HALF, 30), hold_us=20, flash_us=25)),
@@ -107,13 +109,30 @@ def whole() -> Market:
 def questions(market: Market) -> list[object]:
     """Everything that can be asked."""
     tenants = market.tenants()
-    answers: list[object] = [market.now, tenants, market.orders(), market.leases(), market.revenue(), market.next_deadline()]
+    answers: list[object] = [
+        market.now,
+        tenants,
+        market.orders(),
+        market.leases(),
+        market.revenue(),
+        market.next_deadline(),
+    ]
     for leaf in market.topology.leaves:
-        answers += [market.owner(leaf), market.is_online(leaf), market.rate(leaf), market.lease(leaf)]
+        answers += [
+            market.owner(leaf),
+            market.is_online(leaf),
+            market.rate(leaf),
+            market.lease(leaf),
+        ]
     for node in market.topology.nodes:
         answers += [market.floor(node), market.quote(None, node)]
     for tenant in tenants:
-        answers += [market.bill(tenant), market.orders(tenant), market.leases(tenant), market.pricing_domain(tenant)]
+        answers += [
+            market.bill(tenant),
+            market.orders(tenant),
+            market.leases(tenant),
+            market.pricing_domain(tenant),
+        ]
         answers += [market.quote(tenant, node) for node in market.pricing_domain(tenant)]
     answers += [market.price_history(lease.lease) for lease in market.leases()]
     return answers
@@ -126,7 +145,8 @@ def test_a_restored_market_goes_on_as_if_it_had_never_stopped() -> None:
     for at, command in HISTORY:
         events.append(unbroken.apply(command, at))
         snapshots.append(unbroken.snapshot())
-    assert set(get_args(Event)) == {type(event) for each in events for event in each}  # the history knows every kind of event
+    # the history knows every kind of event
+    assert set(get_args(Event)) == {type(event) for each in events for event in each}
     for cut, snapshot in enumerate(snapshots):
         restored = Market.restore(snapshot)
         assert snapshot == restored.snapshot()
@@ -187,9 +207,19 @@ def test_a_different_history_has_a_different_digest() -> None:
 def test_the_digest_does_not_depend_on_the_hash_seed() -> None:
     digests = set()
     for seed in ("0", "1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+        }
         script = "import test_snapshot; print(test_snapshot.whole().digest())"
-        run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         digests.add(run.stdout.strip())
     assert {whole().digest()} == digests
 
@@ -203,20 +233,30 @@ def refusal(data: bytes) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"LAISSEZ", b"laissezm" + bytes(100), bytes(100), b"\xff" * 100])
+@pytest.mark.parametrize(
+    "data", [b"", b"LAISSEZ", b"laissezm" + bytes(100), bytes(100), b"\xff" * 100]
+)
 def test_what_does_not_begin_like_a_snapshot_is_refused(data: bytes) -> None:
-    assert f"expected a market snapshot, which starts with b'LAISSEZM'; found {data[:8]!r}" == refusal(data)
+    assert (
+        f"expected a market snapshot, which starts with b'LAISSEZM'; found {data[:8]!r}"
+        == refusal(data)
+    )
 
 
 @pytest.mark.parametrize("length", [8, 9, 10, 41])
 def test_a_snapshot_without_its_whole_header_is_refused(length: int) -> None:
-    assert f"the snapshot is cut off: expected at least 42 bytes, found {length}" == refusal(whole().snapshot()[:length])
+    assert f"the snapshot is cut off: expected at least 42 bytes, found {length}" == refusal(
+        whole().snapshot()[:length]
+    )
 
 
 def test_a_snapshot_that_is_cut_off_anywhere_is_refused() -> None:
     data = whole().snapshot()
     for length in range(42, len(data), 37):
-        assert f"the snapshot is damaged: its {length - 42} bytes do not match their checksum" == refusal(data[:length])
+        assert (
+            f"the snapshot is damaged: its {length - 42} bytes do not match their checksum"
+            == refusal(data[:length])
+        )
     assert "the snapshot is damaged" in refusal(data + b"\0")
 
 
@@ -244,7 +284,16 @@ def test_a_header_that_fits_makes_a_snapshot() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xc1", bytes(50), b"garbage", msgspec.msgpack.encode({}), msgspec.msgpack.encode([[]]), msgspec.msgpack.encode([1] * 13)]
+    "body",
+    [
+        b"",
+        b"\xc1",
+        bytes(50),
+        b"garbage",
+        msgspec.msgpack.encode({}),
+        msgspec.msgpack.encode([[]]),
+        msgspec.msgpack.encode([1] * 13),
+    ],
 )
 def test_garbage_under_a_header_that_fits_is_refused(body: bytes) -> None:
     assert "the snapshot does not describe a market: " in refusal(signed(body))
@@ -266,15 +315,23 @@ SPOILT: dict[str, Callable[[list[Any]], None]] = {
 
 @pytest.mark.parametrize("number", [99, 0, -1])
 @pytest.mark.parametrize("holder", ["an order", "a lease"])
-def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(holder: str, number: int) -> None:
+def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(
+    holder: str, number: int
+) -> None:
     state = msgspec.msgpack.decode(whole().snapshot()[42:])
     state[11 if holder == "an order" else 12][0][2] = number
-    assert f"the snapshot names tenant {number} of {len(state[8])}" == refusal(signed(msgspec.msgpack.encode(state)))
+    assert f"the snapshot names tenant {number} of {len(state[8])}" == refusal(
+        signed(msgspec.msgpack.encode(state))
+    )
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())
-def test_a_state_that_cannot_be_is_refused_under_a_header_that_fits(spoil: Callable[[list[Any]], None]) -> None:
+def test_a_state_that_cannot_be_is_refused_under_a_header_that_fits(
+    spoil: Callable[[list[Any]], None],
+) -> None:
     state = msgspec.msgpack.decode(whole().snapshot()[42:])
     assert whole().snapshot() == signed(msgspec.msgpack.encode(state))
     spoil(state)
-    assert "the snapshot does not describe a market: " in refusal(signed(msgspec.msgpack.encode(state)))
+    assert "the snapshot does not describe a market: " in refusal(
+        signed(msgspec.msgpack.encode(state))
+    )

@@ -1,4 +1,5 @@
-"""Snapshots that cannot be taken now are taken later: nothing that is short for a moment stops them for good."""
+"""Snapshots that cannot be taken now are taken later: nothing that is short for a moment stops them
+for good."""
 
 from __future__ import annotations
 
@@ -31,7 +32,14 @@ def died(*_: Any) -> NoReturn:
     os._exit(9)
 
 
-@pytest.mark.parametrize("fault", ["no files for the line", "no files for the journal", "the copy is killed before it hears its head"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "no files for the line",
+        "no files for the journal",
+        "the copy is killed before it hears its head",
+    ],
+)
 def test_snapshots_go_on_after_one_that_could_not_be_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:

@@ -33,11 +33,16 @@ def leaves(tree: object) -> tuple[str, ...]:
 
 
 def test_examples_of_the_page_describe_the_same_topology() -> None:
-    examples: list[tuple[Form, str]] = re.findall(r"```(toml|yaml|json)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    examples: list[tuple[Form, str]] = re.findall(
+        r"```(toml|yaml|json)\n(.*?)```", PAGE.read_text(), re.DOTALL
+    )
     hosts = [f"h100/zone-a/rack{rack:02}/host{host}" for rack in range(1, 25) for host in range(4)]
     hosts += [f"h100/zone-b/rack01/host{host}" for host in range(4)]
     gpus = [f"{host}/gpu{gpu}" for host in hosts for gpu in range(8)]
-    expected = Topology.of(["tpu", "h100/zone-b/rack01/spare", *gpus], {"h100": ["type", "zone", "rack", "host", "gpu"]})
+    expected = Topology.of(
+        ["tpu", "h100/zone-b/rack01/spare", *gpus],
+        {"h100": ["type", "zone", "rack", "host", "gpu"]},
+    )
     assert ["toml", "yaml", "json"] == [form for form, _ in examples]
     for form, text in examples:
         assert expected == parse_topology(text, form)
@@ -46,7 +51,9 @@ def test_examples_of_the_page_describe_the_same_topology() -> None:
 
 def test_names_of_the_page_mean_what_it_says() -> None:
     assert tuple(f"zone-{each}" for each in "abc") == leaves(["zone-[a,b,c]"])
-    assert tuple(sorted(f"host{each}" for each in (0, 1, 2, 3, 8, 12, 13, 14, 15))) == leaves(["host[0-3,8,12-15]"])
+    assert tuple(sorted(f"host{each}" for each in (0, 1, 2, 3, 8, 12, 13, 14, 15))) == leaves(
+        ["host[0-3,8,12-15]"]
+    )
     assert 8 == len(leaves(["rack[1-4]-[left,right]"]))
     assert "gpu10" == leaves(["gpu[0-11]"])[2]
     assert "gpu02" == leaves(["gpu[00-15]"])[2]
@@ -74,7 +81,10 @@ def test_levels_are_those_of_every_tree_a_range_stands_for() -> None:
         ("x[08-11]y", ["x08y", "x09y", "x10y", "x11y"]),
         ("x[000-001]", ["x000", "x001"]),
         ("[a,b][1-2]", ["a1", "a2", "b1", "b2"]),
-        ("x[999999999999999998-999999999999999999]", ["x999999999999999998", "x999999999999999999"]),
+        (
+            "x[999999999999999998-999999999999999999]",
+            ["x999999999999999998", "x999999999999999999"],
+        ),
     ],
 )
 def test_ranges_are_written_out(pattern: str, names: list[str]) -> None:
@@ -82,7 +92,9 @@ def test_ranges_are_written_out(pattern: str, names: list[str]) -> None:
 
 
 @given(st.integers(0, 200), st.integers(0, 60), st.integers(0, 4))
-def test_range_holds_every_number_once_and_is_padded_as_written(first: int, more: int, width: int) -> None:
+def test_range_holds_every_number_once_and_is_padded_as_written(
+    first: int, more: int, width: int
+) -> None:
     last = first + more
     if width < len(str(last)):
         width = 0
@@ -120,12 +132,24 @@ TREE = "expected a mapping, a list of leaf names, or null or 'leaf' for a leaf, 
         (["a[1,]"], "t/a[1,]: " + BETWEEN + "''"),
         (["a[1-2-3]"], "t/a[1-2-3]: " + BETWEEN + "'1-2-3'"),
         (["a[5-2]"], "t/a[5-2]: expected the lower end of a range first, found 5-2"),
-        (["a[01-100]"], "t/a[01-100]: expected both ends of a padded range to have as many digits, found 01-100"),
+        (
+            ["a[01-100]"],
+            (
+                "t/a[01-100]: expected both ends of a padded range to have as many digits, found"
+                " 01-100"
+            ),
+        ),
         (["x" * 63 + "[8-10]"], f"t: '{'x' * 63}[8-10]' makes names longer than 64 characters"),
         ({"levels": ["type", "gpu"]}, "t: expected 'tree' and perhaps 'levels', found 'levels'"),
-        ({"tree": ["a"], "level": ["b"]}, "t: expected 'tree' and perhaps 'levels', found 'tree, level'"),
+        (
+            {"tree": ["a"], "level": ["b"]},
+            "t: expected 'tree' and perhaps 'levels', found 'tree, level'",
+        ),
         ({"tree": ["a"], "levels": "b"}, "t: expected a list of level names, found 'b'"),
-        ({"tree": ["a"], "levels": ["b"]}, "t: expected 2 level names, as many as the tree is deep, found 1: b"),
+        (
+            {"tree": ["a"], "levels": ["b"]},
+            "t: expected 2 level names, as many as the tree is deep, found 1: b",
+        ),
     ],
 )
 def test_bad_trees_are_refused(tree: object, message: str) -> None:
@@ -174,7 +198,12 @@ def test_mapping_inside_itself_is_refused() -> None:
         {"t": ["g[0-999999,1000000-1000001]"]},
         {"t": {"rack[0-9999]": {"host[0-9999]": ["gpu[0-9999]"]}}},
         {"t[0-9999]": ["a[0-9999]"]},
-        {"t": {"a": ["g0"], **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase}}},
+        {
+            "t": {
+                "a": ["g0"],
+                **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase},
+            }
+        },
         {"t": ["g0"], **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase}},
     ],
 )
@@ -189,12 +218,16 @@ def test_too_many_leaves_are_refused_before_they_are_written_out(mapping: object
 
 
 def test_long_names_are_refused_before_they_are_written_out() -> None:
-    assert "makes names longer than 64 characters" in refusal({"t": ["x" * 1_000_000 + "[0-999999]"]})
+    assert "makes names longer than 64 characters" in refusal(
+        {"t": ["x" * 1_000_000 + "[0-999999]"]}
+    )
 
 
-# Seven times more at every level. At the seventh, once is 151,263 leaves, which fit, and so would six times more by themselves: the sum is refused.
+# Seven times more at every level. At the seventh, once is 151,263 leaves, which fit, and so would
+# six times more by themselves: the sum is refused.
 ALIAS_BOMB = "a: &a [g0, g1, g2, g3, g4, g5, g6, g7, g8]\n" + "".join(
-    f"{name}: &{name} {{m: *{below}, 'n[0-5]': *{below}}}\n" for below, name in zip("abcdefghij", "bcdefghijk", strict=True)
+    f"{name}: &{name} {{m: *{below}, 'n[0-5]': *{below}}}\n"
+    for below, name in zip("abcdefghij", "bcdefghijk", strict=True)
 )
 
 
@@ -204,7 +237,13 @@ def test_yaml_alias_bomb_is_refused() -> None:
 
 def test_message_about_an_alias_bomb_is_short() -> None:
     assert "topology: expected a mapping from resource types to trees, found list" == text_refusal(
-        "\n".join(["- &a [x, x]"] + [f"- &{name} [{', '.join([f'*{below}'] * 10)}]" for below, name in zip("abcdefghij", "bcdefghijk", strict=True)]),
+        "\n".join(
+            ["- &a [x, x]"]
+            + [
+                f"- &{name} [{', '.join([f'*{below}'] * 10)}]"
+                for below, name in zip("abcdefghij", "bcdefghijk", strict=True)
+            ]
+        ),
         "yaml",
     )
 
@@ -231,9 +270,21 @@ def test_yaml_words_and_numbers_are_names_and_null_is_a_leaf() -> None:
         ('{"t": {"z": {"a": null, "a": null}}}', "json", "t/z: the name 'a' appears twice"),
         ('{"t": {"tree": ["a"], "tree": ["b"]}}', "json", "t: the name 'tree' appears twice"),
         ('{"t": null, "t": null}', "json", "topology: the name 't' appears twice"),
-        ("t:\n  a:\n  a:\n", "yaml", "not valid YAML: line 3: the name 'a' appears twice in one mapping"),
-        ("t:\n  a:\n  'a':\n", "yaml", "not valid YAML: line 3: the name 'a' appears twice in one mapping"),
-        ("t = 'leaf'\nt = 'leaf'\n", "toml", "not valid TOML: Cannot overwrite a value (at line 2, column 11)"),
+        (
+            "t:\n  a:\n  a:\n",
+            "yaml",
+            "not valid YAML: line 3: the name 'a' appears twice in one mapping",
+        ),
+        (
+            "t:\n  a:\n  'a':\n",
+            "yaml",
+            "not valid YAML: line 3: the name 'a' appears twice in one mapping",
+        ),
+        (
+            "t = 'leaf'\nt = 'leaf'\n",
+            "toml",
+            "not valid TOML: Cannot overwrite a value (at line 2, column 11)",
+        ),
     ],
 )
 def test_name_given_twice_is_refused_in_every_form(text: str, form: Form, message: str) -> None:
@@ -250,9 +301,21 @@ def test_name_given_twice_is_refused_in_every_form(text: str, form: Form, messag
         ("t:\n\ta:\n", "yaml", "not valid YAML: line 2: "),
         ("t:\n---\nu:\n", "yaml", "not valid YAML: line 2: but found another document"),
         ("t: \x00", "yaml", "not valid YAML: unacceptable character"),
-        ("t:\n  - !include x.yaml\n", "yaml", "not valid YAML: line 2: expected no tags, found '!include'"),
-        ("t:\n  ? [a]\n  : b\n", "yaml", "not valid YAML: line 2: expected a name as text, found a sequence"),
-        ("u: &u {x: }\nt:\n  <<: *u\n", "yaml", "not valid YAML: line 3: expected no merge keys, found '<<'"),
+        (
+            "t:\n  - !include x.yaml\n",
+            "yaml",
+            "not valid YAML: line 2: expected no tags, found '!include'",
+        ),
+        (
+            "t:\n  ? [a]\n  : b\n",
+            "yaml",
+            "not valid YAML: line 2: expected a name as text, found a sequence",
+        ),
+        (
+            "u: &u {x: }\nt:\n  <<: *u\n",
+            "yaml",
+            "not valid YAML: line 3: expected no merge keys, found '<<'",
+        ),
         (b"t = 1", "toml", "expected text, found "),
         (None, "json", "expected text, found "),
         ("", "yaml", "topology: expected a mapping from resource types to trees, found nothing"),
@@ -265,13 +328,21 @@ def test_bad_text_is_refused_with_its_line_or_place(text: str, form: Any, messag
     assert text_refusal(text, form).startswith(message)
 
 
-@pytest.mark.parametrize(("text", "form"), [("[" * 100_000, "json"), ("a = " + "[" * 100_000, "toml"), ("[" * 1_000, "yaml")])
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [("[" * 100_000, "json"), ("a = " + "[" * 100_000, "toml"), ("[" * 1_000, "yaml")],
+)
 def test_text_nested_too_deep_for_its_parser_is_refused(text: str, form: Form) -> None:
     assert f"not valid {form.upper()}: nested too deep" == text_refusal(text, form)
 
 
 @pytest.mark.once  # what reads topologies is never compiled
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
 def test_any_plain_data_is_a_topology_or_a_topology_error(data: object) -> None:
     try:
         found = Topology.from_mapping(data)
@@ -281,7 +352,10 @@ def test_any_plain_data_is_a_topology_or_a_topology_error(data: object) -> None:
 
 
 @pytest.mark.once
-@given(st.text(alphabet="abt:{}[]\",'=\n -&*!0129<?|>#\\", max_size=40), st.sampled_from(["toml", "yaml", "json"]))
+@given(
+    st.text(alphabet="abt:{}[]\",'=\n -&*!0129<?|>#\\", max_size=40),
+    st.sampled_from(["toml", "yaml", "json"]),
+)
 def test_any_text_is_a_topology_or_a_topology_error(text: str, form: Form) -> None:
     try:
         found = parse_topology(text, form)

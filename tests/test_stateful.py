@@ -1,4 +1,5 @@
-"""Hypothesis plays the market against the oracle: it looks for the shortest history on which the two part."""
+"""Hypothesis plays the market against the oracle: it looks for the shortest history on which the
+two part."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ from laissez_check.histories import History, Step
 from laissez_check.protocol import real_market
 from laissez_check.worlds import World
 
-FORESTS = (("h/x", "h/y"), ("h/r/x", "h/r/y", "h/z"), ("g", "h/r/x", "h/r/y", "h/s"), tuple(f"h/{leaf:02}" for leaf in range(11)))
+FORESTS = (
+    ("h/x", "h/y"),
+    ("h/r/x", "h/r/y", "h/z"),
+    ("g", "h/r/x", "h/r/y", "h/s"),
+    tuple(f"h/{leaf:02}" for leaf in range(11)),
+)
 TENANTS = ("ann", "bob", "cid")
 PRICES = st.sampled_from((0, 1, 2, 3, 5))
 LIMITS = st.one_of(st.none(), PRICES)
@@ -40,7 +46,9 @@ WHO = st.sampled_from(TENANTS)
 WHICH = st.integers(0, 1_000)  # taken modulo how many there are
 
 
-def by_scope(alternatives: list[tuple[int, int, int]], nodes: tuple[str, ...]) -> tuple[Alternative, ...]:
+def by_scope(
+    alternatives: list[tuple[int, int, int]], nodes: tuple[str, ...]
+) -> tuple[Alternative, ...]:
     chosen = {nodes[which % len(nodes)]: (bid, limit) for which, bid, limit in alternatives}
     return tuple(Alternative(scope, min(prices), max(prices)) for scope, prices in chosen.items())
 
@@ -53,7 +61,9 @@ class MarketAndOracle(RuleBasedStateMachine):
     def open_market(self, forest: tuple[str, ...], most: int) -> None:
         self.world = World(forest, TENANTS, most)
         self.nodes = tuple(self.world.nodes())
-        self.match_up = MatchUp(History(0, self.world, ()), real_market, Options(snapshot_every=5, invariants=True))
+        self.match_up = MatchUp(
+            History(0, self.world, ()), real_market, Options(snapshot_every=5, invariants=True)
+        )
         self.steps = 0
 
     def play(self, command: Command, pause: int) -> None:
@@ -62,7 +72,11 @@ class MarketAndOracle(RuleBasedStateMachine):
 
     def order(self, which: int) -> tuple[str, int]:
         orders = self.match_up.oracle.orders()
-        return (orders[which % len(orders)].tenant, orders[which % len(orders)].order) if orders else (TENANTS[0], which)
+        return (
+            (orders[which % len(orders)].tenant, orders[which % len(orders)].order)
+            if orders
+            else (TENANTS[0], which)
+        )
 
     def leaf(self, which: int) -> str:
         return self.world.leaves[which % len(self.world.leaves)]
@@ -97,8 +111,23 @@ class MarketAndOracle(RuleBasedStateMachine):
     def set_floor(self, pause: int, which: int, price: int | None) -> None:
         self.play(SetFloor(self.node(which), price), pause)
 
-    @rule(pause=PAUSES, which=WHICH, rise=BANDS, fall=BANDS, hold=st.one_of(st.none(), DURATIONS), flash=st.one_of(st.none(), DURATIONS))
-    def set_controls(self, pause: int, which: int, rise: Band | None, fall: Band | None, hold: int | None, flash: int | None) -> None:
+    @rule(
+        pause=PAUSES,
+        which=WHICH,
+        rise=BANDS,
+        fall=BANDS,
+        hold=st.one_of(st.none(), DURATIONS),
+        flash=st.one_of(st.none(), DURATIONS),
+    )
+    def set_controls(
+        self,
+        pause: int,
+        which: int,
+        rise: Band | None,
+        fall: Band | None,
+        hold: int | None,
+        flash: int | None,
+    ) -> None:
         self.play(SetControls(self.node(which), rise, fall, hold, flash), pause)
 
     @rule(pause=PAUSES, which=WHICH, switch=st.sampled_from((TakeOffline, BringOnline)))

@@ -1,4 +1,5 @@
-"""The console's files: what is served, with which headers, and that nothing else can be had that way."""
+"""The console's files: what is served, with which headers, and that nothing else can be had that
+way."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def with_files(folder: Path, story: Callable[[World, Ask], Awaitable[None]]) -> 
 
     async def told(world: World) -> None:
         app = make_app(world.desk, world.app.site.settings, world.places, files=files)
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test") as http:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://test"
+        ) as http:
             await story(world, http.request)
 
     with_service(folder / "data", told)
@@ -60,7 +63,11 @@ def test_the_page_is_at_the_root_and_its_files_below_it_for_anybody(tmp_path: Pa
                 answer.text,
                 *map(answer.headers.get, ("content-type", "content-length")),
             )
-            assert (200, b"", dict(answer.headers)) == (head.status_code, head.content, dict(head.headers))
+            assert (200, b"", dict(answer.headers)) == (
+                head.status_code,
+                head.content,
+                dict(head.headers),
+            )
 
     with_files(tmp_path, story)
 
@@ -68,7 +75,11 @@ def test_the_page_is_at_the_root_and_its_files_below_it_for_anybody(tmp_path: Pa
 def test_the_page_may_load_and_ask_nothing_but_ours_and_nobody_may_frame_it(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         known = (await ask("GET", "/")).headers["etag"]
-        for answer in (await ask("GET", "/"), await ask("GET", "/console/js/main.js"), await ask("GET", "/", headers={"If-None-Match": known})):
+        for answer in (
+            await ask("GET", "/"),
+            await ask("GET", "/console/js/main.js"),
+            await ask("GET", "/", headers={"If-None-Match": known}),
+        ):
             policy = _policy(answer)
             assert {
                 "default-src": "'none'",
@@ -90,24 +101,34 @@ def test_the_page_may_load_and_ask_nothing_but_ours_and_nobody_may_frame_it(tmp_
                 "cache-control": "no-cache",
             }
             assert expected.items() <= dict(answer.headers).items()
-            assert set(re.findall(r"=(\S+?)(?:,|$)", answer.headers["permissions-policy"])) == {"()"}
+            assert set(re.findall(r"=(\S+?)(?:,|$)", answer.headers["permissions-policy"])) == {
+                "()"
+            }
             assert "set-cookie" not in answer.headers
 
     with_files(tmp_path, story)
 
 
 def _policy(answer: httpx.Response) -> dict[str, str]:
-    return dict(one.strip().split(" ", 1) for one in answer.headers["content-security-policy"].split(";"))
+    return dict(
+        one.strip().split(" ", 1) for one in answer.headers["content-security-policy"].split(";")
+    )
 
 
 def test_a_file_that_the_browser_has_already_is_not_sent_again(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
-        tag, other = [(await ask("GET", path)).headers["etag"] for path in ("/", "/console/js/main.js")]
+        tag, other = [
+            (await ask("GET", path)).headers["etag"] for path in ("/", "/console/js/main.js")
+        ]
         assert tag != other and re.fullmatch(r'"[0-9a-f]{32}"', tag)
         for known in (tag, f"W/{tag}", f'"x", {tag}', "*"):
             for method in ("GET", "HEAD"):
                 answer = await ask(method, "/", headers={"If-None-Match": known})
-                assert (304, b"", tag) == (answer.status_code, answer.content, answer.headers["etag"])
+                assert (304, b"", tag) == (
+                    answer.status_code,
+                    answer.content,
+                    answer.headers["etag"],
+                )
                 assert "content-length" not in answer.headers
         for known in (other, tag.strip('"'), "", '"x"'):
             assert 200 == (await ask("GET", "/", headers={"If-None-Match": known})).status_code
@@ -140,7 +161,9 @@ ELSEWHERE = (
 
 def test_only_what_was_found_at_the_start_is_served(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
-        app = make_app(world.desk, world.app.site.settings, world.places, files=tmp_path / "console")
+        app = make_app(
+            world.desk, world.app.site.settings, world.places, files=tmp_path / "console"
+        )
         for path in ELSEWHERE:
             answer = await _raw(app, path)
             assert 404 == answer["status"], path
@@ -160,7 +183,11 @@ async def _raw(app: App, path: str) -> Any:
     async def receive() -> Any:
         raise AssertionError("there is no body to be read")
 
-    await app({"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []}, receive, send)
+    await app(
+        {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []},
+        receive,
+        send,
+    )
     return sent[0]
 
 
@@ -168,9 +195,17 @@ def test_a_file_can_only_be_looked_at(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             answer = await ask(method, "/console/js/main.js", content=b"x")
-            assert (405, "method_not_allowed", "GET, HEAD, OPTIONS") == (answer.status_code, answer.json()["code"], answer.headers["allow"])
+            assert (405, "method_not_allowed", "GET, HEAD, OPTIONS") == (
+                answer.status_code,
+                answer.json()["code"],
+                answer.headers["allow"],
+            )
         options = await ask("OPTIONS", "/")
-        assert (200, b"", "GET, HEAD, OPTIONS") == (options.status_code, options.content, options.headers["allow"])
+        assert (200, b"", "GET, HEAD, OPTIONS") == (
+            options.status_code,
+            options.content,
+            options.headers["allow"],
+        )
 
     with_files(tmp_path, story)
 
@@ -179,7 +214,11 @@ def test_files_are_read_once_and_counted_among_the_answers(tmp_path: Path) -> No
     async def story(world: World, ask: Ask) -> None:
         (tmp_path / "console" / "js" / "main.js").unlink()
         assert "export {};" == (await ask("GET", "/console/js/main.js")).text
-        figures = (await ask("GET", "/metrics", headers={"Authorization": f"Bearer {world.secrets['operator']}"})).text
+        figures = (
+            await ask(
+                "GET", "/metrics", headers={"Authorization": f"Bearer {world.secrets['operator']}"}
+            )
+        ).text
         assert 'laissez_http_answers_total{operation="getConsole",status="200"} 1.0' in figures
 
     with_files(tmp_path, story)
@@ -188,25 +227,36 @@ def test_files_are_read_once_and_counted_among_the_answers(tmp_path: Path) -> No
 # -- those of the package
 
 
-def test_every_file_of_the_console_is_served_and_the_page_finds_all_it_names(tmp_path: Path) -> None:
+def test_every_file_of_the_console_is_served_and_the_page_finds_all_it_names(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
-        page = await world.ask(None, "GET", "/", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"})
+        page = await world.ask(
+            None, "GET", "/", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}
+        )
         assert 200 == page.status_code and _policy(page)["default-src"] == "'none'"
         names = re.findall(r'(?:href|src)="([^"#]+)"', page.text)
-        assert names and not re.search(r"<style|\bstyle=|\bon\w+=|<script(?![^>]*\bsrc=)", page.text)  # the policy would forbid them
+        # the policy would forbid them
+        assert names and not re.search(
+            r"<style|\bstyle=|\bon\w+=|<script(?![^>]*\bsrc=)", page.text
+        )
         for name in names:
             assert 200 == (await world.ask(None, "GET", name)).status_code, name
         for path in FOLDER.rglob("*.*"):
             if path.name != "index.html":
                 assert path.suffix in MEDIA, path
-                served = await world.ask(None, "GET", f"/console/{path.relative_to(FOLDER).as_posix()}")
+                served = await world.ask(
+                    None, "GET", f"/console/{path.relative_to(FOLDER).as_posix()}"
+                )
                 assert path.read_bytes() == served.content
 
     with_service(tmp_path / "data", story)
 
 
 def test_every_file_of_the_console_is_part_of_the_package() -> None:
-    globs = loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["laissez"]
+    globs = loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "laissez"
+    ]
     package = ROOT / "src" / "laissez"
     packed = {path for pattern in globs for path in package.glob(pattern)}
     assert {path for path in FOLDER.rglob("*") if path.suffix in MEDIA} <= packed
@@ -219,9 +269,16 @@ def test_the_docs_page_may_load_nothing_but_its_own_style(tmp_path: Path) -> Non
         (style,) = re.findall(r"<style>(.*?)</style>", page.text, re.DOTALL)
         digest = b64encode(sha256(style.encode()).digest()).decode()
         policy = _policy(page)
-        assert ("'none'", f"'sha256-{digest}'", "'none'") == (policy["default-src"], policy["style-src"], policy["frame-ancestors"])
+        assert ("'none'", f"'sha256-{digest}'", "'none'") == (
+            policy["default-src"],
+            policy["style-src"],
+            policy["frame-ancestors"],
+        )
         assert "script-src" not in policy and " style=" not in page.text
-        assert ("nosniff", "no-referrer") == (page.headers["x-content-type-options"], page.headers["referrer-policy"])
+        assert ("nosniff", "no-referrer") == (
+            page.headers["x-content-type-options"],
+            page.headers["referrer-policy"],
+        )
         assert 'href="/"' in page.text
 
     with_service(tmp_path / "data", story)

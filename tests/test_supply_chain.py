@@ -1,4 +1,5 @@
-"""What others made is locked: every version with its hashes, for every Python that is supported, and nothing else is installed."""
+"""What others made is locked: every version with its hashes, for every Python that is supported,
+and nothing else is installed."""
 
 from __future__ import annotations
 
@@ -53,8 +54,16 @@ class Pin:
 
 
 def pins(name: str) -> list[Pin]:
-    lines = [line for line in (LOCKS / f"{name}.lock").read_text().splitlines() if not line.lstrip().startswith("#")]
-    return [Pin(written) for written in "\n".join(lines).replace(" \\\n    ", " ").split("\n") if written]
+    lines = [
+        line
+        for line in (LOCKS / f"{name}.lock").read_text().splitlines()
+        if not line.lstrip().startswith("#")
+    ]
+    return [
+        Pin(written)
+        for written in "\n".join(lines).replace(" \\\n    ", " ").split("\n")
+        if written
+    ]
 
 
 def versions(name: str, python: str) -> dict[str, Version]:
@@ -65,21 +74,44 @@ def versions(name: str, python: str) -> dict[str, Version]:
 
 def unmet(requirements: list[str], locked: dict[str, Version], python: str) -> list[str]:
     wanted = [Requirement(one) for one in requirements]
-    meant = [one for one in wanted if one.marker is None or one.marker.evaluate({"python_version": python, "extra": ""})]
-    return [str(one) for one in meant if (found := locked.get(canonicalize_name(one.name))) is None or found not in one.specifier]
+    meant = [
+        one
+        for one in wanted
+        if one.marker is None or one.marker.evaluate({"python_version": python, "extra": ""})
+    ]
+    return [
+        str(one)
+        for one in meant
+        if (found := locked.get(canonicalize_name(one.name))) is None or found not in one.specifier
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_version_has_its_hashes_and_no_host_is_named(name: str) -> None:
-    assert [] == [pin.name for pin in pins(name) if not pin.hashes or not all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in pin.hashes)]
-    assert not re.search(r"://|--(extra-)?index|--find-links|^-e", (LOCKS / f"{name}.lock").read_text(), re.MULTILINE)
+    assert [] == [
+        pin.name
+        for pin in pins(name)
+        if not pin.hashes
+        or not all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in pin.hashes)
+    ]
+    assert not re.search(
+        r"://|--(extra-)?index|--find-links|^-e", (LOCKS / f"{name}.lock").read_text(), re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
-    to_run, to_build, to_develop = versions("run", python), versions("build", python), versions("develop", python)
+    to_run, to_build, to_develop = (
+        versions("run", python),
+        versions("build", python),
+        versions("develop", python),
+    )
     assert [] == unmet(DEPENDENCIES, to_run, python)
-    assert [] == unmet([*DEPENDENCIES, *(one for extra in DEVELOPED_WITH for one in EXTRAS[extra])], to_develop, python)
+    assert [] == unmet(
+        [*DEPENDENCIES, *(one for extra in DEVELOPED_WITH for one in EXTRAS[extra])],
+        to_develop,
+        python,
+    )
     assert [] == unmet(PROOF["optional-dependencies"]["check"], to_develop, python)
     assert [] == unmet(PROJECT["build-system"]["requires"], to_develop, python)
     assert [] == unmet(PROJECT["build-system"]["requires"], to_run | to_build, python)
@@ -88,13 +120,20 @@ def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
 
 def test_the_proof_asks_for_the_product_of_its_own_version() -> None:
     asked = [*PROOF["dependencies"], *PROOF["optional-dependencies"]["paper"]]
-    assert [f"laissezcloud=={laissez.__version__}", f"laissezcloud[sim]=={laissez.__version__}"] == asked
+    assert [
+        f"laissezcloud=={laissez.__version__}",
+        f"laissezcloud[sim]=={laissez.__version__}",
+    ] == asked
     assert PROOF["requires-python"] == PROJECT["project"]["requires-python"]
 
 
 def test_a_requirement_that_is_not_met_is_noticed() -> None:
     locked = {"httpx": Version("0.27"), "rich": Version("14")}
-    assert ["httpx>=0.28", "typer>=0.26"] == unmet(["httpx>=0.28", "rich>=13.7", "typer>=0.26", "tomli; python_version < '3.11'"], locked, "3.11")
+    assert ["httpx>=0.28", "typer>=0.26"] == unmet(
+        ["httpx>=0.28", "rich>=13.7", "typer>=0.26", "tomli; python_version < '3.11'"],
+        locked,
+        "3.11",
+    )
 
 
 @pytest.mark.parametrize("name", ["run", "develop"])
@@ -102,9 +141,17 @@ def test_nothing_is_missing_that_something_locked_needs(name: str) -> None:
     """As far as it is installed here; pip is told to install what is listed and nothing else."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     locked = versions(name, here)
-    known = {one: metadata.requires(one) or [] for one, version in locked.items() if installed(one) == version}
+    known = {
+        one: metadata.requires(one) or []
+        for one, version in locked.items()
+        if installed(one) == version
+    }
     assert len(known) > len(locked) / 2
-    assert [] == [f"{one} needs {lacking}" for one, needs in known.items() for lacking in unmet(needs, locked, here)]
+    assert [] == [
+        f"{one} needs {lacking}"
+        for one, needs in known.items()
+        for lacking in unmet(needs, locked, here)
+    ]
 
 
 def installed(name: str) -> Version | None:
@@ -115,7 +162,11 @@ def installed(name: str) -> Version | None:
 
 
 def test_make_installs_only_what_is_locked_and_the_project_itself() -> None:
-    lines = [line for line in (ROOT / "Makefile").read_text().splitlines() if re.search(r"\bpip install\b|\(PIP_INSTALL\)", line)]
+    lines = [
+        line
+        for line in (ROOT / "Makefile").read_text().splitlines()
+        if re.search(r"\bpip install\b|\(PIP_INSTALL\)", line)
+    ]
     written = [line for line in lines if not line.startswith("PIP_INSTALL :=")]
     assert ["$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(OURS)", "$(LOCKED)"] == [
         line.partition("(PIP_INSTALL) ")[2].partition(" ")[0] for line in written
@@ -145,7 +196,8 @@ FINE: dict[str, object] = {"name": "right", "version": "2.0", "vulns": []}
 
 @pytest.fixture
 def answers(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answers:
-    """What each database says of the packages `left` and `right`, which are locked; one that is not there cannot be asked."""
+    """What each database says of the packages `left` and `right`, which are locked; one that is not
+    there cannot be asked."""
     for name in audit.LOCKS:
         (tmp_path / name).write_text("left==1.0 \\\n    --hash=sha256:00\nright==2.0 \\\n")
     found: Answers = {}
@@ -160,10 +212,15 @@ def answers(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     return found
 
 
-def test_a_known_vulnerability_is_told_and_fails(audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_known_vulnerability_is_told_and_fails(
+    audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
     answers["pypi"] = [KNOWN, FINE]
     assert 1 == audit.main()
-    assert "left 1.0: PYSEC-1, mended in 1.1\nleft 1.0: PYSEC-2, mended in no version yet\n" in capsys.readouterr().out
+    assert (
+        "left 1.0: PYSEC-1, mended in 1.1\nleft 1.0: PYSEC-2, mended in no version yet\n"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
@@ -173,10 +230,15 @@ def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
     assert "nothing was audited" in capsys.readouterr().out
     answers["osv"] = [FINE]
     assert 3 == audit.main()
-    assert capsys.readouterr().out.endswith("0 known vulnerabilities in 1 packages, by osv\nnot looked up: left\n")
+    assert capsys.readouterr().out.endswith(
+        "0 known vulnerabilities in 1 packages, by osv\nnot looked up: left\n"
+    )
     answers["osv"] = [{**KNOWN, "vulns": []}, FINE]
     assert 0 == audit.main()
-    assert "pypi could not be asked: nobody is there\n0 known vulnerabilities in 2 packages, by osv\n" == capsys.readouterr().out
+    assert (
+        "pypi could not be asked: nobody is there\n0 known vulnerabilities in 2 packages, by osv\n"
+        == capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +249,13 @@ def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
         ('{"dependencies": [{"name": "left", "skip_reason": "no such host"}]}', "", "no such host"),
     ],
 )
-def test_why_a_database_could_not_be_asked_is_told(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, said: str, complained: str, why: str) -> None:
-    monkeypatch.setattr(audit.subprocess, "run", lambda *command, **more: subprocess.CompletedProcess([], 1, said, complained))
+def test_why_a_database_could_not_be_asked_is_told(
+    audit: ModuleType, monkeypatch: pytest.MonkeyPatch, said: str, complained: str, why: str
+) -> None:
+    monkeypatch.setattr(
+        audit.subprocess,
+        "run",
+        lambda *command, **more: subprocess.CompletedProcess([], 1, said, complained),
+    )
     with pytest.raises(audit.CannotAsk, match=why):
         audit.audit(LOCKS / "run.lock", "pypi")

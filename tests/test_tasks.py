@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from laissez.market.commands import PRICE_MAX
 from laissez.tenants import EconAdapter, TenantView, grow_price, keep_price
-from laissez.tenants.templates import DeadlineJob, OnDemand, SloService, Spot, TaskError, TemplateError
+from laissez.tenants.templates import (
+    DeadlineJob,
+    OnDemand,
+    SloService,
+    Spot,
+    TaskError,
+    TemplateError,
+)
 from laissez.tenants.templates.deadline import MARGIN
 from laissez.tenants.templates.task import Hooks, Probes, parse_task, read_task
 
@@ -61,14 +68,25 @@ def test_a_full_task_is_read(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(FULL)
     found = read_task(path)
-    assert ("finetune", "deadline", ("h100/zone-a", "a100/zone-a")) == (found.name, found.template, found.scopes)
-    assert (6_500_000, 250_000_000, 1) == (found.terms.price_max, found.terms.budget, found.terms.moves_max)
+    assert ("finetune", "deadline", ("h100/zone-a", "a100/zone-a")) == (
+        found.name,
+        found.template,
+        found.scopes,
+    )
+    assert (6_500_000, 250_000_000, 1) == (
+        found.terms.price_max,
+        found.terms.budget,
+        found.terms.moves_max,
+    )
     assert Hooks("./start.sh", "./checkpoint.sh", "./stop.sh --now", 90.0) == found.hooks
     assert Probes(progress="./progress.sh") == found.probes and () == found.warnings
     app = found.make(NOON)
     assert isinstance(app, DeadlineJob)
     assert (4, NOON, NOON + 24 * HOUR, 40.0) == (app.nodes_max, app.start, app.due, app.work_hours)
-    assert {"h100": 1.0, "a100": 0.45} == app.speeds and (900.0, 240.0) == (app.checkpoint_s, app.cold_s)
+    assert {"h100": 1.0, "a100": 0.45} == app.speeds and (900.0, 240.0) == (
+        app.checkpoint_s,
+        app.cold_s,
+    )
     assert app.value == pytest.approx(6.88 * 40 * MARGIN)
 
 
@@ -102,16 +120,26 @@ def test_places_may_be_written_in_several_ways(resources: str, scopes: tuple[str
         ("{template: spot, limit: '2', give_up_below_limit: 0.25}", Spot, 1.5, 2.0),
         ("{template: spot, share_of_on_demand: 0.5, on_demand_price: 6.88}", Spot, 3.44, 3.44),
         ("{template: slo, penalty_per_hour: 40, cold_start: 0s}", SloService, 40.0, 40.0),
-        ("{template: deadline, work_hours: 10, deadline: 10h, value: 80, cold_start: 0s}", DeadlineJob, 8.0, 8.0),
         (
-            "{template: deadline, work_hours: 10, deadline: 2026-11-20T22:00:00Z, on_demand_price: 4, margin: 2, cold_start: 0s}",
+            "{template: deadline, work_hours: 10, deadline: 10h, value: 80, cold_start: 0s}",
+            DeadlineJob,
+            8.0,
+            8.0,
+        ),
+        (
+            (
+                "{template: deadline, work_hours: 10, deadline: 2026-11-20T22:00:00Z,"
+                " on_demand_price: 4, margin: 2, cold_start: 0s}"
+            ),
             DeadlineJob,
             8.0,
             8.0,
         ),
     ],
 )
-def test_each_template_asks_and_keeps_for_what_its_task_says(market: str, kind: type, asks: float, keeps: float) -> None:
+def test_each_template_asks_and_keeps_for_what_its_task_says(
+    market: str, kind: type, asks: float, keeps: float
+) -> None:
     app = parse_task(task(market)).make(NOON)
     assert isinstance(app, kind)
     assert grow_price(app, "h100", (), NOON) == pytest.approx(asks)
@@ -125,7 +153,12 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
     assert ("my-job", PRICE_MAX, None) == (found.name, found.terms.price_max, found.terms.budget)
     assert Hooks() == found.hooks and Probes() == found.probes
     app = found.make(0)
-    assert isinstance(app, DeadlineJob) and (1, True, None, 300.0) == (app.nodes_max, app.finish_late, app.checkpoint_s, app.cold_s)
+    assert isinstance(app, DeadlineJob) and (1, True, None, 300.0) == (
+        app.nodes_max,
+        app.finish_late,
+        app.checkpoint_s,
+        app.cold_s,
+    )
 
 
 @pytest.mark.parametrize(("written", "meant"), [("true", True), ("false", False), ("no", False)])
@@ -135,11 +168,15 @@ def test_a_job_may_be_forbidden_to_finish_late(written: str, meant: bool) -> Non
 
 
 def test_a_fixed_footprint_is_not_moved_about() -> None:
-    assert [0, 0, 1, 1] == [parse_task(task(market)).terms.moves_max for market in (ON_DEMAND, SPOT, DEADLINE, SLO)]
+    assert [0, 0, 1, 1] == [
+        parse_task(task(market)).terms.moves_max for market in (ON_DEMAND, SPOT, DEADLINE, SLO)
+    ]
 
 
 def test_replicas_have_bounds_and_spares() -> None:
-    market = "{template: slo, penalty_per_hour: 40, replicas_min: 2, replicas_max: 6, spare_replicas: 1}"
+    market = (
+        "{template: slo, penalty_per_hour: 40, replicas_min: 2, replicas_max: 6, spare_replicas: 1}"
+    )
     app = parse_task(task(market, more="num_nodes: 3\nprobes: {needed: ./replicas.sh}")).make(0)
     assert isinstance(app, SloService)
     assert 4 == len(app.wishes((), 0))
@@ -148,7 +185,9 @@ def test_replicas_have_bounds_and_spares() -> None:
 
 
 def test_money_is_read_to_the_last_micro_dollar() -> None:
-    terms = parse_task(task("{template: on_demand, max_price: 0.100001, budget: 123456789.000001}")).terms
+    terms = parse_task(
+        task("{template: on_demand, max_price: 0.100001, budget: 123456789.000001}")
+    ).terms
     assert (100_001, 123_456_789_000_001) == (terms.price_max, terms.budget)
 
 
@@ -157,7 +196,11 @@ def test_money_is_read_to_the_last_micro_dollar() -> None:
 def test_every_price_survives_being_written(micro: int) -> None:
     written = f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
     found = parse_task(task(f"{{template: on_demand, max_price: {written}}}"))
-    assert micro == found.terms.price_max == found.terms.price(grow_price(found.make(0), "h100", (), 0))
+    assert (
+        micro
+        == found.terms.price_max
+        == found.terms.price(grow_price(found.make(0), "h100", (), 0))
+    )
 
 
 def test_what_the_hardware_decides_is_ignored_with_a_warning() -> None:
@@ -172,7 +215,9 @@ def test_a_task_without_a_probe_is_warned_of_what_that_means() -> None:
 
 
 def test_a_task_goes_on_after_its_runner_was_down_even_past_its_deadline() -> None:
-    found = parse_task(task("{template: deadline, work_hours: 10, deadline: 2026-11-20T22:00:00Z, value: 80}"))
+    found = parse_task(
+        task("{template: deadline, work_hours: 10, deadline: 2026-11-20T22:00:00Z, value: 80}")
+    )
     first = found.make(NOON)
     assert isinstance(first, DeadlineJob)
     first.elapsed((H1,), NOON)
@@ -184,8 +229,16 @@ def test_a_task_goes_on_after_its_runner_was_down_even_past_its_deadline() -> No
 
 
 def test_a_deadline_that_has_passed_is_refused_at_the_start() -> None:
-    found = parse_task(task("{template: deadline, work_hours: 10, deadline: 2026-11-20T12:00:00Z, value: 80}"))
-    with pytest.raises(TaskError, match=r"task.yaml:2: market.deadline: expected a time after the start of the task at 2026-11-20T12:00:00\+00:00"):
+    found = parse_task(
+        task("{template: deadline, work_hours: 10, deadline: 2026-11-20T12:00:00Z, value: 80}")
+    )
+    with pytest.raises(
+        TaskError,
+        match=(
+            r"task.yaml:2: market.deadline: expected a time after the start of the task at"
+            r" 2026-11-20T12:00:00\+00:00"
+        ),
+    ):
         found.make(NOON)
 
 
@@ -202,21 +255,42 @@ BAD = [
     ("a: b\n---\nc: d\n", "not valid YAML: but found another document"),
     ("a: \x01", "not valid YAML"),
     ("- a\n", "task.yaml:1: expected a mapping with the fields name, resources"),
-    ("just text", "expected a mapping with the fields name, resources, num_nodes, market, hooks, probes, found 'just text'"),
+    (
+        "just text",
+        (
+            "expected a mapping with the fields name, resources, num_nodes, market, hooks, probes,"
+            " found 'just text'"
+        ),
+    ),
     ("[" * 500, "not valid YAML"),
     ("#" * 200_000, "expected at most 100000 characters, found 200000"),
     ("[a, b]: c", "expected the name of a field, found a list"),
     # sections and fields
     (task(more="name: a\nname: b"), "task.yaml:4: name: appears twice; keep one of them"),
     (task("{template: spot, limit: 2, limit: 3}"), "task.yaml:2: market.limit: appears twice"),
-    (task(more="num_node: 2"), "task.yaml:3: num_node: is not a field of this section; did you mean num_nodes?"),
+    (
+        task(more="num_node: 2"),
+        "task.yaml:3: num_node: is not a field of this section; did you mean num_nodes?",
+    ),
     (task(more="xyzzy: 2"), "xyzzy: is not a field of this section; expected name, resources"),
-    (task(more="run: python train.py"), "task.yaml:3: run: cannot be honoured here; do it in `hooks.on_lease_start`"),
+    (
+        task(more="run: python train.py"),
+        "task.yaml:3: run: cannot be honoured here; do it in `hooks.on_lease_start`",
+    ),
     (task(more="setup: pip install"), "setup: cannot be honoured here"),
-    (task(more="envs: {A: b}"), "envs: cannot be honoured here; set them in the commands of `hooks`"),
+    (
+        task(more="envs: {A: b}"),
+        "envs: cannot be honoured here; set them in the commands of `hooks`",
+    ),
     (task(more="service: {}"), "service: cannot be honoured here; choose `market.template: slo`"),
-    (f"market: {ON_DEMAND}", "resources: expected a mapping that says where to run, found no such field"),
-    ("resources: {accelerators: H100}", "market: expected a mapping that says on which terms, found no such field"),
+    (
+        f"market: {ON_DEMAND}",
+        "resources: expected a mapping that says where to run, found no such field",
+    ),
+    (
+        "resources: {accelerators: H100}",
+        "market: expected a mapping that says on which terms, found no such field",
+    ),
     (task(more="name: 12"), "name: expected a name for the task, found '12'; put it in quotes"),
     (task(more="name: a b"), "name: expected a name for the task, of at most 64 letters"),
     (task(more="name:"), "name: expected a name for the task, found nothing"),
@@ -225,95 +299,286 @@ BAD = [
     (task(more="num_nodes: '4'"), "num_nodes: expected a whole number"),
     (task(more="num_nodes: 0x10"), "num_nodes: expected a whole number"),
     (task(more="num_nodes: true"), "num_nodes: expected a whole number"),
-    (task(more="num_nodes: [4]"), "num_nodes: expected a whole number from 1 to 1000, found a list"),
+    (
+        task(more="num_nodes: [4]"),
+        "num_nodes: expected a whole number from 1 to 1000, found a list",
+    ),
     # resources
-    (task(resources="H100"), "resources: expected a mapping with the fields accelerators, zone, scopes"),
-    (task(resources="{zone: zone-a}"), "resources.accelerators: expected an accelerator such as H100"),
-    (task(resources="{accelerators: 'H100:8'}"), "resources.accelerators: expected 1 accelerator per node, found 8; a node is one leaf"),
-    (task(resources="{accelerators: {H100: 2}}"), "resources.accelerators.H100: expected 1 accelerator per node, found 2"),
-    (task(resources="{accelerators: {H100: }}"), "resources.accelerators.H100: expected 1 accelerator per node, found nothing"),
-    (task(resources="{accelerators: {}}"), "resources.accelerators: expected an accelerator such as H100, or several"),
+    (
+        task(resources="H100"),
+        "resources: expected a mapping with the fields accelerators, zone, scopes",
+    ),
+    (
+        task(resources="{zone: zone-a}"),
+        "resources.accelerators: expected an accelerator such as H100",
+    ),
+    (
+        task(resources="{accelerators: 'H100:8'}"),
+        "resources.accelerators: expected 1 accelerator per node, found 8; a node is one leaf",
+    ),
+    (
+        task(resources="{accelerators: {H100: 2}}"),
+        "resources.accelerators.H100: expected 1 accelerator per node, found 2",
+    ),
+    (
+        task(resources="{accelerators: {H100: }}"),
+        "resources.accelerators.H100: expected 1 accelerator per node, found nothing",
+    ),
+    (
+        task(resources="{accelerators: {}}"),
+        "resources.accelerators: expected an accelerator such as H100, or several",
+    ),
     (task(resources="{accelerators: []}"), "found an empty list"),
     (task(resources="{accelerators: [H100, h100]}"), "expected each place once, found h100 twice"),
-    (task(resources="{accelerators: 'H100 A100'}"), "expected an accelerator such as H100 or H100:1, found 'H100 A100'"),
+    (
+        task(resources="{accelerators: 'H100 A100'}"),
+        "expected an accelerator such as H100 or H100:1, found 'H100 A100'",
+    ),
     (task(resources="{accelerators: 100}"), "resources.accelerators: expected an accelerator"),
-    (task(resources="{accelerators: {'H/1': 1}}"), "expected the name of an accelerator such as H100, found 'H/1'"),
-    (task(resources="{accelerators: H100, zone: a/b}"), "resources.zone: expected the name of a zone"),
-    (task(resources="{accelerators: H100, scopes: a100}"), "resources.accelerators: cannot stand beside `scopes`"),
-    (task(resources="{scopes: [h100//rack1]}"), r"resources.scopes\[0\]: expected a scope such as h100/zone-a"),
+    (
+        task(resources="{accelerators: {'H/1': 1}}"),
+        "expected the name of an accelerator such as H100, found 'H/1'",
+    ),
+    (
+        task(resources="{accelerators: H100, zone: a/b}"),
+        "resources.zone: expected the name of a zone",
+    ),
+    (
+        task(resources="{accelerators: H100, scopes: a100}"),
+        "resources.accelerators: cannot stand beside `scopes`",
+    ),
+    (
+        task(resources="{scopes: [h100//rack1]}"),
+        r"resources.scopes\[0\]: expected a scope such as h100/zone-a",
+    ),
     (task(resources="{scopes: /h100}"), "resources.scopes: expected a scope"),
-    (task(resources="{scopes: [[h100]]}"), r"resources.scopes\[0\]: expected a scope such as h100/zone-a, found a list"),
-    (task(resources=f"{{scopes: [{', '.join(f'h100/rack{at}' for at in range(17))}]}}"), "resources: expected at most 16 places, found 17"),
-    (task(resources="{accelerators: H100, use_spot: true}"), "resources.use_spot: cannot be honoured here; choose `market.template: spot`"),
-    (task(resources="{accelerators: H100, cloud: aws}"), "resources.cloud: cannot be honoured here; there is one market"),
-    (task(resources="{instance_type: p5.48xlarge}"), "resources.instance_type: cannot be honoured here; name the accelerators instead"),
+    (
+        task(resources="{scopes: [[h100]]}"),
+        r"resources.scopes\[0\]: expected a scope such as h100/zone-a, found a list",
+    ),
+    (
+        task(resources=f"{{scopes: [{', '.join(f'h100/rack{at}' for at in range(17))}]}}"),
+        "resources: expected at most 16 places, found 17",
+    ),
+    (
+        task(resources="{accelerators: H100, use_spot: true}"),
+        "resources.use_spot: cannot be honoured here; choose `market.template: spot`",
+    ),
+    (
+        task(resources="{accelerators: H100, cloud: aws}"),
+        "resources.cloud: cannot be honoured here; there is one market",
+    ),
+    (
+        task(resources="{instance_type: p5.48xlarge}"),
+        "resources.instance_type: cannot be honoured here; name the accelerators instead",
+    ),
     (task(resources="{any_of: []}"), "resources.any_of: cannot be honoured here"),
     # market
-    (task("{}"), "market.template: expected one of on_demand, spot, deadline, slo, found no such field"),
-    (task("{template: cheap}"), "market.template: expected one of on_demand, spot, deadline, slo, found 'cheap'"),
+    (
+        task("{}"),
+        "market.template: expected one of on_demand, spot, deadline, slo, found no such field",
+    ),
+    (
+        task("{template: cheap}"),
+        "market.template: expected one of on_demand, spot, deadline, slo, found 'cheap'",
+    ),
     (task("{template: on_demand}"), "market.max_price: expected the most to pay for a node"),
-    (task("{template: on_demand, max_price: 9, limit: 2}"), "market.limit: cannot be honoured here; the template on_demand has no such field"),
-    (task("{template: on_demand, max_prize: 9}"), "market.max_prize: is not a field of this section; did you mean max_price?"),
+    (
+        task("{template: on_demand, max_price: 9, limit: 2}"),
+        "market.limit: cannot be honoured here; the template on_demand has no such field",
+    ),
+    (
+        task("{template: on_demand, max_prize: 9}"),
+        "market.max_prize: is not a field of this section; did you mean max_price?",
+    ),
     (
         task("{template: on_demand, max_price: -1}"),
-        'market.max_price: expected dollars per hour, digits with at most 6 decimals such as "6.50", found',
+        (
+            "market.max_price: expected dollars per hour, digits with at most 6 decimals such as"
+            ' "6.50", found'
+        ),
     ),
     (task("{template: on_demand, max_price: .nan}"), "market.max_price: expected dollars per hour"),
     (task("{template: on_demand, max_price: .inf}"), "market.max_price: expected dollars per hour"),
     (task("{template: on_demand, max_price: 1e3}"), "market.max_price: expected dollars per hour"),
     (task("{template: on_demand, max_price: $5}"), "market.max_price: expected dollars per hour"),
     (task("{template: on_demand, max_price: 1.0000001}"), "at most 6 decimals"),
-    (task("{template: on_demand, max_price: 0}"), "market.max_price: expected dollars per hour from 0.01 to 10000, found '0'"),
-    (task("{template: on_demand, max_price: 10001}"), "market.max_price: expected dollars per hour from 0.01 to 10000"),
-    (task("{template: on_demand, max_price: 9, budget: 0}"), "market.budget: expected dollars from 0.000001 to 1000000000, found '0'"),
-    (task("{template: on_demand, max_price: 9, budget: [1]}"), "market.budget: expected dollars, digits"),
-    (task("{template: spot}"), "market.limit: expected a price in dollars per hour, or share_of_on_demand and on_demand_price"),
-    (task("{template: spot, limit: 2, share_of_on_demand: 0.5}"), "market.share_of_on_demand: cannot stand beside market.limit"),
-    (task("{template: spot, limit: 2, max_price: 1}"), "market.limit: expected at most market.max_price, 1, found '2'"),
-    (task("{template: spot, share_of_on_demand: 0.5}"), "market.on_demand_price: expected the price that share_of_on_demand is a share of"),
+    (
+        task("{template: on_demand, max_price: 0}"),
+        "market.max_price: expected dollars per hour from 0.01 to 10000, found '0'",
+    ),
+    (
+        task("{template: on_demand, max_price: 10001}"),
+        "market.max_price: expected dollars per hour from 0.01 to 10000",
+    ),
+    (
+        task("{template: on_demand, max_price: 9, budget: 0}"),
+        "market.budget: expected dollars from 0.000001 to 1000000000, found '0'",
+    ),
+    (
+        task("{template: on_demand, max_price: 9, budget: [1]}"),
+        "market.budget: expected dollars, digits",
+    ),
+    (
+        task("{template: spot}"),
+        (
+            "market.limit: expected a price in dollars per hour, or share_of_on_demand and"
+            " on_demand_price"
+        ),
+    ),
+    (
+        task("{template: spot, limit: 2, share_of_on_demand: 0.5}"),
+        "market.share_of_on_demand: cannot stand beside market.limit",
+    ),
+    (
+        task("{template: spot, limit: 2, max_price: 1}"),
+        "market.limit: expected at most market.max_price, 1, found '2'",
+    ),
+    (
+        task("{template: spot, share_of_on_demand: 0.5}"),
+        "market.on_demand_price: expected the price that share_of_on_demand is a share of",
+    ),
     (
         task("{template: spot, share_of_on_demand: 2, on_demand_price: 5}"),
         "market.share_of_on_demand: expected a number above 0 and at most 1, found '2'",
     ),
-    (task("{template: spot, limit: 2, give_up_below_limit: 1}"), "market.give_up_below_limit: expected a share from 0 to below 1"),
-    (task("{template: deadline, deadline: 6h, value: 80}"), "market.work_hours: expected hours of work on a node of speed 1"),
-    (task("{template: deadline, work_hours: 0, deadline: 6h, value: 80}"), "market.work_hours: expected a number above 0"),
-    (task("{template: deadline, work_hours: .nan, deadline: 6h, value: 80}"), "market.work_hours: expected a number above 0"),
-    (task("{template: deadline, work_hours: 10, value: 80}"), "market.deadline: expected a time such as"),
-    (task("{template: deadline, work_hours: 10, deadline: 6, value: 80}"), "market.deadline: expected a duration with its unit"),
-    (task("{template: deadline, work_hours: 10, deadline: 0s, value: 80}"), "market.deadline: expected a duration from 1s to 366d"),
-    (task("{template: deadline, work_hours: 10, deadline: soon, value: 80}"), "market.deadline: expected a duration with its unit, such as 90s"),
-    (task("{template: deadline, work_hours: 10, deadline: 2026-11-20, value: 80}"), "market.deadline: expected a time with its zone"),
-    (task("{template: deadline, work_hours: 10, deadline: 2026-02-30T00:00:00Z, value: 80}"), "market.deadline: expected a time that exists"),
-    (task("{template: deadline, work_hours: 10, deadline: 6h}"), "market.on_demand_price: expected the on-demand price of a node of speed 1"),
-    (task("{template: deadline, work_hours: 10, deadline: 6h, value: 8, margin: 2}"), "market.margin: cannot stand beside market.value"),
-    (task(DEADLINE, "{accelerators: [H100, A100]}"), r"market.speeds: expected how fast each type of hardware is, such as \{h100: 1, a100: 0.5\}"),
-    (task(DEADLINE[:-1] + ", speeds: {A100: 1}}"), "market.speeds: expected one speed for each of h100, found A100"),
-    (task(DEADLINE[:-1] + ", speeds: {H100: 1, h100: 2}}"), "market.speeds: expected one speed for each of h100, found H100, h100"),
-    (task(DEADLINE[:-1] + ", speeds: {H100: 0}}"), "market.speeds.H100: expected a number above 0 and at most 1000"),
+    (
+        task("{template: spot, limit: 2, give_up_below_limit: 1}"),
+        "market.give_up_below_limit: expected a share from 0 to below 1",
+    ),
+    (
+        task("{template: deadline, deadline: 6h, value: 80}"),
+        "market.work_hours: expected hours of work on a node of speed 1",
+    ),
+    (
+        task("{template: deadline, work_hours: 0, deadline: 6h, value: 80}"),
+        "market.work_hours: expected a number above 0",
+    ),
+    (
+        task("{template: deadline, work_hours: .nan, deadline: 6h, value: 80}"),
+        "market.work_hours: expected a number above 0",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, value: 80}"),
+        "market.deadline: expected a time such as",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 6, value: 80}"),
+        "market.deadline: expected a duration with its unit",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 0s, value: 80}"),
+        "market.deadline: expected a duration from 1s to 366d",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: soon, value: 80}"),
+        "market.deadline: expected a duration with its unit, such as 90s",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 2026-11-20, value: 80}"),
+        "market.deadline: expected a time with its zone",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 2026-02-30T00:00:00Z, value: 80}"),
+        "market.deadline: expected a time that exists",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 6h}"),
+        "market.on_demand_price: expected the on-demand price of a node of speed 1",
+    ),
+    (
+        task("{template: deadline, work_hours: 10, deadline: 6h, value: 8, margin: 2}"),
+        "market.margin: cannot stand beside market.value",
+    ),
+    (
+        task(DEADLINE, "{accelerators: [H100, A100]}"),
+        (
+            r"market.speeds: expected how fast each type of hardware is, such as \{h100: 1, a100:"
+            r" 0.5\}"
+        ),
+    ),
+    (
+        task(DEADLINE[:-1] + ", speeds: {A100: 1}}"),
+        "market.speeds: expected one speed for each of h100, found A100",
+    ),
+    (
+        task(DEADLINE[:-1] + ", speeds: {H100: 1, h100: 2}}"),
+        "market.speeds: expected one speed for each of h100, found H100, h100",
+    ),
+    (
+        task(DEADLINE[:-1] + ", speeds: {H100: 0}}"),
+        "market.speeds.H100: expected a number above 0 and at most 1000",
+    ),
     (task(DEADLINE[:-1] + ", speeds: 1}"), "market.speeds: expected a mapping from h100 to speeds"),
-    (task(DEADLINE[:-1] + ", finish_late: maybe}"), "market.finish_late: expected true or false, found 'maybe'"),
-    (task(DEADLINE[:-1] + ", checkpoint_interval: 0s}"), "market.checkpoint_interval: expected a duration from 1s"),
-    (task(DEADLINE[:-1] + ", cold_start: -5m}"), "market.cold_start: expected a duration with its unit"),
-    (task("{template: slo}"), "market.penalty_per_hour: expected what it costs per hour to miss the objective"),
-    (task(SLO[:-1] + ", replicas_min: 2}"), "market.replicas_min: expected a whole number from 0 to 1, found '2'"),
-    (task(SLO[:-1] + ", replicas_max: 1}", more="num_nodes: 2"), "market.replicas_max: expected a whole number from 2 to 1000"),
-    (task(SLO[:-1] + ", spare_replicas: -1}"), "market.spare_replicas: expected a whole number from 0"),
+    (
+        task(DEADLINE[:-1] + ", finish_late: maybe}"),
+        "market.finish_late: expected true or false, found 'maybe'",
+    ),
+    (
+        task(DEADLINE[:-1] + ", checkpoint_interval: 0s}"),
+        "market.checkpoint_interval: expected a duration from 1s",
+    ),
+    (
+        task(DEADLINE[:-1] + ", cold_start: -5m}"),
+        "market.cold_start: expected a duration with its unit",
+    ),
+    (
+        task("{template: slo}"),
+        "market.penalty_per_hour: expected what it costs per hour to miss the objective",
+    ),
+    (
+        task(SLO[:-1] + ", replicas_min: 2}"),
+        "market.replicas_min: expected a whole number from 0 to 1, found '2'",
+    ),
+    (
+        task(SLO[:-1] + ", replicas_max: 1}", more="num_nodes: 2"),
+        "market.replicas_max: expected a whole number from 2 to 1000",
+    ),
+    (
+        task(SLO[:-1] + ", spare_replicas: -1}"),
+        "market.spare_replicas: expected a whole number from 0",
+    ),
     # hooks and probes
-    (task(more="hooks: ./start.sh"), "hooks: expected a mapping with the fields on_lease_start, on_limit_near, on_lease_end, timeout"),
-    (task(more="hooks: {on_start: ./start.sh}"), "hooks.on_start: is not a field of this section; did you mean on_lease_start?"),
-    (task(more="hooks: {on_lease_start: ''}"), "hooks.on_lease_start: expected a command such as ./start.sh"),
-    (task(more="hooks: {on_lease_start: [a, b]}"), "hooks.on_lease_start: expected a command such as ./start.sh, found a list"),
-    (task(more='hooks: {on_lease_start: "a\\0b"}'), "hooks.on_lease_start: expected a command without NUL"),
+    (
+        task(more="hooks: ./start.sh"),
+        (
+            "hooks: expected a mapping with the fields on_lease_start, on_limit_near, on_lease_end,"
+            " timeout"
+        ),
+    ),
+    (
+        task(more="hooks: {on_start: ./start.sh}"),
+        "hooks.on_start: is not a field of this section; did you mean on_lease_start?",
+    ),
+    (
+        task(more="hooks: {on_lease_start: ''}"),
+        "hooks.on_lease_start: expected a command such as ./start.sh",
+    ),
+    (
+        task(more="hooks: {on_lease_start: [a, b]}"),
+        "hooks.on_lease_start: expected a command such as ./start.sh, found a list",
+    ),
+    (
+        task(more='hooks: {on_lease_start: "a\\0b"}'),
+        "hooks.on_lease_start: expected a command without NUL",
+    ),
     (task(more="hooks: {timeout: 60}"), "hooks.timeout: expected a duration with its unit"),
-    (task(more="probes: {progress: ./p.sh}"), "probes.progress: belongs to the template deadline, and this task uses on_demand"),
-    (task(DEADLINE, more="probes: {needed: ./n.sh}"), "probes.needed: belongs to the template slo, and this task uses deadline"),
+    (
+        task(more="probes: {progress: ./p.sh}"),
+        "probes.progress: belongs to the template deadline, and this task uses on_demand",
+    ),
+    (
+        task(DEADLINE, more="probes: {needed: ./n.sh}"),
+        "probes.needed: belongs to the template slo, and this task uses deadline",
+    ),
     (task(more="name: !secret x"), "name: expected a name for the task, found 'x'"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=range(len(BAD)))
-def test_a_bad_task_is_refused_with_its_place_and_what_was_expected(text: str, message: str) -> None:
+def test_a_bad_task_is_refused_with_its_place_and_what_was_expected(
+    text: str, message: str
+) -> None:
     with pytest.raises(TaskError, match=message):
         parse_task(text)
 
@@ -328,13 +593,40 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 def test_a_file_whose_name_is_no_name_needs_one_inside(tmp_path: Path) -> None:
     path = tmp_path / "my job.yaml"
     path.write_text(task())
-    with pytest.raises(TaskError, match="name: expected a name for the task, since 'my job', from the file, cannot be one"):
+    with pytest.raises(
+        TaskError,
+        match="name: expected a name for the task, since 'my job', from the file, cannot be one",
+    ):
         read_task(path)
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "1", "6h", "H100", "spot", "2026-11-20T18:00:00Z", "x" * 99])
-KEYS = st.sampled_from(["name", "resources", "market", "hooks", "probes", "num_nodes", "accelerators", "template", "limit", "max_price", "scopes"])
-DATA = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=8)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(["", "1", "6h", "H100", "spot", "2026-11-20T18:00:00Z", "x" * 99])
+)
+KEYS = st.sampled_from(
+    [
+        "name",
+        "resources",
+        "market",
+        "hooks",
+        "probes",
+        "num_nodes",
+        "accelerators",
+        "template",
+        "limit",
+        "max_price",
+        "scopes",
+    ]
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=8,
+)
 
 
 @settings(max_examples=40)

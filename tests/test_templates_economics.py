@@ -1,4 +1,5 @@
-"""What the templates ask and keep for: their economics, through the same prices as every application's."""
+"""What the templates ask and keep for: their economics, through the same prices as every
+application's."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 from laissez.market.commands import Relinquish
 from laissez.tenants import EconAdapter, Held, TenantView, Terms, grow_price, keep_price, move_price
 from laissez.tenants.hooks import HOLD_S
-from laissez.tenants.templates import DeadlineJob, OnDemand, SloService, Spot, Template, TemplateError
+from laissez.tenants.templates import (
+    DeadlineJob,
+    OnDemand,
+    SloService,
+    Spot,
+    Template,
+    TemplateError,
+)
 from laissez.tenants.templates.deadline import MARGIN, worth
 
 pytestmark = pytest.mark.once
@@ -25,7 +33,14 @@ ELSEWHERE = "a100/zone-b/rack1/host1/gpu0"
 SPEEDS = {"h100": 1.0, "a100": 0.5}
 
 
-def job(*, hours: float = 20.0, work: float = 10.0, nodes: int = 4, checkpoint_s: float | None = None, finish_late: bool = True) -> DeadlineJob:
+def job(
+    *,
+    hours: float = 20.0,
+    work: float = 10.0,
+    nodes: int = 4,
+    checkpoint_s: float | None = None,
+    finish_late: bool = True,
+) -> DeadlineJob:
     return DeadlineJob(
         SCOPES,
         nodes,
@@ -39,7 +54,9 @@ def job(*, hours: float = 20.0, work: float = 10.0, nodes: int = 4, checkpoint_s
     )
 
 
-def service(*, replicas: int = 4, spares: int = 0, penalty: float = 40.0, most: int = 8) -> SloService:
+def service(
+    *, replicas: int = 4, spares: int = 0, penalty: float = 40.0, most: int = 8
+) -> SloService:
     return SloService(SCOPES, replicas, penalty=penalty, most=most, spares=spares, cold_s=60.0)
 
 
@@ -92,19 +109,33 @@ def test_a_job_bids_more_as_its_deadline_nears() -> None:
     assert bids == sorted(set(bids)) and 0 < bids[0] < bids[-1]
 
 
-def test_a_job_that_needs_all_its_speed_all_the_time_bids_the_on_demand_price_with_its_margin() -> None:
-    tight = DeadlineJob(("h100",), 1, start=0, due=10 * HOUR, work_hours=10.0, speeds={"h100": 1.0}, value=worth(6.88, 10.0), cold_s=0.0)
+def test_a_job_that_needs_all_its_speed_bids_the_on_demand_price_with_its_margin() -> None:
+    tight = DeadlineJob(
+        ("h100",),
+        1,
+        start=0,
+        due=10 * HOUR,
+        work_hours=10.0,
+        speeds={"h100": 1.0},
+        value=worth(6.88, 10.0),
+        cold_s=0.0,
+    )
     assert grow_price(tight, "h100", (), 0) == pytest.approx(6.88 * MARGIN)
 
 
 def test_a_job_on_slow_nodes_asks_for_more_of_them_and_pays_less_for_each() -> None:
     app = job(hours=10.0, work=30.0, nodes=8)
-    assert grow_price(app, "h100", (), 0) == pytest.approx(2 * grow_price(app, "a100/zone-a", (), 0))
-    needed = [next(count for count in range(9) if app.utility_gap((scope,) * count, 0) <= 0) for scope in SCOPES]
+    assert grow_price(app, "h100", (), 0) == pytest.approx(
+        2 * grow_price(app, "a100/zone-a", (), 0)
+    )
+    needed = [
+        next(count for count in range(9) if app.utility_gap((scope,) * count, 0) <= 0)
+        for scope in SCOPES
+    ]
     assert [4, 7] == needed, "three on schedule, and one for the restarts it keeps back"
 
 
-def test_a_job_asks_for_as_many_nodes_as_it_may_have_and_pays_half_for_those_that_it_does_not_need_yet() -> None:
+def test_a_job_asks_for_all_nodes_it_may_have_and_pays_half_for_those_not_needed_yet() -> None:
     app = job(hours=10.0, work=30.0, nodes=8)
     assert 8 == len(app.wishes((), 0)) and 4 == len(app.wishes((H1, H2, H3, A1), 0))
     full = grow_price(app, "h100", (), 0)
@@ -115,7 +146,10 @@ def test_a_job_asks_for_as_many_nodes_as_it_may_have_and_pays_half_for_those_tha
 
 
 def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear() -> None:
-    app, adapter_view = job(), TenantView(0, tuple(Held(leaf, 0, 5_000_000, 9_000_000) for leaf in (H1, H2, H3)))
+    app, adapter_view = (
+        job(),
+        TenantView(0, tuple(Held(leaf, 0, 5_000_000, 9_000_000) for leaf in (H1, H2, H3))),
+    )
     commands = EconAdapter("t", app, Terms(moves_max=0)).decide(adapter_view)
     given_up = [command.leaf for command in commands if isinstance(command, Relinquish)]
     assert 1 <= len(given_up) < 3, "what is needed is worth more"
@@ -125,7 +159,8 @@ def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear(
 
 def test_a_job_that_is_nearly_done_asks_for_no_more_nodes_than_find_enough_to_do() -> None:
     app = job(work=10.0, nodes=4)
-    for minutes, wished in ((60, 4), (25, 3), (15, 2), (9, 1), (0, 0)):  # of work left; a node is worth its start of 5 minutes for 10 of them
+    # of work left; a node is worth its start of 5 minutes for 10 of them
+    for minutes, wished in ((60, 4), (25, 3), (15, 2), (9, 1), (0, 0)):
         app.progressed(1.0 - minutes / 600, HOUR)
         assert wished == len(app.wishes((), HOUR)), minutes
 
@@ -216,7 +251,11 @@ def test_a_job_sees_its_nodes_in_the_view_and_its_progress_in_the_probe() -> Non
 
 def test_a_job_is_over_when_it_is_done_or_may_not_be_late() -> None:
     late, strict = job(), job(finish_late=False)
-    assert [False, False, True] == [late.is_done(21 * HOUR), strict.is_done(19 * HOUR), strict.is_done(20 * HOUR)]
+    assert [False, False, True] == [
+        late.is_done(21 * HOUR),
+        strict.is_done(19 * HOUR),
+        strict.is_done(20 * HOUR),
+    ]
     late.probed("progress", 1.0, 21 * HOUR)
     assert late.is_done(21 * HOUR)
 
@@ -256,8 +295,16 @@ def test_a_spare_is_worth_the_cold_starts_it_saves_and_a_needed_one_keeps_its_fu
     held = (H1, H2, H3)
     assert 3 == len(app.wishes((), 0)) and [] == app.wishes(held, 0)
     assert app.is_redundant(H3, held, 0) and not app.is_redundant(H1, held, 0)
-    assert keep_price(app, H3, held, 0) == pytest.approx(40.0 * 60 / HOLD_S) == grow_price(app, "h100", (H1, H2), 0)
-    assert keep_price(app, H1, held, 0) == pytest.approx(20.0 * (1 + 60 / HOLD_S)) == keep_price(app, H2, held, 0)
+    assert (
+        keep_price(app, H3, held, 0)
+        == pytest.approx(40.0 * 60 / HOLD_S)
+        == grow_price(app, "h100", (H1, H2), 0)
+    )
+    assert (
+        keep_price(app, H1, held, 0)
+        == pytest.approx(20.0 * (1 + 60 / HOLD_S))
+        == keep_price(app, H2, held, 0)
+    )
 
 
 def test_a_service_that_needs_nothing_wants_no_spares_and_pays_nothing() -> None:
@@ -267,19 +314,26 @@ def test_a_service_that_needs_nothing_wants_no_spares_and_pays_nothing() -> None
     assert 0.0 == grow_price(app, "h100", (), 0) == keep_price(app, H1, (H1,), 0)
 
 
-HELD = st.lists(st.sampled_from([H1, H2, H3, A1, ELSEWHERE]), max_size=5, unique=True).map(lambda held: tuple(sorted(held)))
+HELD = st.lists(st.sampled_from([H1, H2, H3, A1, ELSEWHERE]), max_size=5, unique=True).map(
+    lambda held: tuple(sorted(held))
+)
 POSITIVE = st.floats(0.01, 1e4)
 
 
 def assert_prices_are_sound(app: Template, held: tuple[str, ...], now: int) -> None:
-    prices = [*(grow_price(app, scope, held, now) for scope in SCOPES), *(keep_price(app, leaf, held, now) for leaf in held)]
+    prices = [
+        *(grow_price(app, scope, held, now) for scope in SCOPES),
+        *(keep_price(app, leaf, held, now) for leaf in held),
+    ]
     assert all(0.0 <= price < math.inf for price in prices)
     assert len(app.wishes(held, now)) <= app.nodes_max
 
 
 @settings(max_examples=40)
 @given(HELD, st.integers(1, 6), POSITIVE, st.floats(0, 0.99))
-def test_prices_of_fixed_footprints_are_sound(held: tuple[str, ...], nodes: int, price: float, margin: float) -> None:
+def test_prices_of_fixed_footprints_are_sound(
+    held: tuple[str, ...], nodes: int, price: float, margin: float
+) -> None:
     spot = Spot(SCOPES, nodes, price, margin)
     spot.charged({leaf: price * 0.9 for leaf in held})
     assert_prices_are_sound(spot, held, 0)
@@ -287,9 +341,23 @@ def test_prices_of_fixed_footprints_are_sound(held: tuple[str, ...], nodes: int,
 
 
 @settings(max_examples=40)
-@given(HELD, st.floats(0, 1), st.floats(0.001, 300), POSITIVE, st.integers(0, 400), st.sampled_from([None, 1.0, 600.0]), st.booleans())
+@given(
+    HELD,
+    st.floats(0, 1),
+    st.floats(0.001, 300),
+    POSITIVE,
+    st.integers(0, 400),
+    st.sampled_from([None, 1.0, 600.0]),
+    st.booleans(),
+)
 def test_prices_of_jobs_are_sound(
-    held: tuple[str, ...], done: float, hours: float, work: float, now: int, checkpoint_s: float | None, finish_late: bool
+    held: tuple[str, ...],
+    done: float,
+    hours: float,
+    work: float,
+    now: int,
+    checkpoint_s: float | None,
+    finish_late: bool,
 ) -> None:
     app = job(hours=hours, work=work, checkpoint_s=checkpoint_s, finish_late=finish_late)
     app.elapsed(held, 0)
@@ -301,7 +369,9 @@ def test_prices_of_jobs_are_sound(
 
 @settings(max_examples=40)
 @given(HELD, st.integers(1, 6), st.integers(0, 3), POSITIVE, st.integers(0, 20))
-def test_prices_of_services_are_sound(held: tuple[str, ...], replicas: int, spares: int, penalty: float, needed: int) -> None:
+def test_prices_of_services_are_sound(
+    held: tuple[str, ...], replicas: int, spares: int, penalty: float, needed: int
+) -> None:
     app = SloService(SCOPES, replicas, penalty=penalty, least=0, spares=spares)
     app.needed(needed, 0)
     assert_prices_are_sound(app, held, 0)
@@ -317,21 +387,42 @@ def test_prices_of_services_are_sound(held: tuple[str, ...], replicas: int, spar
         (lambda: OnDemand(SCOPES, 1, math.nan), "found nan"),
         (lambda: OnDemand(SCOPES, 1, math.inf), "found inf"),
         (lambda: Spot(SCOPES, 1, 5.0, margin=1.0), "margin from 0 to below 1"),
-        (lambda: Spot.below_on_demand(SCOPES, 1, 5.0, 1.5), "share of the on-demand price above 0 and at most 1, found 1.5"),
+        (
+            lambda: Spot.below_on_demand(SCOPES, 1, 5.0, 1.5),
+            "share of the on-demand price above 0 and at most 1, found 1.5",
+        ),
         (lambda: Spot(SCOPES, 1, 5.0).charged({H1: math.nan}), "expected prices from 0"),
         (lambda: job(hours=0.0), "deadline after the start at 0, found 0"),
         (lambda: job(work=-1.0), "work_hours above 0, found -1"),
         (lambda: job(checkpoint_s=0.0), "checkpoint interval in seconds above 0"),
-        (lambda: DeadlineJob(SCOPES, 1, start=0, due=1, work_hours=1.0, speeds={"h100": 1.0}, value=1.0), "found none for a100"),
-        (lambda: DeadlineJob(("h100",), 1, start=0, due=1, work_hours=1.0, speeds={"h100": 0.0}, value=1.0), "speed of h100 above 0"),
-        (lambda: DeadlineJob(("h100",), 1, start=0, due=1, work_hours=1.0, speeds=SPEEDS, value=1.0, cold_s=-1.0), "cold start from 0 seconds on"),
+        (
+            lambda: DeadlineJob(
+                SCOPES, 1, start=0, due=1, work_hours=1.0, speeds={"h100": 1.0}, value=1.0
+            ),
+            "found none for a100",
+        ),
+        (
+            lambda: DeadlineJob(
+                ("h100",), 1, start=0, due=1, work_hours=1.0, speeds={"h100": 0.0}, value=1.0
+            ),
+            "speed of h100 above 0",
+        ),
+        (
+            lambda: DeadlineJob(
+                ("h100",), 1, start=0, due=1, work_hours=1.0, speeds=SPEEDS, value=1.0, cold_s=-1.0
+            ),
+            "cold start from 0 seconds on",
+        ),
         (lambda: job().progressed(1.5, 0), "progress from 0 to 1, found 1.5"),
         (lambda: job().progressed(math.nan, 0), "found nan"),
         (lambda: job().probed("needed", 1.0, 0), "expected the probe progress, found needed"),
         (lambda: service().probed("progress", 1.0, 0), "expected the probe needed, found progress"),
         (lambda: service().probed("needed", 1.5, 0), "a whole number of replicas, found 1.5"),
         (lambda: service().probed("needed", math.nan, 0), "a whole number of replicas, found nan"),
-        (lambda: OnDemand(SCOPES, 1, 5.0).probed("needed", 1.0, 0), "expected no probe, found needed"),
+        (
+            lambda: OnDemand(SCOPES, 1, 5.0).probed("needed", 1.0, 0),
+            "expected no probe, found needed",
+        ),
         (lambda: service(penalty=0.0), "penalty in dollars per hour above 0"),
         (lambda: service(spares=-1), "0 spare replicas or more"),
         (lambda: SloService(SCOPES, 2, penalty=1.0, least=3), "found 3 to 2"),

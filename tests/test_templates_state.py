@@ -1,4 +1,5 @@
-"""A template survives its runner: what it learned is written down as a small dict and read back, and nothing else is believed."""
+"""A template survives its runner: what it learned is written down as a small dict and read back,
+and nothing else is believed."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants import grow_price, keep_price
-from laissez.tenants.templates import DeadlineJob, OnDemand, SloService, Spot, Template, TemplateError
+from laissez.tenants.templates import (
+    DeadlineJob,
+    OnDemand,
+    SloService,
+    Spot,
+    Template,
+    TemplateError,
+)
 from laissez.tenants.templates.template import begun
 
 pytestmark = pytest.mark.once
@@ -29,7 +37,16 @@ def spot(start: int = 0) -> Spot:
 
 
 def job(start: int = 0) -> DeadlineJob:
-    return DeadlineJob(("h100",), 2, start=start, due=20 * HOUR, work_hours=8.0, speeds={"h100": 1.0}, value=60.0, checkpoint_s=1800.0)
+    return DeadlineJob(
+        ("h100",),
+        2,
+        start=start,
+        due=20 * HOUR,
+        work_hours=8.0,
+        speeds={"h100": 1.0},
+        value=60.0,
+        checkpoint_s=1800.0,
+    )
 
 
 def service(start: int = 0) -> SloService:
@@ -55,8 +72,20 @@ def test_a_state_says_whose_it_is_and_when_it_began(name: str) -> None:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 300), st.sampled_from([(), (H1,), (H1, H2)]), st.none() | st.floats(0, 1), st.booleans()), max_size=8))
-def test_a_job_goes_on_as_if_it_had_never_stopped(steps: list[tuple[int, tuple[str, ...], float | None, bool]]) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 300),
+            st.sampled_from([(), (H1,), (H1, H2)]),
+            st.none() | st.floats(0, 1),
+            st.booleans(),
+        ),
+        max_size=8,
+    )
+)
+def test_a_job_goes_on_as_if_it_had_never_stopped(
+    steps: list[tuple[int, tuple[str, ...], float | None, bool]],
+) -> None:
     steady, now = job(), 0
     for minutes, held, told, saved in steps:
         now += minutes * MINUTE
@@ -106,7 +135,9 @@ GOOD = {"template": "deadline", "start": 0, "done": 0.5, "at": 0, "saved_at": 0,
         GOOD | {"more": 1},
     ],
 )
-def test_a_state_that_is_not_its_own_is_refused_and_changes_nothing(state: dict[str, object]) -> None:
+def test_a_state_that_is_not_its_own_is_refused_and_changes_nothing(
+    state: dict[str, object],
+) -> None:
     app = job()
     before = app.state()
     with pytest.raises(TemplateError, match="expected a state"):

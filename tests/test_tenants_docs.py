@@ -1,4 +1,5 @@
-"""What the page for tenants shows is what happens, its tasks can be run, and its tables leave nothing out."""
+"""What the page for tenants shows is what happens, its tasks can be run, and its tables leave
+nothing out."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ from laissez.tenants import Application
 from laissez.tenants.deadline import URGENCY_MAX
 from laissez.tenants.dynamo.builtin import BUILT_IN
 from laissez.tenants.hooks import HOLD_S
-from laissez.tenants.parabricks.runtime import A100_DNA, A100_DNA_S, H100_SPEEDUP, H100_SPEEDUP_RANGE
+from laissez.tenants.parabricks.runtime import (
+    A100_DNA,
+    A100_DNA_S,
+    H100_SPEEDUP,
+    H100_SPEEDUP_RANGE,
+)
 from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
 from laissez.tenants.sailor.builtin import COMPACT
@@ -39,7 +45,10 @@ pytestmark = pytest.mark.once
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "tenants.md").read_text()
 README = (DOCS.parent / "README.md").read_text()
-TASKS = {re.findall(r"^name: (\S+)", text)[0]: text for text in re.findall(r"```yaml\n(.*?)```", PAGE + README, re.DOTALL)}
+TASKS = {
+    re.findall(r"^name: (\S+)", text)[0]: text
+    for text in re.findall(r"```yaml\n(.*?)```", PAGE + README, re.DOTALL)
+}
 EXAMPLES = examples(PAGE)
 CONSOLES = [one for one in EXAMPLES if one.kind == "console"]
 FARM = next(one for one in EXAMPLES if "class RenderFarm" in one.steps[0][0])
@@ -110,7 +119,9 @@ def test_every_command_prints_what_the_page_shows(shell: Shell) -> None:
     for example in CONSOLES:
         for (typed, shown), (status, printed) in zip(example.steps, example.found, strict=True):
             assert 0 == status, f"line {example.line}: {typed}\n{printed}"
-            assert matches(shown, printed), f"line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"
+            assert matches(shown, printed), (
+                f"line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"
+            )
 
 
 @pytest.mark.slow
@@ -127,7 +138,11 @@ def test_the_same_adapter_trades_live(shell: Shell) -> None:
             held.append(len(list(acme.leases())))
             return next(left, 0.0)
 
-        asyncio.run(names["trade"](shell.url, (shell.folder / "acme.key").read_text().strip(), frames_left, 0.0))
+        asyncio.run(
+            names["trade"](
+                shell.url, (shell.folder / "acme.key").read_text().strip(), frames_left, 0.0
+            )
+        )
         assert max(held) >= 1 and [] == list(acme.leases())
 
 
@@ -151,7 +166,11 @@ def test_every_task_can_be_run_and_there_is_one_for_each_template(tmp_path: Path
 def test_every_field_of_a_task_is_in_the_table() -> None:
     written = [name for row in rows("Every field of a task") for name in named(row[0])]
     resources = [f"resources.{name}" for name in ("accelerators", "zone", "scopes")]
-    below = [*resources, *(f"hooks.{name.removesuffix('_s')}" for name in Hooks.__struct_fields__), *(f"probes.{name}" for name in PROBE_OF)]
+    below = [
+        *resources,
+        *(f"hooks.{name.removesuffix('_s')}" for name in Hooks.__struct_fields__),
+        *(f"probes.{name}" for name in PROBE_OF),
+    ]
     assert sorted(["name", "num_nodes", "market", *below]) == sorted(written)
     assert set(SECTIONS) == {name.partition(".")[0] for name in written}
     assert set(places.IGNORED) >= {"cpus", "memory"}
@@ -161,19 +180,28 @@ def test_every_field_of_the_market_is_in_the_table_with_its_templates() -> None:
     table = {name: row for row in rows("Every field of a task", 1) for name in named(row[0])}
     assert set(COMMON) == {name for name, row in table.items() if row[1] == "all"}
     for template, fields in FIELDS.items():
-        assert set(fields) == {name for name, row in table.items() if template in named(row[1])}, template
+        assert set(fields) == {name for name, row in table.items() if template in named(row[1])}, (
+            template
+        )
 
 
 def test_the_defaults_are_as_the_tables_say() -> None:
     table = {name: row[2] for row in rows("Every field of a task", 1) for name in named(row[0])}
     assert f"{deadline.COLD_START_S / 60:g}m, {slo.COLD_START_S / 60:g}m" == table["cold_start"]
-    assert (deadline.MARGIN, PRICE_MAX) == (float(table["margin"]), int(table["max_price"]) * 1_000_000)
+    assert (deadline.MARGIN, PRICE_MAX) == (
+        float(table["margin"]),
+        int(table["max_price"]) * 1_000_000,
+    )
     assert f"`hooks.timeout` | {TIMEOUT_S:g}s |" in PAGE
     assert f"worth more (up to {URGENCY_MAX:g} times)" in PAGE
     assert f"`run --pace {task_runner.PACE_S:g}`" in PAGE
-    assert f"tries for {attending.PATIENCE_S:g} s, then a new one is made, {attending.AGAIN_S:g} to {attending.AGAIN_S_MAX:g} s apart" in PAGE
+    assert (
+        f"tries for {attending.PATIENCE_S:g} s, then a new one is made, {attending.AGAIN_S:g} to"
+        f" {attending.AGAIN_S_MAX:g} s apart" in PAGE
+    )
     assert (0.5, 3600.0) == (AHEAD, HOLD_S)  # "half of its value", "one lease of an hour"
-    assert (5.0, 60.0, 0.05) == (scripts.GRACE_S, Terms().guard_s, Terms().tolerance)  # "five seconds", "a minute", "5 %"
+    # "five seconds", "a minute", "5 %"
+    assert (5.0, 60.0, 0.05) == (scripts.GRACE_S, Terms().guard_s, Terms().tolerance)
 
 
 # -- hooks
@@ -181,8 +209,14 @@ def test_the_defaults_are_as_the_tables_say() -> None:
 
 def test_every_hook_variable_and_reason_is_named() -> None:
     table = "\n".join("|".join(row) for row in rows("Hooks and probes"))
-    assert set(re.findall(r"LAISSEZ_[A-Z]+", inspect.getsource(live_hooks))) == set(re.findall(r"`(LAISSEZ_[A-Z]+)`", table))
-    assert [] == [reason for reason in (*EndReason, live_hooks.UNKNOWN) if f"`{reason}`" not in table and reason is not EndReason.BUDGET_SPENT]
+    assert set(re.findall(r"LAISSEZ_[A-Z]+", inspect.getsource(live_hooks))) == set(
+        re.findall(r"`(LAISSEZ_[A-Z]+)`", table)
+    )
+    assert [] == [
+        reason
+        for reason in (*EndReason, live_hooks.UNKNOWN)
+        if f"`{reason}`" not in table and reason is not EndReason.BUDGET_SPENT
+    ]
     events = [name for name in Hooks.__struct_fields__ if name.startswith("on_")]
     assert events == [row[0].strip("`") for row in rows("Hooks and probes")]
 
@@ -190,16 +224,30 @@ def test_every_hook_variable_and_reason_is_named() -> None:
 def test_the_checkpoint_hook_returns_when_the_trainer_has_saved(tmp_path: Path) -> None:
     (written,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "checkpoint.sh").write_text(written)
-    trainer = "trap 'touch saved checkpoint.done; exit' USR1; echo $$ > trainer.pid; while :; do sleep 0.01; done"
+    trainer = (
+        "trap 'touch saved checkpoint.done; exit' USR1; echo $$ > trainer.pid; while :; do sleep"
+        " 0.01; done"
+    )
     saving = subprocess.Popen(["bash", "-c", trainer], cwd=tmp_path)
     try:
-        waits = "until [ -s trainer.pid ]; do sleep 0.01; done; touch checkpoint.done; sh checkpoint.sh"
+        waits = (
+            "until [ -s trainer.pid ]; do sleep 0.01; done; touch checkpoint.done; sh checkpoint.sh"
+        )
         subprocess.run(["sh", "-c", waits], cwd=tmp_path, check=True, timeout=30)
         assert (tmp_path / "saved").exists()
     finally:
         saving.kill()
         saving.wait()
-    assert 0 != subprocess.run(["sh", "checkpoint.sh"], cwd=tmp_path, check=False, stderr=subprocess.DEVNULL, timeout=30).returncode
+    assert (
+        0
+        != subprocess.run(
+            ["sh", "checkpoint.sh"],
+            cwd=tmp_path,
+            check=False,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+        ).returncode
+    )
 
 
 # -- figures of the models
@@ -207,7 +255,9 @@ def test_the_checkpoint_hook_returns_when_the_trainer_has_saved(tmp_path: Path) 
 
 def test_the_built_in_profiles_are_those_that_there_are() -> None:
     for model, gpus in BUILT_IN:
-        assert re.search(rf"{re.escape(model)} on (?:\d or )?{gpus}\b|{re.escape(model)} on {gpus} or", PAGE), (model, gpus)
+        assert re.search(
+            rf"{re.escape(model)} on (?:\d or )?{gpus}\b|{re.escape(model)} on {gpus} or", PAGE
+        ), (model, gpus)
     assert all(f'"{model}"' in PAGE for model in COMPACT)
 
 
@@ -215,18 +265,30 @@ def test_what_placement_is_worth_is_as_the_page_says() -> None:
     shown = re.findall(r"[\d.]+(?=x)", "|".join(rows("Sailor")[0]))
     for model, gpus, said in (("OPT-350", 8, shown[0]), ("GPT-Neo-2.7", 16, shown[1])):
         planner = Planner(builtin_profile(model, 64))
-        ratio = planner.speed((("a100", (8,) * (gpus // 8)),)) / planner.speed((("a100", (1,) * gpus),))
+        ratio = planner.speed((("a100", (8,) * (gpus // 8)),)) / planner.speed(
+            (("a100", (1,) * gpus),)
+        )
         assert f"{ratio:.2f}" == said
 
 
 def test_the_run_time_of_a_sample_is_as_the_page_says() -> None:
     assert f"`T(n) = {A100_DNA.serial_s:g} + {A100_DNA.parallel_s:,.0f} / n`" in PAGE
-    assert all(abs(A100_DNA.seconds(gpus) / seconds - 1) < 0.03 for gpus, seconds in A100_DNA_S.items())
+    assert all(
+        abs(A100_DNA.seconds(gpus) / seconds - 1) < 0.03 for gpus, seconds in A100_DNA_S.items()
+    )
     assert f"{H100_SPEEDUP} times as fast is an assumption" in PAGE
     assert "{} to {} is plausible".format(*H100_SPEEDUP_RANGE) in PAGE
 
 
 def test_every_link_leads_somewhere() -> None:
-    headings = {re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in PAGE.splitlines() if line[:1] == "#"}
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+        for line in PAGE.splitlines()
+        if line[:1] == "#"
+    }
     links = re.findall(r"\]\(([^)]+)\)", PAGE)
-    assert [] == [link for link in links if not (link[1:] in headings if link[0] == "#" else (DOCS / link).exists())]
+    assert [] == [
+        link
+        for link in links
+        if not (link[1:] in headings if link[0] == "#" else (DOCS / link).exists())
+    ]

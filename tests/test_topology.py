@@ -11,7 +11,14 @@ from laissez.market import topology
 from laissez.market.topology import Topology, TopologyError
 
 LEVELS = {"h100": ("type", "zone", "host", "gpu")}
-PATHS = ("h100/a/host0/gpu0", "h100/a/host0/gpu1", "h100/a/host1/gpu0", "h100/a/spare", "h100/b/host0/gpu0", "tpu")
+PATHS = (
+    "h100/a/host0/gpu0",
+    "h100/a/host0/gpu1",
+    "h100/a/host1/gpu0",
+    "h100/a/spare",
+    "h100/b/host0/gpu0",
+    "tpu",
+)
 SMALL = Topology.of(PATHS, LEVELS)
 
 
@@ -27,9 +34,17 @@ def slow_order(paths: list[str]) -> list[str]:
 
 @st.composite
 def forests(draw: st.DrawFn) -> list[str]:
-    """Leaf paths of a random uneven forest, shuffled; characters that sort before and after the slash are frequent."""
+    """Leaf paths of a random uneven forest, shuffled; characters that sort before and after the
+    slash are frequent."""
     names = st.text("ab09.-_", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
-    paths = draw(st.lists(st.lists(names, min_size=1, max_size=5).map("/".join), min_size=1, max_size=20, unique=True))
+    paths = draw(
+        st.lists(
+            st.lists(names, min_size=1, max_size=5).map("/".join),
+            min_size=1,
+            max_size=20,
+            unique=True,
+        )
+    )
     inner = {path[:end] for path in paths for end in range(len(path)) if path[end] == "/"}
     return draw(st.permutations([path for path in paths if path not in inner]))
 
@@ -37,7 +52,14 @@ def forests(draw: st.DrawFn) -> list[str]:
 def test_leaves_nodes_and_roots_are_in_path_order() -> None:
     assert PATHS == SMALL.leaves
     assert ("h100", "tpu") == SMALL.roots
-    assert ("h100", "h100/a", "h100/a/host0", "h100/a/host0/gpu0", "h100/a/host0/gpu1", "h100/a/host1") == SMALL.nodes[:6]
+    assert (
+        "h100",
+        "h100/a",
+        "h100/a/host0",
+        "h100/a/host0/gpu0",
+        "h100/a/host0/gpu1",
+        "h100/a/host1",
+    ) == SMALL.nodes[:6]
 
 
 def test_names_are_compared_part_by_part_and_not_as_one_text() -> None:
@@ -61,7 +83,8 @@ def test_levels_are_counted_from_the_root() -> None:
     assert LEVELS["h100"] == SMALL.level_names("h100")
     assert () == SMALL.level_names("tpu")
     assert ["type", "zone", "host", "host", "gpu"] == [
-        SMALL.level_of(path) for path in ("h100", "h100/b", "h100/b/host0", "h100/a/spare", "h100/b/host0/gpu0")
+        SMALL.level_of(path)
+        for path in ("h100", "h100/b", "h100/b/host0", "h100/a/spare", "h100/b/host0/gpu0")
     ]
     assert SMALL.level_of("tpu") is None
 
@@ -81,13 +104,27 @@ def test_the_host_of_a_gpu_is_its_ancestor_at_that_level() -> None:
         ("h200", "type", "h200: no such node"),
     ],
 )
-def test_ancestor_at_a_level_that_is_not_on_the_path_is_refused(path: str, level: str, message: str) -> None:
+def test_ancestor_at_a_level_that_is_not_on_the_path_is_refused(
+    path: str, level: str, message: str
+) -> None:
     with pytest.raises(TopologyError) as error:
         SMALL.ancestor(path, level)
     assert message == str(error.value)
 
 
-@pytest.mark.parametrize("question", ["is_leaf", "parent", "children", "ancestors", "leaf_range", "leaf_count", "level_of", "level_names"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "is_leaf",
+        "parent",
+        "children",
+        "ancestors",
+        "leaf_range",
+        "leaf_count",
+        "level_of",
+        "level_names",
+    ],
+)
 @pytest.mark.parametrize("path", ["h200", "h100/", "/h100", "", "h100/a/host0/gpu2"])
 def test_no_question_is_answered_for_an_unknown_node(question: str, path: str) -> None:
     with pytest.raises(TopologyError, match="no such node"):
@@ -110,7 +147,9 @@ def test_equal_topologies_have_equal_leaves_and_levels() -> None:
 
 def test_repr_shows_trees_and_their_sizes() -> None:
     assert "<Topology of 6 leaves (h100: 5, tpu: 1)>" == repr(SMALL)
-    assert repr(Topology.of(f"t{number}" for number in range(10))).endswith("t7: 1, and 2 more trees)>")
+    assert repr(Topology.of(f"t{number}" for number in range(10))).endswith(
+        "t7: 1, and 2 more trees)>"
+    )
 
 
 BAD_NAME = "expected a name of 1 to 64 letters, digits, '.', '_' or '-', found "
@@ -134,7 +173,10 @@ BAD_NAME = "expected a name of 1 to 64 letters, digits, '.', '_' or '-', found "
         (["é"], "é: " + BAD_NAME + "'é'"),
         (["a\n"], "a\n: " + BAD_NAME + "'a\\n'"),
         (["a/" + "x" * 65], f"a/{'x' * 65}: {BAD_NAME}'{'x' * 65}'"),
-        (["/".join("abcdefghijklmnopq")], "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q: is deeper than 16 levels"),
+        (
+            ["/".join("abcdefghijklmnopq")],
+            "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q: is deeper than 16 levels",
+        ),
     ],
 )
 def test_bad_paths_are_refused(paths: Any, message: str) -> None:
@@ -151,8 +193,14 @@ def test_bad_paths_are_refused(paths: Any, message: str) -> None:
         ({"tpu": 1}, "tpu: expected a list of level names, found int"),
         ({"tpu": [1]}, "levels of tpu: " + BAD_NAME + "int"),
         ({"tpu": ["a", "a"]}, "tpu: a level name appears twice in: a, a"),
-        ({"tpu": ["a", "b"]}, "tpu: expected 1 level names, as many as the tree is deep, found 2: a, b"),
-        ({"h100": ["a", "b"]}, "h100: expected 4 level names, as many as the tree is deep, found 2: a, b"),
+        (
+            {"tpu": ["a", "b"]},
+            "tpu: expected 1 level names, as many as the tree is deep, found 2: a, b",
+        ),
+        (
+            {"h100": ["a", "b"]},
+            "h100: expected 4 level names, as many as the tree is deep, found 2: a, b",
+        ),
     ],
 )
 def test_bad_levels_are_refused(levels: Any, message: str) -> None:
@@ -166,7 +214,8 @@ def test_deepest_path_and_longest_name_are_allowed() -> None:
 
 def test_endless_paths_are_refused_at_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1_000_000 == topology.LEAVES_MAX
-    most = 1_000_000 if laissez.market_form() == "compiled" else 10_000  # a million takes the sources long, all the more when they are watched
+    # a million takes the sources long, all the more when they are watched
+    most = 1_000_000 if laissez.market_form() == "compiled" else 10_000
     monkeypatch.setattr(topology, "LEAVES_MAX", most)
     taken = 0
 
@@ -186,7 +235,9 @@ def test_long_text_is_cut_in_messages() -> None:
 @given(forests())
 def test_every_answer_agrees_with_the_paths_alone(paths: list[str]) -> None:
     found = Topology.of(paths)
-    nodes = slow_order(list({"/".join(path.split("/")[:depth]) for path in paths for depth in range(1, 17)}))
+    nodes = slow_order(
+        list({"/".join(path.split("/")[:depth]) for path in paths for depth in range(1, 17)})
+    )
     leaves = slow_order(paths)
     assert tuple(leaves) == found.leaves
     assert tuple(nodes) == found.nodes
@@ -206,7 +257,11 @@ def test_mapping_reads_back_to_an_equal_topology(paths: list[str], named: bool) 
     depths = {path.split("/")[0]: 0 for path in paths}
     for path in paths:
         depths[path.split("/")[0]] = max(depths[path.split("/")[0]], path.count("/") + 1)
-    levels = {root: [f"level{number}" for number in range(depth)] for root, depth in depths.items()} if named else {}
+    levels = (
+        {root: [f"level{number}" for number in range(depth)] for root, depth in depths.items()}
+        if named
+        else {}
+    )
     found = Topology.of(paths, levels)
     assert found == Topology.from_mapping(found.to_mapping())
 
@@ -224,7 +279,12 @@ def test_reserved_names_survive_the_round_trip() -> None:
 
 def test_many_leaves_are_small() -> None:
     paths = [
-        f"h100/zone-{z}/row{r}/rack{k:02}/host{h}/gpu{g}" for z in range(5) for r in range(5) for k in range(25) for h in range(4) for g in range(8)
+        f"h100/zone-{z}/row{r}/rack{k:02}/host{h}/gpu{g}"
+        for z in range(5)
+        for r in range(5)
+        for k in range(25)
+        for h in range(4)
+        for g in range(8)
     ]
     tracemalloc.start()
     found = Topology.of(paths)

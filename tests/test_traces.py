@@ -15,9 +15,13 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 real = pytest.mark.skipif(not DATA.is_dir(), reason="the public traces are not here")
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-AZURE = HEADER + "2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55"
+AZURE = (
+    HEADER + "2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16"
+    " 18:15:51.2224670,879,55"
+)
 MOONCAKE = (
-    '{"timestamp": 27, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n{"timestamp": 30, "input_length": 1, "output_length": 2}\n'
+    '{"timestamp": 27, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n{"timestamp":'
+    ' 30, "input_length": 1, "output_length": 2}\n'
 )
 
 
@@ -30,14 +34,18 @@ def written(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["trace.csv", "trace.csv.gz"])
-def test_an_azure_trace_is_read_from_its_first_request_on_even_without_a_last_newline(tmp_path: Path, name: str) -> None:
+def test_an_azure_trace_is_read_from_its_first_request_on_even_without_a_last_newline(
+    tmp_path: Path, name: str
+) -> None:
     expected = (Request(0, 374, 44), Request(4_314_579, 396, 109), Request(4_541_877, 879, 55))
     assert expected == load_azure(written(tmp_path / name, AZURE))
 
 
 @pytest.mark.parametrize("name", ["trace.jsonl", "trace.jsonl.gz"])
 def test_a_mooncake_trace_counts_in_milliseconds(tmp_path: Path, name: str) -> None:
-    assert (Request(0, 6758, 500), Request(3_000, 1, 2)) == load_mooncake(written(tmp_path / name, MOONCAKE))
+    assert (Request(0, 6758, 500), Request(3_000, 1, 2)) == load_mooncake(
+        written(tmp_path / name, MOONCAKE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,10 +60,15 @@ def test_a_mooncake_trace_counts_in_milliseconds(tmp_path: Path, name: str) -> N
         (HEADER + "2023-11-16 18:15:46.68,nan,44\n", "line 2: expected a whole number of tokens"),
         (HEADER + "2023-11-16 18:15:46.68,374,-1\n", "line 2: expected a whole number of tokens"),
         (HEADER + "2023-11-16 18:15:46.68,374,4.5\n", "line 2: expected a whole number of tokens"),
-        (HEADER + "2023-11-16 18:15:46.68,3,4\n2023-11-16 18:15:46.67,3,4\n", "line 3: expected requests in the order"),
+        (
+            HEADER + "2023-11-16 18:15:46.68,3,4\n2023-11-16 18:15:46.67,3,4\n",
+            "line 3: expected requests in the order",
+        ),
     ],
 )
-def test_a_bad_azure_row_is_refused_with_file_and_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_azure_row_is_refused_with_file_and_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = written(tmp_path / "bad.csv", text)
     with pytest.raises(TraceError, match=said) as refused:
         load_azure(path)
@@ -68,9 +81,15 @@ def test_a_bad_azure_row_is_refused_with_file_and_line(tmp_path: Path, text: str
         ("[1]", "line 1: expected a JSON object"),
         ("{", "line 1: expected a JSON object"),
         ('{"timestamp": NaN, "input_length": 1, "output_length": 1}', "line 1: expected timestamp"),
-        ('{"timestamp": true, "input_length": 1, "output_length": 1}', "line 1: expected timestamp"),
+        (
+            '{"timestamp": true, "input_length": 1, "output_length": 1}',
+            "line 1: expected timestamp",
+        ),
         ('{"timestamp": 1, "output_length": 1}', "line 1: expected a whole number of tokens"),
-        ('{"timestamp": 1, "input_length": Infinity, "output_length": 1}', "line 1: expected a whole number of tokens"),
+        (
+            '{"timestamp": 1, "input_length": Infinity, "output_length": 1}',
+            "line 1: expected a whole number of tokens",
+        ),
     ],
 )
 def test_a_bad_mooncake_row_is_refused(tmp_path: Path, text: str, said: str) -> None:

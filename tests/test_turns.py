@@ -1,4 +1,5 @@
-"""Who is served when, who is turned away, and who gets answers late. All time here is moved by hand."""
+"""Who is served when, who is turned away, and who gets answers late. All time here is moved by
+hand."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class Hand:
 class Piece:
     """Something to do that takes a while; `bug` happens instead."""
 
-    def __init__(self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False) -> None:
+    def __init__(
+        self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False
+    ) -> None:
         self._hand, self._log, self._name, self._left, self._bug = hand, log, name, us, bug
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
@@ -105,12 +108,15 @@ class Begun:
 
 def test_only_so_many_requests_are_begun_in_one_turn_however_little_time_that_takes() -> None:
     async def story(world: World) -> None:
-        assert [True] * REQUESTS_MAX + [False] == [world.turns.may_begin() for _ in range(REQUESTS_MAX + 1)]
+        assert [True] * REQUESTS_MAX + [False] == [
+            world.turns.may_begin() for _ in range(REQUESTS_MAX + 1)
+        ]
         await world.turn()
         for number in range(REQUESTS_MAX + 2):
             world.turns.wait("noisy", Begun(world, f"n{number}"))
         world.turns.wait("ann", Begun(world, "a"))
-        assert ["n0", "a", "n1", "n2"] == await world.turn()  # the next ones are read before there are more
+        # the next ones are read before there are more
+        assert ["n0", "a", "n1", "n2"] == await world.turn()
         assert ["n3", "n4", "n5"] == await world.turn()
 
     run(story)
@@ -170,7 +176,9 @@ def test_turning_many_away_takes_no_longer_than_a_turn() -> None:
             world.turns.wait("noisy", Dear(world.hand, world.log, f"n{number}"))
         world.come("ann", "a")
         world.hand.us += WAIT_US_MAX + BAD_FOR_US + 1
-        assert [["n0 away"], ["a away", "n1 away"], ["n2 away"]] == [await world.turn() for _ in range(3)]
+        assert [["n0 away"], ["a away", "n1 away"], ["n2 away"]] == [
+            await world.turn() for _ in range(3)
+        ]
 
     run(story)
 
@@ -262,9 +270,11 @@ def test_the_operator_is_never_turned_away() -> None:
     run(story)
 
 
-def test_when_everybody_waits_too_long_for_a_while_young_lines_are_shed_too_until_nobody_waits() -> None:
+def test_when_everybody_waits_too_long_young_lines_are_shed_too_until_nobody_waits() -> None:
     async def story(world: World) -> None:
-        for number in range(8):  # every turn one comes and waits too long in a line of its own, while another line never empties
+        # every turn one comes and waits too long in a line of its own, while another line never
+        # empties
+        for number in range(8):
             world.come(f"t{number}", f"{number}", TURN_US)
             world.come(f"u{number}", f"u{number}", TURN_US)
             world.hand.us += WAIT_US_MAX + 1
@@ -284,7 +294,9 @@ def test_when_everybody_waits_too_long_for_a_while_young_lines_are_shed_too_unti
 
 def test_a_bug_in_one_answer_keeps_nobody_else_waiting() -> None:
     async def story(world: World) -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: world.log.append(type(context["exception"]).__name__))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda loop, context: world.log.append(type(context["exception"]).__name__)
+        )
         world.come("ann", "bad", bug=True)
         world.come("ann", "good")
         world.come("bob", "b")

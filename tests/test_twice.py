@@ -1,4 +1,5 @@
-"""A name given twice in one object is refused, in JSON and in MessagePack, however it is written; and nothing else is."""
+"""A name given twice in one object is refused, in JSON and in MessagePack, however it is written;
+and nothing else is."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ pytestmark = pytest.mark.once
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40)
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=20),
     max_leaves=20,
 )
@@ -28,16 +33,28 @@ plain = st.recursive(
 @settings(max_examples=60, derandomize=True)
 @given(plain)
 def test_what_has_each_name_once_is_let_through_however_it_is_written(value: object) -> None:
-    for written in (json.dumps(value), json.dumps(value, indent=2), json.dumps(value, ensure_ascii=False)):
+    for written in (
+        json.dumps(value),
+        json.dumps(value, indent=2),
+        json.dumps(value, ensure_ascii=False),
+    ):
         check_json(written.encode(), msgspec.json.decode(written))
     check_packed(msgspec.msgpack.encode(value), value)
 
 
 @settings(max_examples=60, derandomize=True)
 @given(plain, plain, texts, st.booleans())
-def test_a_name_given_twice_is_found_wherever_it_is(first: object, second: object, name: str, escaped: bool) -> None:
-    pair = [f"{json.dumps(name, ensure_ascii=escaped)}: {json.dumps(value)}" for value in (first, second)]
-    for written in (f"{{{pair[0]},{pair[1]}}}", f'[1, {{"x": {{{pair[0]}, "y:": ":", {pair[1]}}}}}]'):
+def test_a_name_given_twice_is_found_wherever_it_is(
+    first: object, second: object, name: str, escaped: bool
+) -> None:
+    pair = [
+        f"{json.dumps(name, ensure_ascii=escaped)}: {json.dumps(value)}"
+        for value in (first, second)
+    ]
+    for written in (
+        f"{{{pair[0]},{pair[1]}}}",
+        f'[1, {{"x": {{{pair[0]}, "y:": ":", {pair[1]}}}}}]',
+    ):
         with pytest.raises(GivenTwice, match="expected each name once"):
             check_json(written.encode(), msgspec.json.decode(written))
     key = msgspec.msgpack.encode(name)
@@ -49,7 +66,10 @@ def test_a_name_given_twice_is_found_wherever_it_is(first: object, second: objec
 
 def test_every_way_of_writing_a_value_is_passed_over() -> None:
     """Once: long forms of short things, which no encoder of ours writes, and extensions."""
-    once = b"\xdf\x00\x00\x00\x03\xda\x00\x01a\xd2\x00\x00\x00\x01\xdb\x00\x00\x00\x01b\xdd\x00\x00\x00\x01\xca\x3f\x80\x00\x00\xa1c\xc7\x02\x05xy"
+    once = (
+        b"\xdf\x00\x00\x00\x03\xda\x00\x01a\xd2\x00\x00\x00\x01\xdb\x00\x00\x00\x01b"
+        b"\xdd\x00\x00\x00\x01\xca\x3f\x80\x00\x00\xa1c\xc7\x02\x05xy"
+    )
     check_packed(once, msgspec.msgpack.decode(once))
     with pytest.raises(GivenTwice, match="'b'"):
         twice = once.replace(b"\xa1c", b"\xa1b")
@@ -60,8 +80,14 @@ def test_it_is_refused_over_http_and_in_both_forms_of_a_session(tmp_path: Path) 
     async def story(world: World) -> None:
         position = world.desk.position
         body = b'{"alternatives": [{"scope": "h100", "limit": "1", "limit": "2"}]}'
-        answer = await world.ask("ann", "POST", "/v1/orders", content=body, headers={"Content-Type": "application/json"})
-        assert (400, "bad_request", position) == (answer.status_code, answer.json()["code"], world.desk.position)
+        answer = await world.ask(
+            "ann", "POST", "/v1/orders", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert (400, "bad_request", position) == (
+            answer.status_code,
+            answer.json()["code"],
+            world.desk.position,
+        )
         assert "found 'limit' more often" in answer.json()["detail"]
 
     with_service(tmp_path / "http", story)

@@ -1,4 +1,5 @@
-"""What the service does by itself: holds end, books are closed at whole hours and when there is much to close, snapshots are taken."""
+"""What the service does by itself: holds end, books are closed at whole hours and when there is
+much to close, snapshots are taken."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from service_world import HOUR_US, World, with_service
 
 pytestmark = [
     pytest.mark.once,
-    # The copy of the process only computes and writes a file, which needs none of the other threads.
+    # The copy of the process only computes and writes a file, which needs none of the other
+    # threads.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
@@ -36,7 +38,9 @@ GENEROUS = Limits(commands_burst=100_000, commands_per_second=100_000)
 # -- holds
 
 
-def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(upkeep, "HOLDS_EVERY_S", 0.001)
 
     async def tale(live: Live) -> None:
@@ -51,9 +55,13 @@ def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(tmp_path: Path, m
             await asyncio.sleep(0.01)
             assert position == world.desk.position  # nothing is journaled while nothing happens
             world.passing.pass_us(1_000_000)
-            ended, started = (await ann.hear())["told"]["event"], (await bob.hear())["told"]["event"]
+            ended, started = (
+                (await ann.hear())["told"]["event"],
+                (await bob.hear())["told"]["event"],
+            )
             assert ("lease.ended", "lease.started") == (ended["type"], started["type"])
-            assert held == ended["at"] == started["at"]  # to the microsecond, however late it was noticed
+            # to the microsecond, however late it was noticed
+            assert held == ended["at"] == started["at"]
             assert position + 1 == world.desk.position
             ending.cancel()
 
@@ -69,8 +77,13 @@ def test_a_hold_that_is_over_is_told_before_a_tenant_that_came_later(tmp_path: P
         await world.place("bob", "a100", "2")
         world.passing.pass_us(MINUTE_US + 1)
         await world.ask("operator", "POST", "/v1/tenants", {"name": "eve"})
-        events = [one["event"] for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"]]
-        assert ["lease.ended", "lease.started", "tenant.created"] == [event["type"] for event in events[-3:]]
+        events = [
+            one["event"]
+            for one in (await world.ask("operator", "GET", "/v1/events")).json()["data"]
+        ]
+        assert ["lease.ended", "lease.started", "tenant.created"] == [
+            event["type"] for event in events[-3:]
+        ]
         assert sorted(event["at"] for event in events) == [event["at"] for event in events]
 
     with_service(tmp_path, story)
@@ -117,17 +130,24 @@ def test_busy_books_are_closed_until_now_with_every_hour_on_the_way(tmp_path: Pa
         while keeper.due(world.desk.clock.now()) is not None:
             await keeper.close()
             closings.append(closed_until(world))
-        assert 0 != closings[-1] % HOUR_US and [0] * (len(closings) - 1) == [until % HOUR_US for until in closings[:-1]]
+        assert 0 != closings[-1] % HOUR_US and [0] * (len(closings) - 1) == [
+            until % HOUR_US for until in closings[:-1]
+        ]
         assert 3 <= len(closings) - 1 <= 4
         first, second = closings[0], closings[1]
         period = {"since": format_time(first), "until": format_time(second)}
-        assert "3.600000" == (await world.ask("ann", "GET", "/v1/bills", params=period)).json()["total"]
+        assert (
+            "3.600000"
+            == (await world.ask("ann", "GET", "/v1/bills", params=period)).json()["total"]
+        )
         assert keeper.due(world.desk.clock.now()) is None  # until as many commands have come again
 
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_busy_books_are_worked_out_a_little_at_a_time_before_they_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_books_are_worked_out_a_little_at_a_time_before_they_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(aside, "WORK_US", 0)
 
     async def story(world: World) -> None:
@@ -160,7 +180,12 @@ def test_busy_books_are_worked_out_a_little_at_a_time_before_they_are_closed(tmp
 def test_books_of_a_market_without_tenants_stay_open(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.desk.exchange.accounts.clear()
-        assert Bookkeeper(world.desk, Books(close_after_commands=1)).due(world.desk.clock.now() + 1_000 * HOUR_US) is None
+        assert (
+            Bookkeeper(world.desk, Books(close_after_commands=1)).due(
+                world.desk.clock.now() + 1_000 * HOUR_US
+            )
+            is None
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -187,7 +212,13 @@ def test_memory_of_accounts_is_bounded_by_closing(tmp_path: Path) -> None:
             await world.ask("ann", "DELETE", f"/v1/leases/{won['lease']}")
             if turn % 10 == 0:
                 await keeper.close()
-                sizes.append(len(account.leases) + len(account.orders) + len(account.order_names) + len(account.lease_names) + len(account.ended))
+                sizes.append(
+                    len(account.leases)
+                    + len(account.orders)
+                    + len(account.order_names)
+                    + len(account.lease_names)
+                    + len(account.ended)
+                )
         assert max(sizes) <= 5 * 40 and 0 in sizes[10:]
 
     with_service(tmp_path / "data", story, GENEROUS)
@@ -197,14 +228,18 @@ def test_memory_of_accounts_is_bounded_by_closing(tmp_path: Path) -> None:
 
 
 def snapshotter_of(world: World, every: int = 5, kept: int = 2) -> Snapshotter:
-    return Snapshotter(world.desk, world.desk._journal, JournalSettings(snapshot_every=every, snapshots_kept=kept))
+    return Snapshotter(
+        world.desk, world.desk._journal, JournalSettings(snapshot_every=every, snapshots_kept=kept)
+    )
 
 
 def kept_in(folder: Path) -> list[int]:
     return [file.seq for file in snapshots.newest_first(folder)]
 
 
-def test_snapshots_are_taken_in_a_copy_verified_and_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_are_taken_in_a_copy_verified_and_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.005)
     data = tmp_path / "data"
     taken: list[int] = []
@@ -243,7 +278,9 @@ def test_a_snapshot_waits_for_nothing_and_holds_the_state_when_it_was_begun(tmp_
     with_service(tmp_path / "data", story)
 
 
-def test_a_copy_that_cannot_write_is_only_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_copy_that_cannot_write_is_only_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def full(*_: Any) -> Path:
         raise OSError(28, "No space left on device")
 
@@ -256,7 +293,9 @@ def test_a_copy_that_cannot_write_is_only_logged(tmp_path: Path, monkeypatch: py
         with monkeypatch.context() as patched:
             patched.setattr(os, "fork", full)
             await taker.take()
-        assert 0 == taker.taken and 3 == [record.levelno for record in caplog.records].count(logging.ERROR)
+        assert 0 == taker.taken and 3 == [record.levelno for record in caplog.records].count(
+            logging.ERROR
+        )
         await world.place("ann", "h100", "1")
         await taker.take()
         assert 1 == taker.taken
@@ -265,7 +304,9 @@ def test_a_copy_that_cannot_write_is_only_logged(tmp_path: Path, monkeypatch: py
     assert verify(tmp_path / "data", begin=Replaying.begin).ok
 
 
-def test_a_copy_does_not_outlive_a_server_that_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_does_not_outlive_a_server_that_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copies: list[int] = []
     fork = os.fork
 

@@ -1,4 +1,5 @@
-"""A webhook leads to public addresses alone, unless the operator opens others: by its text, by what its name resolves to, and at each delivery."""
+"""A webhook leads to public addresses alone, unless the operator opens others: by its text, by what
+its name resolves to, and at each delivery."""
 
 from __future__ import annotations
 
@@ -29,12 +30,17 @@ pytestmark = pytest.mark.once
 PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
 
 INSIDE = [
-    "127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1",
-    "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "240.0.0.1",
+    "127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255",
+    "192.168.1.1", "169.254.169.254", "100.64.0.1",
+    "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1",
+    "192.88.99.1", "224.0.0.1", "240.0.0.1",
     "255.255.255.255", "168.63.129.16",
-    "::", "::1", "::127.0.0.1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "2001:db8::1", "3fff::1", "100::1",
-    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808",
-    "2002:7f00:1::", "2002:a9fe:a9fe::1", "2002:a00:1::1", "2001:0:7f00:1::", "2001:0:4136:e378:8000:63bf:f5ff:fffe",
+    "::", "::1", "::127.0.0.1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1",
+    "ff02::1", "2001:db8::1", "3fff::1", "100::1",
+    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808",
+    "2002:7f00:1::", "2002:a9fe:a9fe::1", "2002:a00:1::1", "2001:0:7f00:1::",
+    "2001:0:4136:e378:8000:63bf:f5ff:fffe",
 ]  # fmt: skip
 
 
@@ -43,16 +49,22 @@ def test_an_address_inside_in_any_form_is_not_allowed(address: str) -> None:
     assert not Guard().allows(address)
 
 
-@pytest.mark.parametrize("address", [*PUBLIC, "8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"])
+@pytest.mark.parametrize(
+    "address", [*PUBLIC, "8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
+)
 def test_a_public_address_is_allowed(address: str) -> None:
     assert is_public(ip_address(address))
 
 
-# Every block of IANA's special-purpose registries that is not globally reachable, and the rest of what is not global unicast.
+# Every block of IANA's special-purpose registries that is not globally reachable, and the rest of
+# what is not global unicast.
 REGISTRY = [
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.0.0/29", "192.0.0.170/31",
-    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-    "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:2::/48", "2001:10::/28", "2001:db8::/32",
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.0.0/29", "192.0.0.170/31",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+    "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32",
+    "2001:2::/48", "2001:10::/28", "2001:db8::/32",
     "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]  # fmt: skip
 
@@ -64,11 +76,17 @@ def test_a_special_range_is_not_public_from_its_first_address_to_its_last(networ
 
 
 @pytest.mark.parametrize("network", NOT_PUBLIC, ids=str)
-def test_only_special_ranges_and_the_ends_of_the_address_space_adjoin_a_special_range(network: Network) -> None:
+def test_only_special_ranges_and_the_ends_of_the_address_space_adjoin_a_special_range(
+    network: Network,
+) -> None:
     for neighbour in (int(network[0]) - 1, int(network[-1]) + 1):
         if 0 <= neighbour < 2**network.max_prefixlen:
             address = type(network[0])(neighbour)
-            assert is_public(address) == (not any(address in other for other in NOT_PUBLIC if other.version == network.version))
+            assert is_public(address) == (
+                not any(
+                    address in other for other in NOT_PUBLIC if other.version == network.version
+                )
+            )
 
 
 @pytest.mark.parametrize("network", CARRIES_IPV4, ids=str)
@@ -78,11 +96,16 @@ def test_an_address_that_carries_another_is_judged_by_it(network: IPv6Network, i
     assert is_public(outer) == is_public(ip_address(inner))
 
 
-@pytest.mark.parametrize("address", ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3", "127.0.0.1", "fd00::1"])
+@pytest.mark.parametrize(
+    "address", ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3", "127.0.0.1", "fd00::1"]
+)
 def test_what_the_operator_opens_is_allowed_and_nothing_beside_it(address: str) -> None:
     guard = Guard(["10.1.0.0/16", "127.0.0.1/32", "fd00::/64"])
     assert guard.allows(address)
-    assert not any(guard.allows(other) for other in ("10.2.0.0", "127.0.0.2", "fd00:0:0:1::1", "64:ff9b::a01:1"))
+    assert not any(
+        guard.allows(other)
+        for other in ("10.2.0.0", "127.0.0.2", "fd00:0:0:1::1", "64:ff9b::a01:1")
+    )
 
 
 URLS = [
@@ -160,16 +183,25 @@ def test_a_url_is_taken_as_it_is_written(url: str, authority: str, path: str) ->
 def test_a_url_is_so_long_and_not_longer() -> None:
     url = "https://hooks.example.com/"
     assert read_url(url + "x" * (WEBHOOK_URL_MAX - len(url)), allow_http=False)
-    with pytest.raises(ProblemError, match=f"expected 1 to {WEBHOOK_URL_MAX} characters, found {WEBHOOK_URL_MAX + 1}"):
+    with pytest.raises(
+        ProblemError,
+        match=f"expected 1 to {WEBHOOK_URL_MAX} characters, found {WEBHOOK_URL_MAX + 1}",
+    ):
         read_url(url + "x" * (WEBHOOK_URL_MAX + 1 - len(url)), allow_http=False)
 
 
-def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_alike(tmp_path: Path) -> None:
+def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_alike(
+    tmp_path: Path,
+) -> None:
     async def tale(hooks: Hooks) -> None:
-        hooks.resolve_to(public_example=PUBLIC, mixed_example=[*PUBLIC, "10.0.0.7"], inside_example=["10.0.0.7"])
+        hooks.resolve_to(
+            public_example=PUBLIC, mixed_example=[*PUBLIC, "10.0.0.7"], inside_example=["10.0.0.7"]
+        )
         answers = {}
         for name in ("public", "mixed", "inside", "unknown"):
-            answers[name] = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": f"https://{name}.example/"})
+            answers[name] = await hooks.world.ask(
+                "ann", "POST", "/v1/webhooks", {"url": f"https://{name}.example/"}
+            )
         assert [201, 422, 422, 422] == [answer.status_code for answer in answers.values()]
         assert 1 == len({answers[name].content for name in ("mixed", "inside", "unknown")})
         assert "10.0.0.7" not in answers["inside"].text
@@ -184,12 +216,18 @@ def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: s
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         shown = await hooks.until(made["id"], failures=1)
         assert "the host has no address, or one that is not allowed" == shown["last_error"]
-        assert ["hooks.example"] * 2 == asked and [] == hooks.receiver.got and 0 == hooks.receiver.closed
+        assert (
+            ["hooks.example"] * 2 == asked
+            and [] == hooks.receiver.got
+            and 0 == hooks.receiver.closed
+        )
 
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_asked_once(tmp_path: Path) -> None:
+def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_asked_once(
+    tmp_path: Path,
+) -> None:
     async def tale(hooks: Hooks) -> None:
         asked = hooks.resolve_to(hooks_example=["127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
@@ -206,23 +244,40 @@ def test_another_address_is_tried_where_the_first_does_not_answer(tmp_path: Path
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         await hooks.until(made["id"], delivered=1, failures=0)
 
-    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, allow_addresses=("127.0.0.0/8",)))
+    with_hooks(
+        tmp_path / "data", tale, msgspec.structs.replace(OPEN, allow_addresses=("127.0.0.0/8",))
+    )
 
 
-def test_this_very_machine_is_inside_by_whatever_address_it_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_very_machine_is_inside_by_whatever_address_it_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def tale(hooks: Hooks) -> None:
-        monkeypatch.setattr("laissez.service.webhooks.addresses.is_public", lambda address: True)  # as if ours were public ones
-        assert not any(Guard().allows(address) for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"))
+        # as if ours were public ones
+        monkeypatch.setattr("laissez.service.webhooks.addresses.is_public", lambda address: True)
+        assert not any(
+            Guard().allows(address) for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+        )
         assert all(Guard().allows(address) for address in PUBLIC)
-        assert 422 == (await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})).status_code
+        assert (
+            422
+            == (
+                await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})
+            ).status_code
+        )
         hooks.world.desk.enter("ann", "", "", CreateWebhook(hooks.receiver.url, None, None))
         shown = await hooks.until(next(iter(hooks.world.desk.exchange.webhooks.live)), failures=1)
-        assert "the host has no address, or one that is not allowed" == shown["last_error"] and 0 == hooks.receiver.closed
+        assert (
+            "the host has no address, or one that is not allowed" == shown["last_error"]
+            and 0 == hooks.receiver.closed
+        )
 
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     real, says, asked = socket.getaddrinfo, threading.Event(), threading.Semaphore(0)
 
     def getaddrinfo(host: str, *more: Any, **others: Any) -> Any:
@@ -236,12 +291,14 @@ def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(monke
         lookups = Lookups(places=40)
         waiting = [asyncio.create_task(lookups.addresses("silent.example")) for _ in range(41)]
         for _ in range(40):
-            await asyncio.to_thread(asked.acquire)  # the loop's own threads, at most 32, are as free as ever
+            # the loop's own threads, at most 32, are as free as ever
+            await asyncio.to_thread(asked.acquire)
         assert ["127.0.0.1"] == await lookups.addresses("0x7f000001")
         for one in waiting[:40]:
             one.cancel()
         await asyncio.sleep(0)
-        assert not asked.acquire(blocking=False)  # each keeps its place though nobody waits any more
+        # each keeps its place though nobody waits any more
+        assert not asked.acquire(blocking=False)
         says.set()
         with pytest.raises(socket.gaierror):
             await waiting[40]
@@ -263,14 +320,21 @@ def test_http_that_is_no_longer_allowed_is_not_sent(tmp_path: Path) -> None:
         assert "the url is not allowed" == (await hooks.until(ids[0], failures=1))["last_error"]
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    with_hooks(tmp_path / "data", after, msgspec.structs.replace(OPEN, allow_http=False), secrets=secrets)
+    with_hooks(
+        tmp_path / "data", after, msgspec.structs.replace(OPEN, allow_http=False), secrets=secrets
+    )
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
 def test_a_certificate_must_be_of_the_host_that_the_url_names(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=x -addext subjectAltName=DNS:hooks.example"
-    subprocess.run([*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    make = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj"
+        " /CN=x -addext subjectAltName=DNS:hooks.example"
+    )
+    subprocess.run(
+        [*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
 
@@ -282,10 +346,15 @@ def test_a_certificate_must_be_of_the_host_that_the_url_names(tmp_path: Path) ->
             assert "the certificate is not valid for this host" == shown["last_error"]
             hooks.running.sender.tls = ssl.create_default_context(cafile=str(certificate))
             other = await hooks.create(url=f"https://other.example:{receiver.port}/")
-            assert "the certificate is not valid for this host" == (await hooks.until(other["id"], failures=1))["last_error"]
+            assert (
+                "the certificate is not valid for this host"
+                == (await hooks.until(other["id"], failures=1))["last_error"]
+            )
             hooks.pass_s(1)
             await hooks.until(stranger["id"], delivered=2)
-            assert {stranger["id"]} == {msgspec.json.decode(one.body)["webhook"] for one in receiver.got}
+            assert {stranger["id"]} == {
+                msgspec.json.decode(one.body)["webhook"] for one in receiver.got
+            }
 
     with_hooks(tmp_path / "data", tale)
 
@@ -295,7 +364,15 @@ def test_networks_are_settings_and_a_mistake_in_one_is_told(tmp_path: Path) -> N
     file.write_text('[webhooks]\nallow_addresses = ["10.1.0.0/16", "fd00::/8"]\n')
     assert ("10.1.0.0/16", "fd00::/8") == read_settings(file, {}).webhooks.allow_addresses
     by_variable = {"LAISSEZ_WEBHOOKS__ALLOW_ADDRESSES": "10.1.0.0/16, 127.0.0.1/32"}
-    assert ("10.1.0.0/16", "127.0.0.1/32") == read_settings(None, by_variable).webhooks.allow_addresses
+    assert ("10.1.0.0/16", "127.0.0.1/32") == read_settings(
+        None, by_variable
+    ).webhooks.allow_addresses
     file.write_text('[webhooks]\nallow_addresses = ["10.1.0.1/16"]\n')
-    with pytest.raises(SettingsError, match=r"laissez\.toml: webhooks\.allow_addresses: expected networks such as .*, found '10\.1\.0\.1/16'"):
+    with pytest.raises(
+        SettingsError,
+        match=(
+            r"laissez\.toml: webhooks\.allow_addresses: expected networks such as .*, found"
+            r" '10\.1\.0\.1/16'"
+        ),
+    ):
         read_settings(file, {})

@@ -1,4 +1,5 @@
-"""What docs/webhooks.md shows works: its receiver takes deliveries, its commands are there, its links lead somewhere."""
+"""What docs/webhooks.md shows works: its receiver takes deliveries, its commands are there, its
+links lead somewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def test_the_receiver_that_is_shown_takes_what_is_genuine_and_nothing_else(
 
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create(url=f"http://127.0.0.1:{server.server_port}/laissez")
-        assert "status 400" == (await hooks.until(made["id"], failures=1))["last_error"]  # it has another secret
+        # it has another secret
+        assert "status 400" == (await hooks.until(made["id"], failures=1))["last_error"]
         shown["SECRET"] = made["secret"]
         hooks.pass_s(1)
         await hooks.until(made["id"], delivered=1)
@@ -56,5 +58,9 @@ def test_every_command_and_link_of_the_page_is_there() -> None:
     links = re.findall(r"\]\(([a-z]+\.md)?(?:#([\w-]+))?\)", PAGE)
     assert links
     for page, place in links:
-        headings = re.findall(r"^#+ (.*)$", (DOCS / page).read_text() if page else PAGE, re.MULTILINE)
-        assert not place or place in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        headings = re.findall(
+            r"^#+ (.*)$", (DOCS / page).read_text() if page else PAGE, re.MULTILINE
+        )
+        assert not place or place in {
+            re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+        }

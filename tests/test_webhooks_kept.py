@@ -1,4 +1,5 @@
-"""What is kept of webhooks beside the journal: a restart goes on where it was, a lost file repeats and skips nothing, dead letters stay."""
+"""What is kept of webhooks beside the journal: a restart goes on where it was, a lost file repeats
+and skips nothing, dead letters stay."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_pa
 
         await serve_there()
         first, *rest = hooks.receiver.got
-        assert (kept["failed"].headers["webhook-id"], kept["failed"].body) == (first.headers["webhook-id"], first.body)
+        assert (kept["failed"].headers["webhook-id"], kept["failed"].body) == (
+            first.headers["webhook-id"],
+            first.body,
+        )
         assert [4, 5] == [n for one in rest for n in one.numbers]
         assert {2, 3} == {told.n for told in hooks.verified(kept["made"]["secret"], first)}
 
@@ -59,7 +63,9 @@ def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_pa
 
 
 @pytest.mark.parametrize("content", [None, b"{", b'{"whk_x": {"starts": "many"}}'])
-def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(
+    tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
     file = tmp_path / "data" / "webhooks" / "cursors.json"
@@ -94,8 +100,10 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
     (kept,) = kept_cursors(tmp_path / "data").values()
-    ahead = msgspec.structs.replace(kept, delivered=10**6)  # as when an older journal was put back beside it
-    elsewhere = msgspec.structs.replace(kept, started_at=kept.started_at - 1)  # as when another one was
+    # as when an older journal was put back beside it
+    ahead = msgspec.structs.replace(kept, delivered=10**6)
+    # as when another one was
+    elsewhere = msgspec.structs.replace(kept, started_at=kept.started_at - 1)
     for wrong in (ahead, elsewhere):
         keep_cursors(tmp_path / "data", {ids[0]: wrong})
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
@@ -116,7 +124,9 @@ def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
     return ids[0]
 
 
-def test_dead_letters_that_are_gone_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_dead_letters_that_are_gone_are_missed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The cursor tells how many there were; the list was simply empty."""
     secrets: dict[str, str] = {}
     id = left_with_a_dead_letter(tmp_path / "data", secrets)
@@ -130,8 +140,9 @@ def test_dead_letters_that_are_gone_are_missed(tmp_path: Path, caplog: pytest.Lo
     assert "dead letters of a webhook are lost" in caplog.text
 
 
-def test_a_file_beside_the_journal_that_is_damaged_of_another_name_or_of_another_journal_is_not_believed() -> None:
-    """One digit of a cursor made a webhook pass over events; letters under another's name were shown to it."""
+def test_a_file_that_is_damaged_renamed_or_of_another_journal_is_not_believed() -> None:
+    """One digit of a cursor made a webhook pass over events; letters under another's name were
+    shown to it."""
     stored = seal(ORIGIN, "cursors.json", b'{"delivered": 12}')
     assert b'{"delivered": 12}' == unseal(ORIGIN, "cursors.json", stored)
     for origin, name, found in (
@@ -144,14 +155,20 @@ def test_a_file_beside_the_journal_that_is_damaged_of_another_name_or_of_another
             unseal(origin, name, found)
 
 
-def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The first start of a new version delivered everything again, and dead letters were lost."""
     secrets: dict[str, str] = {}
     id = left_with_a_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
         shown = await hooks.show(id)
-        assert (1, 1, 1) == (shown["delivered"], shown["dead_letters"], len(await hooks.letters(id)))
+        assert (1, 1, 1) == (
+            shown["delivered"],
+            shown["dead_letters"],
+            len(await hooks.letters(id)),
+        )
 
     caplog.clear()
     for name in ("cursors.json", f"{id}.json"):
@@ -163,7 +180,9 @@ def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("at", range(len('{"content":{')))
-def test_a_file_whose_seal_is_damaged_is_not_taken_for_one_from_before_there_was_one(tmp_path: Path, at: int) -> None:
+def test_a_file_whose_seal_is_damaged_is_not_taken_for_one_from_before_there_was_one(
+    tmp_path: Path, at: int
+) -> None:
     keeping, cursor = Keeping(tmp_path, ORIGIN), Cursor(1, 1, 12)
     asyncio.run(keeping.keep_cursors({"whk_x": cursor}))
     asyncio.run(keeping.add_letters("whk_x", [letter(7)]))
@@ -193,7 +212,9 @@ def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) ->
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
-def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(tmp_path: Path) -> None:
+def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(
+    tmp_path: Path,
+) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -203,7 +224,10 @@ def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_
 
     async def after(hooks: Hooks) -> None:
         refused = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})
-        assert (422, "url_not_allowed") == (refused.status_code, refused.json()["code"]) and "switched off" in refused.json()["detail"]
+        assert (422, "url_not_allowed") == (
+            refused.status_code,
+            refused.json()["code"],
+        ) and "switched off" in refused.json()["detail"]
         assert 200 == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{ids[0]}")).status_code
         assert [] == hooks.receiver.got
 
@@ -221,15 +245,24 @@ def letter(n: int) -> DeadLetter:
     return DeadLetter(n, n, None, "x", AT)
 
 
-def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
+def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
+    tmp_path: Path,
+) -> None:
     async def story() -> None:
         keeping = Keeping(tmp_path / "webhooks", ORIGIN)
-        kept = await keeping.add_letters("whk_x", [letter(n) for n in range(1, DEAD_LETTERS_MAX + 1)])
+        kept = await keeping.add_letters(
+            "whk_x", [letter(n) for n in range(1, DEAD_LETTERS_MAX + 1)]
+        )
         assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
         kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
         assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
-        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)])  # once more, after a crash
-        assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [one.n for one in kept.kept[-3:]]
+        # once more, after a crash
+        kept = await keeping.add_letters(
+            "whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)]
+        )
+        assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [
+            one.n for one in kept.kept[-3:]
+        ]
         assert Keeping(tmp_path / "webhooks", ORIGIN).letters("whk_x") == kept
 
     asyncio.run(story())
@@ -240,25 +273,40 @@ def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> 
         made = await hooks.create()
         await hooks.running._keeping.add_letters(made["id"], [letter(n) for n in range(1, 201)])
         before = hooks.world.desk.admission.questions("ann").remaining
-        found = await hooks.world.ask("ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1")
-        assert (1, 3) == (len(found.json()["data"]), before - hooks.world.desk.admission.questions("ann").remaining)
+        found = await hooks.world.ask(
+            "ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1"
+        )
+        assert (1, 3) == (
+            len(found.json()["data"]),
+            before - hooks.world.desk.admission.questions("ann").remaining,
+        )
 
     with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)
 
 
-def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(tmp_path: Path) -> None:
+def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
+    tmp_path: Path,
+) -> None:
     async def story() -> None:
         keeping = Keeping(tmp_path / "webhooks", ORIGIN)
-        whole = [DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT) for n in (3, 5)]
+        whole = [
+            DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT) for n in (3, 5)
+        ]
         await keeping.add_letters("whk_x", whole)
-        assert tuple(whole) == (await keeping.add_letters("whk_x", [DeadLetter(2, 5, None, GONE, AT)])).kept  # after a crash, once more
+        # after a crash, once more
+        assert (
+            tuple(whole)
+            == (await keeping.add_letters("whk_x", [DeadLetter(2, 5, None, GONE, AT)])).kept
+        )
         kept = (await keeping.add_letters("whk_x", [DeadLetter(2, 9, None, GONE, AT)])).kept
         assert [(3, 3), (5, 5), (6, 9)] == [(one.n, one.last) for one in kept]
 
     asyncio.run(story())
 
 
-def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(tmp_path: Path) -> None:
+def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
+    tmp_path: Path,
+) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -280,7 +328,9 @@ def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
-def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(tmp_path: Path) -> None:
+def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(
+    tmp_path: Path,
+) -> None:
     async def story() -> None:
         keeping = Keeping(tmp_path / "webhooks", ORIGIN)
         writing = asyncio.create_task(keeping.add_letters("whk_x", [letter(1)]))
@@ -292,7 +342,9 @@ def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(t
     asyncio.run(story())
 
 
-def test_dead_letters_that_cannot_be_written_are_not_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_dead_letters_that_cannot_be_written_are_not_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 2
         made = await hooks.create()
@@ -325,7 +377,8 @@ def test_the_defaults_are_those_that_are_promised() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_key_whose_making_failed_is_kept_before_it_signs(tmp_path: Path, seed: int) -> None:
-    """The disk failed when its name was to be kept; the next process finds it, and the power must not take what it has signed."""
+    """The disk failed when its name was to be kept; the next process finds it, and the power must
+    not take what it has signed."""
     with FaultyDisk(tmp_path, Random(seed)) as disk:
         for fails in range(1, 10):
             path = tmp_path / f"data{fails}" / "keys" / "webhooks.key"

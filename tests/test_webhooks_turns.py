@@ -1,4 +1,5 @@
-"""Whose turn it is: receivers that are slow or gone, however many and whatever their holders do, delay nobody who is there."""
+"""Whose turn it is: receivers that are slow or gone, however many and whatever their holders do,
+delay nobody who is there."""
 
 from __future__ import annotations
 
@@ -11,13 +12,19 @@ from laissez.market import Alternative
 from laissez.service.commands import CancelOrder, PlaceOrder
 from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
 from laissez.wire.events import OrderPlaced
-from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_EVENTS_MAX
+from laissez.wire.limits import (
+    WEBHOOK_DELIVERIES_BURST,
+    WEBHOOK_DELIVERIES_PER_SECOND,
+    WEBHOOK_EVENTS_MAX,
+)
 from webhook_world import OPEN, Hooks, receiving, with_hooks
 
 pytestmark = pytest.mark.once
 
 
-def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_others_and_for_its_swift_ones(tmp_path: Path) -> None:
+def test_deliveries_of_one_holder_are_limited_and_leave_room_for_others_and_swift_ones(
+    tmp_path: Path,
+) -> None:
     async def tale(hooks: Hooks) -> None:
         async with receiving() as deaf:
             deaf.answers = [None] * 9
@@ -31,10 +38,14 @@ def test_one_holder_has_so_many_deliveries_under_way_and_leaves_places_for_other
             await hooks.until(own["id"], delivered=1 + PER_HOLDER_MAX)
             assert (PER_HOLDER_MAX - 1, 0) == (len(deaf.got), deaf.closed)
 
-    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=2 * PER_HOLDER_MAX))
+    with_hooks(
+        tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=2 * PER_HOLDER_MAX)
+    )
 
 
-def test_some_places_are_for_receivers_that_took_their_latest_delivery_at_once(tmp_path: Path) -> None:
+def test_some_places_are_for_receivers_that_took_their_latest_delivery_at_once(
+    tmp_path: Path,
+) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create("bob")
         await hooks.until(made["id"], "bob", delivered=1)
@@ -61,21 +72,32 @@ def test_a_webhook_that_starts_again_does_not_come_before_those_that_wait(tmp_pa
             made = await hooks.create(url=deaf.url)
             await deaf.count(1)
             hooks.pass_s(1)  # the other's time has come, and the only place is taken
-            await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})
+            await hooks.world.ask(
+                "ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0}
+            )
             await hooks.until(waits["id"], "bob", delivered=1)
 
-    with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=1, timeout_s=60.0))
+    with_hooks(
+        tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=1, timeout_s=60.0)
+    )
 
 
-def test_a_tenant_that_has_had_so_much_read_for_it_rests_and_holds_up_nobody_else(tmp_path: Path) -> None:
-    """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is told again and again to start from the beginning."""
+def test_a_tenant_that_has_had_so_much_read_for_it_rests_and_holds_up_nobody_else(
+    tmp_path: Path,
+) -> None:
+    """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is
+    told again and again to start from the beginning."""
     pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed
 
     async def tale(hooks: Hooks) -> None:
         desk = hooks.world.desk
         await hooks.world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1"})
         for _ in range(pages * WEBHOOK_EVENTS_MAX // 2 + WEBHOOK_EVENTS_MAX):
-            placed = desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 0, 0),))).applied.outcome.told[0].event
+            placed = (
+                desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 0, 0),)))
+                .applied.outcome.told[0]
+                .event
+            )
             assert isinstance(placed, OrderPlaced)
             desk.enter("ann", "", "", CancelOrder(placed.order))
         made = await hooks.create(types=["fee.charged"], after=0)

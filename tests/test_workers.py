@@ -1,4 +1,5 @@
-"""Ctrl-C and what `timeout` sends reach a whole group of processes: the parent alone hears of them, and nobody is left over or waited for in vain."""
+"""Ctrl-C and what `timeout` sends reach a whole group of processes: the parent alone hears of them,
+and nobody is left over or waited for in vain."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) a
 
 
 def test_what_ends_the_whole_group_does_not_leave_the_parent_waiting_for_a_dead_worker() -> None:
-    """As `timeout` does. A worker that waits for work holds a lock; one that died with it would keep all others waiting for ever."""
-    with subprocess.Popen([sys.executable, "-c", IDLE_WORKER], stdout=subprocess.PIPE, start_new_session=True) as process:
+    """As `timeout` does. A worker that waits for work holds a lock; one that died with it would
+    keep all others waiting for ever."""
+    with subprocess.Popen(
+        [sys.executable, "-c", IDLE_WORKER], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
         try:
             assert process.stdout is not None and b"idle\n" == process.stdout.readline()
             os.killpg(process.pid, signal.SIGTERM)
@@ -36,19 +40,24 @@ def test_what_ends_the_whole_group_does_not_leave_the_parent_waiting_for_a_dead_
 WAITS_FOR_OUTPUT = """
 import signal, sys
 from laissez.workers import output_of
-signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore Ctrl-C
+# Tests that run in the background ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+program = "import sys, time; print('begun', file=sys.stderr, flush=True); time.sleep(600)"
 try:
-    output_of([sys.executable, "-c", "import sys, time; print('begun', file=sys.stderr, flush=True); time.sleep(600)"])
+    output_of([sys.executable, "-c", program])
 except KeyboardInterrupt:
     sys.exit(7)
 """
 
 
 def test_only_who_waits_for_output_hears_of_an_interrupt_and_it_ends_who_was_to_print() -> None:
-    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_OUTPUT], stderr=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS_FOR_OUTPUT], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
         try:
             assert process.stderr is not None and b"begun\n" == process.stderr.readline()
             os.killpg(process.pid, signal.SIGINT)
-            assert (b"", 7) == (process.stderr.read(), process.wait(20))  # read to its end: nobody is left that could write
+            # read to its end: nobody is left that could write
+            assert (b"", 7) == (process.stderr.read(), process.wait(20))
         finally:
             process.kill()

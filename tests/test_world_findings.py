@@ -1,4 +1,5 @@
-"""Found by simulated worlds, and mended: each as a story of its own, on a machine on which nothing else goes wrong."""
+"""Found by simulated worlds, and mended: each as a story of its own, on a machine on which nothing
+else goes wrong."""
 
 from __future__ import annotations
 
@@ -26,12 +27,24 @@ pytestmark = pytest.mark.once
 
 def on_a_machine(folder: Path, story: Callable[[Machine], Awaitable[None]]) -> None:
     mix = draw_mix(Random(0), str(folder / "data"))
-    mix = msgspec.structs.replace(mix, weather=CALM, crashes=0, power=0, io_errors=0, full=0, stops=0, slow_disk=0, wrong_clock=0)
+    mix = msgspec.structs.replace(
+        mix,
+        weather=CALM,
+        crashes=0,
+        power=0,
+        io_errors=0,
+        full=0,
+        stops=0,
+        slow_disk=0,
+        wrong_clock=0,
+    )
     loop = SimulatedLoop()
     wall = Wall(loop)
     asyncio.set_event_loop(loop)
     with FaultyDisk(folder, Random(0)) as disk, patched(loop, wall, 0):
-        machine = Machine(loop, Network(loop, Random(0), CALM), disk, wall, mix, Random(0), lambda what: None)
+        machine = Machine(
+            loop, Network(loop, Random(0), CALM), disk, wall, mix, Random(0), lambda what: None
+        )
         try:
             loop.run_until_complete(story(machine))
         finally:
@@ -42,14 +55,23 @@ def on_a_machine(folder: Path, story: Callable[[Machine], Awaitable[None]]) -> N
 
 async def session_of(machine: Machine) -> tuple[ClientConnection, End]:
     """The operator's, and its end of the connection."""
-    socket = await connect(f"ws://127.0.0.1:{PORT}/v1/session", subprotocols=[Subprotocol(JSON)], compression=None, ping_interval=None)
-    await socket.send(msgspec.json.encode({"type": "hello", "key": machine.key_of("operator")}), text=True)
+    socket = await connect(
+        f"ws://127.0.0.1:{PORT}/v1/session",
+        subprotocols=[Subprotocol(JSON)],
+        compression=None,
+        ping_interval=None,
+    )
+    await socket.send(
+        msgspec.json.encode({"type": "hello", "key": machine.key_of("operator")}), text=True
+    )
     await socket.recv()
     assert isinstance(socket.transport, End)
     return socket, socket.transport
 
 
-def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read(tmp_path: Path) -> None:
+def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read(
+    tmp_path: Path,
+) -> None:
     """uvicorn would say goodbye to it once more, which its parser takes for a mistake."""
 
     async def story(machine: Machine) -> None:
@@ -66,7 +88,9 @@ def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read
     on_a_machine(tmp_path, story)
 
 
-def test_a_session_that_answers_no_ping_and_is_ended_leaves_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_session_that_answers_no_ping_and_is_ended_leaves_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """uvicorn has said goodbye to it already, and waits until that is read."""
 
     async def story(machine: Machine) -> None:

@@ -1,4 +1,5 @@
-"""Simulated worlds: 300 of them keep every promise, and every mistake that is put into the service on purpose is found."""
+"""Simulated worlds: 300 of them keep every promise, and every mistake that is put into the service
+on purpose is found."""
 
 from __future__ import annotations
 
@@ -37,13 +38,24 @@ WORLDS, AT_ONCE = 300, 30
 
 # Those that every so many worlds meet; docs/reliability.md counts them all.
 FREQUENT = (
-    *("crash", "crash while starting", "crash at a write", "crash at a sync", "power failure", "write kept", "write lost", "write torn", "no room"),
+    *(
+        "crash",
+        "crash while starting",
+        "crash at a write",
+        "crash at a sync",
+        "power failure",
+        "write kept",
+        "write lost",
+        "write torn",
+        "no room",
+    ),
     *("refuse", "reset", "silent", "half a message", "pieces", "late", "deaf", "clock jump"),
     *("planned stop", "doubled", "client restarted"),
 )
 RELIABILITY = Path(__file__).parents[1] / "docs" / "reliability.md"
 
-# The rarest shows in one world of thirty-five. Where to begin only saves time: as the code changes, so do the stories.
+# The rarest shows in one world of thirty-five. Where to begin only saves time: as the code changes,
+# so do the stories.
 FOUND_WITHIN = 120
 FIRST_SEED = {
     "acknowledged-before-commit": 3,
@@ -72,7 +84,10 @@ def test_worlds_keep_every_promise(first: int) -> None:
     outcome = run(range(first, first + AT_ONCE))
     assert outcome.failure is None, outcome.failure
     assert AT_ONCE == outcome.counted["worlds"]
-    assert all(outcome.counted[what] > 0 for what in ("answers", "repeats", "events", "bills", "quotes", "deliveries"))
+    assert all(
+        outcome.counted[what] > 0
+        for what in ("answers", "repeats", "events", "bills", "quotes", "deliveries")
+    )
     assert [] == [fault for fault in FREQUENT if not outcome.faults.get(fault)]
 
 
@@ -84,19 +99,35 @@ def test_a_mistake_on_purpose_is_found(bug: str) -> None:
 
 def test_a_seed_tells_the_same_story_in_any_order_and_under_any_hash_seed() -> None:
     seeds = (3, 5, 8)
-    code = f"from laissez_check.simulated.world import play; print(*[play(seed).digest for seed in {seeds[::-1]}])"
-    other = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": "4711"}, capture_output=True, text=True, check=True)
+    code = (
+        "from laissez_check.simulated.world import play; print(*[play(seed).digest for seed in"
+        f" {seeds[::-1]}])"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert [play(seed).digest for seed in seeds] == other.stdout.split()[::-1]
 
 
 def test_a_failure_tells_the_promise_the_story_and_how_to_see_it_again() -> None:
-    result = CliRunner().invoke(app, ["worlds", "--seeds", "9", "--jobs", "1", "--bug", "body-not-compared"])
+    result = CliRunner().invoke(
+        app, ["worlds", "--seeds", "9", "--jobs", "1", "--bug", "body-not-compared"]
+    )
     assert 1 == result.exit_code
     assert result.stdout.startswith(f"I2: {PROMISES['I2'].text}\nfound: I2: ")
-    assert "laissez check worlds --seeds 1 --seed " in result.stdout and "--bug body-not-compared" in result.stdout
+    assert (
+        "laissez check worlds --seeds 1 --seed " in result.stdout
+        and "--bug body-not-compared" in result.stdout
+    )
 
 
-def test_a_campaign_that_ends_early_leaves_no_folder_of_its_workers_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_that_ends_early_leaves_no_folder_of_its_workers_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scratch, "MEMORY", tmp_path)
     assert run(range(40), jobs=2, bug="ids-of-everybody").failure is not None
     assert [] == list(tmp_path.iterdir())
@@ -110,12 +141,18 @@ def test_a_bug_that_there_is_not_is_refused_with_those_that_there_are() -> None:
 
 def test_every_promise_stands_in_the_documentation() -> None:
     text = RELIABILITY.read_text()
-    assert [] == [number for number, promise in PROMISES.items() if f"| {number} | {promise.text} |" not in text]
+    assert [] == [
+        number
+        for number, promise in PROMISES.items()
+        if f"| {number} | {promise.text} |" not in text
+    ]
     assert [] == [bug for bug in BUGS if f"`{bug}`" not in text]
 
 
 def test_a_finding_without_a_number_gets_that_of_the_promise_it_breaks() -> None:
-    assert "I1: the request a of b was carried out twice" == numbered("the request a of b was carried out twice")
+    assert "I1: the request a of b was carried out twice" == numbered(
+        "the request a of b was carried out twice"
+    )
     assert "W2: so" == numbered("W2: so")
 
 
@@ -201,7 +238,11 @@ class Hearing(asyncio.Protocol):
         self.lost.append(error)
 
 
-def with_network(weather: Weather, story: Callable[[Network, End, Hearing, Hearing], Awaitable[None]], seed: int = 1) -> None:
+def with_network(
+    weather: Weather,
+    story: Callable[[Network, End, Hearing, Hearing], Awaitable[None]],
+    seed: int = 1,
+) -> None:
     loop = SimulatedLoop()
     network = Network(loop, Random(seed), weather)
     far, near = Hearing(), Hearing()
@@ -231,7 +272,11 @@ def test_a_reset_takes_the_rest_and_both_ends_hear_of_it() -> None:
         end.write(bytes(100_000))
         await asyncio.sleep(100)
         assert len(b"".join(far.pieces)) < 100_000
-        assert [ConnectionResetError] == [type(error) for error in near.lost] == [type(error) for error in far.lost]
+        assert (
+            [ConnectionResetError]
+            == [type(error) for error in near.lost]
+            == [type(error) for error in far.lost]
+        )
 
     with_network(Weather(reset=1.0), story)
 
@@ -247,7 +292,7 @@ def test_silence_is_noticed_by_nobody_but_the_system() -> None:
     with_network(Weather(silent=1.0), story)
 
 
-def test_what_a_process_sent_before_it_was_killed_may_still_arrive_and_then_its_end_is_heard() -> None:
+def test_messages_sent_before_a_kill_may_still_arrive_and_then_the_end_is_heard() -> None:
     arrived: list[bytes] = []
 
     async def story(network: Network, end: End, near: Hearing, far: Hearing) -> None:
@@ -297,7 +342,11 @@ def test_an_error_that_nobody_waited_for_is_noted_and_what_a_dying_process_leave
 
     async def story() -> None:
         loop.begin(alive, loop.create_task, fail("of the living"))
-        for later_dead in (fail("before it dies"), wait_for(loop.begin(dying, loop.create_task, fail("waited for"))), asyncio.sleep(9)):
+        for later_dead in (
+            fail("before it dies"),
+            wait_for(loop.begin(dying, loop.create_task, fail("waited for"))),
+            asyncio.sleep(9),
+        ):
             loop.begin(dying, loop.create_task, later_dead)
         await asyncio.sleep(1.5)
         last = loop.begin(dying, loop.create_task, asyncio.sleep(0))
@@ -308,10 +357,14 @@ def test_an_error_that_nobody_waited_for_is_noted_and_what_a_dying_process_leave
         loop.bury(dying)
 
     in_loop(loop, story())
-    assert ["of the living", "before it dies", "waited for"] == [noted.split("'")[1] for noted in loop.unhandled]
+    assert ["of the living", "before it dies", "waited for"] == [
+        noted.split("'")[1] for noted in loop.unhandled
+    ]
 
 
-def said_by(process: Process, may_fail: bool, *arguments: object, error: Exception | None = None) -> list[str]:
+def said_by(
+    process: Process, may_fail: bool, *arguments: object, error: Exception | None = None
+) -> list[str]:
     """What a line in the log of that process breaks."""
     broken: list[str] = []
     of_process = copy_context()
@@ -325,7 +378,9 @@ def test_a_traceback_in_the_log_is_a_bug_unless_its_process_is_dead() -> None:
     alive, dead = Process(), Process()
     dead.is_dead = True
     error = RuntimeError("it broke")
-    assert ["B1: the log of laissez.server tells of a bug: bug in x\nRuntimeError: it broke\n"] == said_by(alive, True, "bug in %s", "x", error=error)
+    assert [
+        "B1: the log of laissez.server tells of a bug: bug in x\nRuntimeError: it broke\n"
+    ] == said_by(alive, True, "bug in %s", "x", error=error)
     assert [] == said_by(dead, True, "bug in %s", "x", error=error)
 
 

@@ -1,4 +1,5 @@
-"""`laissez_bench.processor_time` with a service that answers refusals as fast as they are asked for. Run by `test_bench_verdicts`."""
+"""`laissez_bench.processor_time` with a service that answers refusals as fast as they are asked
+for. Run by `test_bench_verdicts`."""
 
 from __future__ import annotations
 
@@ -10,5 +11,6 @@ from laissez_bench import processor_time
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Paces, "delay_s", lambda *_: 0.0)
-        patch.setattr(processor_time, "FIRST_BURST_S", 0.1)  # it never ends, so nobody waits until it does
+        # it never ends, so nobody waits until it does
+        patch.setattr(processor_time, "FIRST_BURST_S", 0.1)
         processor_time.main()

@@ -1,6 +1,8 @@
-"""Webhooks at work: a service whose webhooks run, and a receiver on this machine that answers as it is told.
+"""Webhooks at work: a service whose webhooks run, and a receiver on this machine that answers as it
+is told.
 
-with_hooks(tmp_path, tale)      runs the tale, an async function that gets a Hooks, in an event loop of its own; unless it `runs`, nothing is sent
+`with_hooks(tmp_path, tale)` runs the tale, an async function that gets a `Hooks`, in an event loop
+of its own; unless it `runs`, nothing is sent.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Got(msgspec.Struct):
 
 
 class Receiver:
-    """Answers each request with the next of `answers`, and with 204 when there are none: a status, bytes as they are, or None to say nothing."""
+    """Answers each request with the next of `answers`, and with 204 when there are none: a status,
+    bytes as they are, or None to say nothing."""
 
     def __init__(self) -> None:
         self.got: list[Got] = []
@@ -76,7 +79,11 @@ class Receiver:
                 self._news.notify_all()
             answer = self.answers.pop(0) if self.answers else 204
             if isinstance(answer, int):
-                answer = b"HTTP/1.1 %d Words\r\nLocation: http://127.0.0.1:%d/elsewhere\r\nContent-Length: 2\r\n\r\nok" % (answer, self.port)
+                answer = (
+                    b"HTTP/1.1 %d Words\r\nLocation:"
+                    b" http://127.0.0.1:%d/elsewhere\r\nContent-Length: 2\r\n\r\nok"
+                    % (answer, self.port)
+                )
             if answer is not None:
                 writer.write(answer)
                 await writer.drain()
@@ -109,7 +116,9 @@ class Hooks:
         self.receiver = receiver
 
     async def create(self, who: str = "ann", url: str | None = None, **more: Any) -> dict[str, Any]:
-        answer = await self.world.ask(who, "POST", "/v1/webhooks", {"url": url or self.receiver.url, **more})
+        answer = await self.world.ask(
+            who, "POST", "/v1/webhooks", {"url": url or self.receiver.url, **more}
+        )
         assert 201 == answer.status_code, answer.text
         made: dict[str, Any] = answer.json()
         return made
@@ -123,12 +132,16 @@ class Hooks:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 shown = await self.show(id, who)
-                if id not in self.running._under_way and all(shown[name] == value for name, value in wanted.items()):
+                if id not in self.running._under_way and all(
+                    shown[name] == value for name, value in wanted.items()
+                ):
                     return shown
                 await asyncio.sleep(0.001)
 
     async def letters(self, id: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (await self.world.ask("ann", "GET", f"/v1/webhooks/{id}/dead-letters?limit=1000")).json()["data"]
+        found: list[dict[str, Any]] = (
+            await self.world.ask("ann", "GET", f"/v1/webhooks/{id}/dead-letters?limit=1000")
+        ).json()["data"]
         return found
 
     def pass_s(self, seconds: float) -> None:
@@ -136,9 +149,11 @@ class Hooks:
         self.running.wake()
 
     def resolve_to(self, **hosts: list[str]) -> list[str]:
-        """From now on these names, written with '_' for '.', have these addresses, and no other name has any.
+        """From now on these names, written with '_' for '.', have these addresses, and no other
+        name has any.
 
-        Returns the names that are asked for. Where a name's addresses have '/' between them, it has one after the other, and the last for good.
+        Returns the names that are asked for. Where a name's addresses have '/' between them, it has
+        one after the other, and the last for good.
         """
         asked: list[str] = []
         turns = {name: " ".join(addresses).split(" / ") for name, addresses in hosts.items()}
@@ -161,7 +176,12 @@ Tale = Callable[[Hooks], Awaitable[None]]
 
 
 def with_hooks(
-    folder: Path, tale: Tale, settings: Webhooks = OPEN, limits: Limits = GENEROUS, secrets: dict[str, str] | None = None, runs: bool = True
+    folder: Path,
+    tale: Tale,
+    settings: Webhooks = OPEN,
+    limits: Limits = GENEROUS,
+    secrets: dict[str, str] | None = None,
+    runs: bool = True,
 ) -> None:
     async def story(world: World) -> None:
         running = Running(world.desk, settings, folder, chance=lambda: 1.0, gather_s=0)

@@ -1,10 +1,13 @@
 """Worker processes: they end with their parent, at once, and only it hears of Ctrl-C.
 
-Ctrl-C reaches every process of a terminal's group, and so does what `timeout` sends. There are two ways to keep such things from workers:
+Ctrl-C reaches every process of a terminal's group, and so does what `timeout` sends. There are two
+ways to keep such things from workers:
 
-- `deaf_to_interrupts` where they are begun: from their first instant they miss Ctrl-C alone. `timeout` still ends them, should the parent fail to.
-  `worker_pool` is used within it; `output_of` uses it itself.
-- `leave_signals_to_the_parent` in each worker of a `multiprocessing.Pool`, which must not lose one in any way but by its parent's hand.
+- `deaf_to_interrupts` where they are begun: from their first instant they miss Ctrl-C alone.
+  `timeout` still ends them, should the parent fail to. `worker_pool` is used within it; `output_of`
+  uses it itself.
+- `leave_signals_to_the_parent` in each worker of a `multiprocessing.Pool`, which must not lose one
+  in any way but by its parent's hand.
 """
 
 from __future__ import annotations
@@ -26,9 +29,12 @@ def cores() -> int:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes. Whatever ends the block early ends them at once: a simulation under way has nothing to put in order."""
+    """Worker processes. Whatever ends the block early ends them at once: a simulation under way has
+    nothing to put in order."""
     before = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent
+    )
     try:
         yield pool
     except BaseException:
@@ -41,7 +47,8 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _end_with_parent() -> None:
-    """In a worker: end as soon as there is nobody left to work for. A parent that is killed outright cannot end its workers any more."""
+    """In a worker: end as soon as there is nobody left to work for. A parent that is killed
+    outright cannot end its workers any more."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -54,7 +61,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Processes that begin here never hear of Ctrl-C: the parent, which does not hear of it here either, ends them. Only begin them here."""
+    """Processes that begin here never hear of Ctrl-C: the parent, which does not hear of it here
+    either, ends them. Only begin them here."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -63,8 +71,8 @@ def deaf_to_interrupts() -> Iterator[None]:
 
 
 def leave_signals_to_the_parent() -> None:
-    """In a worker of a `multiprocessing.Pool`. One that died while it waited for work would take the pool's lock with it, and the parent would wait
-    for that lock for ever."""
+    """In a worker of a `multiprocessing.Pool`. One that died while it waited for work would take
+    the pool's lock with it, and the parent would wait for that lock for ever."""
     os.setpgid(0, 0)
 
 

@@ -1,4 +1,5 @@
-"""The market that the service's benchmark loads: every leaf leased, every tenant with orders that wait. Made on disk, before the server starts."""
+"""The market that the service's benchmark loads: every leaf leased, every tenant with orders that
+wait. Made on disk, before the server starts."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from laissez.market import Alternative
 from laissez.market.commands import SetFloor
 from laissez.service import opening
 from laissez.service.accounts import Account
-from laissez.service.commands import OPERATOR, CancelOrder, Command, CreateTenant, IssueKey, PlaceOrder
+from laissez.service.commands import (
+    OPERATOR,
+    CancelOrder,
+    Command,
+    CreateTenant,
+    IssueKey,
+    PlaceOrder,
+)
 from laissez.service.desk import Desk
 from laissez.service.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
 from laissez.service.settings import Journal as JournalSettings
@@ -41,19 +49,29 @@ class Held(msgspec.Struct):
 
 
 def found(folder: Path, leaves: int, tenants: int, seed: int = 1, capped: int = 0) -> list[Held]:
-    """The last `capped` tenants have no caps of their own, and so those that everybody has; and each has much behind it, with others' in between."""
+    """The last `capped` tenants have no caps of their own, and so those that everybody has; and
+    each has much behind it, with others' in between."""
     return asyncio.run(_found(folder, leaves, tenants, random.Random(seed), capped))
 
 
-async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, capped: int) -> list[Held]:
+async def _found(
+    folder: Path, leaves: int, tenants: int, draw: random.Random, capped: int
+) -> list[Held]:
     opening.create(folder, tree(leaves), 1_000)
     opened = opening.open_folder(folder, Limits())
-    desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
+    desk = Desk(
+        opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered
+    )
     names = [f"tenant{i:04}" for i in range(tenants)]
     operator = new_key()
-    _enter(desk, OPERATOR, IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench"))
+    _enter(
+        desk, OPERATOR, IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench")
+    )
     (folder / OPERATOR_KEY).write_text(operator.secret)
-    keys = [_new_tenant(desk, name, Caps() if index >= tenants - capped else UNCAPPED) for index, name in enumerate(names)]
+    keys = [
+        _new_tenant(desk, name, Caps() if index >= tenants - capped else UNCAPPED)
+        for index, name in enumerate(names)
+    ]
     _enter(desk, OPERATOR, SetFloor("h100", FLOOR))
     for i in range(leaves):
         limit = draw.randint(*HOLD_LIMITS)
@@ -62,7 +80,9 @@ async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, c
             _come_and_go(desk, name)
         if capped and not i % GROUP:
             await desk.all_durable()
-    scopes = [path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)]
+    scopes = [
+        path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)
+    ]
     for _ in range(WAITING_PER_TENANT):
         for name in names:
             bid = draw.randint(*WAITING_BIDS)
@@ -77,7 +97,9 @@ async def _found(folder: Path, leaves: int, tenants: int, draw: random.Random, c
 
 def _held(key: str, account: Account) -> Held:
     filled = {lease.order for lease in account.leases.values()}
-    return Held(key, list(account.leases), [order for order in account.orders if order not in filled])
+    return Held(
+        key, list(account.leases), [order for order in account.orders if order not in filled]
+    )
 
 
 def _come_and_go(desk: Desk, name: str) -> None:

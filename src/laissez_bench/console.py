@@ -1,4 +1,5 @@
-"""What it costs the server to be looked at: consoles that follow every leaf while every price moves, and previews of a change."""
+"""What it costs the server to be looked at: consoles that follow every leaf while every price
+moves, and previews of a change."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ PREVIEWS = 5
 
 
 class Row(msgspec.Struct):
-    """`cpu_share` is of one core; `longest_ms` the longest that a change of the floor took to be answered."""
+    """`cpu_share` is of one core; `longest_ms` the longest that a change of the floor took to be
+    answered."""
 
     followers: int
     cpu_share: float
@@ -42,7 +44,9 @@ class Looked(msgspec.Struct):
     preview_ends: int  # leases that would end
 
 
-def measure(seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> Looked:
+def measure(
+    seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
+) -> Looked:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         step("making the market")
@@ -54,17 +58,27 @@ def measure(seconds: float, step: Callable[[str], None], leaves: int = LEAVES, t
                 rows = []
                 for followers in FOLLOWERS:
                     step(f"{followers} followers")
-                    rows.append(_looked_at(operator, Followers(followers, url, key), pid, seconds, leaves))
+                    rows.append(
+                        _looked_at(operator, Followers(followers, url, key), pid, seconds, leaves)
+                    )
                 step("previews")
                 return Looked(rows, *_previewed(operator))
     finally:
         shutil.rmtree(base)
 
 
-def _looked_at(operator: Client, followers: Followers, pid: int, seconds: float, leaves: int) -> Row:
+def _looked_at(
+    operator: Client, followers: Followers, pid: int, seconds: float, leaves: int
+) -> Row:
     with followers:
-        _move(operator, 1.0 / MOVES_PER_SECOND)  # the whole has been sent to everybody before anything is counted
-        cpu, began, messages, size = cpu_seconds(pid), time.monotonic(), followers.messages, followers.bytes
+        # the whole has been sent to everybody before anything is counted
+        _move(operator, 1.0 / MOVES_PER_SECOND)
+        cpu, began, messages, size = (
+            cpu_seconds(pid),
+            time.monotonic(),
+            followers.messages,
+            followers.bytes,
+        )
         longest = _move(operator, seconds)
         passed = time.monotonic() - began
         each = max(1, followers.count) * passed
@@ -100,7 +114,8 @@ def _previewed(operator: Client) -> tuple[float, int]:
 
 
 class Followers:
-    """So many streams of levels, each read in a thread of its own; entered once all of them have been sent the whole."""
+    """So many streams of levels, each read in a thread of its own; entered once all of them have
+    been sent the whole."""
 
     def __init__(self, count: int, url: str, key: str) -> None:
         self.count = count
@@ -118,11 +133,14 @@ class Followers:
         self._begun.wait(timeout=60)
 
     def __exit__(self, *_: object) -> None:
-        self._over = True  # each leaves with the next message that it is sent, if only the server's last
+        # each leaves with the next message that it is sent, if only the server's last
+        self._over = True
 
     def _follow(self) -> None:
         waiting = True
-        with httpx.stream("GET", f"{self._url}/v1/levels", headers=self._headers, timeout=30) as stream:
+        with httpx.stream(
+            "GET", f"{self._url}/v1/levels", headers=self._headers, timeout=30
+        ) as stream:
             for piece in stream.iter_bytes():
                 with self._counting:
                     self.bytes += len(piece)

@@ -1,4 +1,5 @@
-"""Who uses which core, and how much of it: what one load does to another beside it is not what it does to the server."""
+"""Who uses which core, and how much of it: what one load does to another beside it is not what it
+does to the server."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ LEAST_POLITE = 19
 
 
 def keep_apart(server: int) -> None:
-    """The server's first thread, which is its loop, on one core, where there are two; this process and those it starts on the others."""
+    """The server's first thread, which is its loop, on one core, where there are two; this process
+    and those it starts on the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(cores) > 1:
         os.sched_setaffinity(server, cores[:1])

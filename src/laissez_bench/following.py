@@ -1,4 +1,5 @@
-"""The operator's stream followed from the first event on, with some hosts of the market given to the auditor of events."""
+"""The operator's stream followed from the first event on, with some hosts of the market given to
+the auditor of events."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ class Following(threading.Thread):
 
     @property
     def doubts(self) -> list[str]:
-        return [*self.gaps, *(f"events: {doubt}" for part in self.parts for doubt in part.doubts)][:DOUBTS_MAX]
+        return [*self.gaps, *(f"events: {doubt}" for part in self.parts for doubt in part.doubts)][
+            :DOUBTS_MAX
+        ]
 
     @property
     def leaves(self) -> int:
@@ -61,7 +64,11 @@ class Following(threading.Thread):
     def _events(self) -> Iterator[dict[str, Any]]:
         connection = http.client.HTTPConnection(*self._address, timeout=60)
         try:
-            connection.request("GET", f"/v1/events?after={self.n}", headers={**self._headers, "Accept": "text/event-stream"})
+            connection.request(
+                "GET",
+                f"/v1/events?after={self.n}",
+                headers={**self._headers, "Accept": "text/event-stream"},
+            )
             answer = connection.getresponse()
             if answer.status != 200:
                 raise http.client.HTTPException(answer.read().decode())
@@ -79,12 +86,15 @@ class Following(threading.Thread):
         deadline = time.monotonic() + BEHIND_S_MAX
         while self.n < until:
             if time.monotonic() > deadline:
-                self.gaps.append(f"events: {until} was expected to come, {self.n} is the last that did")
+                self.gaps.append(
+                    f"events: {until} was expected to come, {self.n} is the last that did"
+                )
                 return
             time.sleep(AGAIN_S)
 
     def finish(self, until: int) -> None:
-        """When nothing happens any more: take all events, and compare what they make with what the service shows."""
+        """When nothing happens any more: take all events, and compare what they make with what the
+        service shows."""
         self.catch_up(until)
         self._over = True
         for part in self.parts:
@@ -92,12 +102,18 @@ class Following(threading.Thread):
             for one in shown:
                 part.compare(one)
             if missing := part.leaves - {one["leaf"] for one in shown}:
-                self.gaps.append(f"leaves: {min(missing)} was expected to be shown, and {len(missing)} are not")
+                self.gaps.append(
+                    f"leaves: {min(missing)} was expected to be shown, and {len(missing)} are not"
+                )
 
     def _shown(self, part: PartAudit) -> list[dict[str, Any]]:
         connection = http.client.HTTPConnection(*self._address, timeout=60)
         try:
-            connection.request("GET", f"/v1/resources?limit=1000&under={_host_of(min(part.leaves))}", headers=self._headers)
+            connection.request(
+                "GET",
+                f"/v1/resources?limit=1000&under={_host_of(min(part.leaves))}",
+                headers=self._headers,
+            )
             answer = connection.getresponse()
             page = msgspec.json.decode(answer.read())
             if answer.status != 200:
@@ -111,7 +127,10 @@ def _drawn_parts(leaves: Sequence[str], seed: int) -> list[PartAudit]:
     hosts: dict[str, list[str]] = {}
     for leaf in leaves:
         hosts.setdefault(_host_of(leaf), []).append(leaf)
-    return [PartAudit(hosts[host]) for host in random.Random(seed).sample(sorted(hosts), min(HOSTS, len(hosts)))]
+    return [
+        PartAudit(hosts[host])
+        for host in random.Random(seed).sample(sorted(hosts), min(HOSTS, len(hosts)))
+    ]
 
 
 def _host_of(leaf: str) -> str:

@@ -1,8 +1,10 @@
-"""The load: a process of its own that keeps connections busy and times every answer. Started by `laissez_bench.service`, which it reports to.
+"""The load: a process of its own that keeps connections busy and times every answer. Started by
+`laissez_bench.service`, which it reports to.
 
     python -m laissez_bench.load < plan.json > report.json
 
-The protocols are spoken by hand, as plainly as they allow, so that the second core carries the load and not a client library.
+The protocols are spoken by hand, as plainly as they allow, so that the second core carries the load
+and not a client library.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class Report(msgspec.Struct):
 
 
 class Times:
-    """How long things took, as a histogram in steps of 1 %: hours of load do not fill the memory."""
+    """How long things took, as a histogram in steps of 1 %: hours of load do not fill the
+    memory."""
 
     STEP = math.log(1.01)
 
@@ -112,7 +115,9 @@ class Tally:
         if self.start <= now < self.stop:
             self.answered += 1
             if sent >= self.start:
-                self.quarters[int(4 * (now - self.start) / (self.stop - self.start))].add(now - sent)
+                self.quarters[int(4 * (now - self.start) / (self.stop - self.start))].add(
+                    now - sent
+                )
 
     def problem(self, code: str) -> None:
         self.problems[code] = self.problems.get(code, 0) + 1
@@ -152,7 +157,8 @@ class Connection(asyncio.Protocol):
 
 
 class SessionConnection(Connection):
-    """A WebSocket session in MessagePack. Frames to the server must be masked; a mask of zeros leaves them as they are."""
+    """A WebSocket session in MessagePack. Frames to the server must be masked; a mask of zeros
+    leaves them as they are."""
 
     encode = msgspec.msgpack.Encoder().encode
     decode = msgspec.msgpack.Decoder().decode
@@ -160,8 +166,10 @@ class SessionConnection(Connection):
     def greeting(self) -> bytes:
         key = base64.b64encode(b"laissez-bench-ws").decode()
         return (
-            f"GET /v1/session HTTP/1.1\r\nHost: {self.plan.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: laissez.v1.msgpack\r\nAuthorization: Bearer {self.key}\r\n\r\n"
+            f"GET /v1/session HTTP/1.1\r\nHost: {self.plan.host}\r\nUpgrade:"
+            " websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key:"
+            f" {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol:"
+            f" laissez.v1.msgpack\r\nAuthorization: Bearer {self.key}\r\n\r\n"
         ).encode()
 
     def data_received(self, data: bytes) -> None:
@@ -186,8 +194,13 @@ class SessionConnection(Connection):
             self._ask_again(answered)
 
     def begin(self) -> None:
-        """With a given rate, the connections begin one after the other, so that they do not all ask at the same instants."""
-        wait = 0.0 if self.plan.per_second is None else self.number * self.plan.in_flight / self.plan.per_second
+        """With a given rate, the connections begin one after the other, so that they do not all ask
+        at the same instants."""
+        wait = (
+            0.0
+            if self.plan.per_second is None
+            else self.number * self.plan.in_flight / self.plan.per_second
+        )
         self.due = time.perf_counter() + wait
         asyncio.get_running_loop().call_later(wait, self._ask, self.plan.in_flight)
 
@@ -230,7 +243,11 @@ class SessionConnection(Connection):
         if size < 126:
             header = bytes((0x82, 0x80 | size))
         else:
-            header = bytes((0x82, 0xFE)) + size.to_bytes(2, "big") if size < 65536 else bytes((0x82, 0xFF)) + size.to_bytes(8, "big")
+            header = (
+                bytes((0x82, 0xFE)) + size.to_bytes(2, "big")
+                if size < 65536
+                else bytes((0x82, 0xFF)) + size.to_bytes(8, "big")
+            )
         self.transport.write(header + b"\0\0\0\0" + payload)
 
     def _frame(self) -> bytes | None:
@@ -300,10 +317,22 @@ class RestConnection(Connection):
     def _write_message(self, message: Message, now: float) -> None:
         method, path = PATHS[message["type"]]
         body = {name: value for name, value in message.items() if name not in IN_PATH}
-        self._write(method, path.format(**message), b"" if method in ("GET", "DELETE") else self.encode(body), message["id"], now, 1)
+        self._write(
+            method,
+            path.format(**message),
+            b"" if method in ("GET", "DELETE") else self.encode(body),
+            message["id"],
+            now,
+            1,
+        )
 
-    def _write(self, method: str, path: str, body: bytes, id: str, now: float, commands: int) -> None:
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self.plan.host}\r\nAuthorization: Bearer {self.key}\r\n"
+    def _write(
+        self, method: str, path: str, body: bytes, id: str, now: float, commands: int
+    ) -> None:
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: {self.plan.host}\r\nAuthorization: Bearer"
+            f" {self.key}\r\n"
+        )
         if method != "GET":
             head += f"Idempotency-Key: {id}\r\n"
         if body:
@@ -323,12 +352,17 @@ class RestConnection(Connection):
 
 
 class BatchConnection(RestConnection):
-    """The same with 100 commands in a request; quotes are left out, because a batch holds commands alone."""
+    """The same with 100 commands in a request; quotes are left out, because a batch holds commands
+    alone."""
 
     def _ask(self) -> None:
         now = time.perf_counter()
         if now < self.tally.stop:
-            messages = [message for message in (self.tenant.next() for _ in range(BATCH_COMMANDS * 5 // 4)) if message["type"] != "quote"]
+            messages = [
+                message
+                for message in (self.tenant.next() for _ in range(BATCH_COMMANDS * 5 // 4))
+                if message["type"] != "quote"
+            ]
             commands = messages[:BATCH_COMMANDS]
             body = self.encode({"commands": commands})
             self._write("POST", "/v1/batch", body, commands[0]["id"], now, len(commands))
@@ -358,7 +392,11 @@ async def run(plan: Plan) -> Report:
     for number in range(plan.connections):
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
-        _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: kind(plan, n, t, h.key, tally), plan.host, plan.port)  # type: ignore[misc]
+        _, connection = await loop.create_connection(
+            lambda n=number, t=tenant, h=held: kind(plan, n, t, h.key, tally),  # type: ignore[misc]
+            plan.host,
+            plan.port,
+        )
         async with asyncio.timeout(READY_WITHIN_S):
             await connection.ready
         opened.append(connection)
@@ -374,7 +412,14 @@ async def run(plan: Plan) -> Report:
     for quarter in tally.quarters:
         times += quarter
     quarters = [_quarter(*one) for one in zip(tally.quarters, used, strict=True)]
-    return Report(tally.answered, plan.seconds, times.quantile_ms(0.5), times.quantile_ms(0.99), tally.problems, quarters)
+    return Report(
+        tally.answered,
+        plan.seconds,
+        times.quantile_ms(0.5),
+        times.quantile_ms(0.99),
+        tally.problems,
+        quarters,
+    )
 
 
 async def _quarters_passed(plan: Plan, tally: Tally) -> list[float]:
@@ -387,7 +432,13 @@ async def _quarters_passed(plan: Plan, tally: Tally) -> list[float]:
 
 
 def _quarter(times: Times, used: float) -> Quarter:
-    return Quarter(times.count, round(times.quantile_ms(0.5), 2), round(times.quantile_ms(0.99), 2), times.above(SLOW_S), round(used, 2))
+    return Quarter(
+        times.count,
+        round(times.quantile_ms(0.5), 2),
+        round(times.quantile_ms(0.99), 2),
+        times.above(SLOW_S),
+        round(used, 2),
+    )
 
 
 def main() -> None:

@@ -56,24 +56,52 @@ def show_overload(found: OverloadVerdict) -> None:
     for load in dict.fromkeys(row.load for row in rows):
         capacity = next(row.capacity for row in rows if row.load == load)
         worst = max(row.late_p99_ms for row in rows if row.load == load)
-        console.print(f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind (p99)")
-    console.print("times run from when a request was due; what was never answered counts, with its wait")
+        console.print(
+            f"{load}: capacity {capacity:,.0f}/s; the load itself was up to {worst:,.1f} ms behind"
+            " (p99)"
+        )
+    console.print(
+        "times run from when a request was due; what was never answered counts, with its wait"
+    )
     _conclude(found.failures, found.not_judged)
 
 
 def show_noisy(found: NoisyVerdict) -> None:
     rows = found.rows
-    table = _table("The others beside one noisy tenant", "noise", "p50", "p99", "done", "p50 ms", "p99 ms", "CPU")
+    table = _table(
+        "The others beside one noisy tenant",
+        "noise",
+        "p50",
+        "p99",
+        "done",
+        "p50 ms",
+        "p99 ms",
+        "CPU",
+    )
     for row in rows:
         done = f"{row.done:.1%}".replace("%", " %")
         cpu = f"{row.server_cpu - row.server_cpu_without:+.2f}"
-        table.add_row(_name(row.kind), str(row.slowdown_p50), str(row.slowdown_p99), done, _ms(row.p50_ms), _ms(row.p99_ms), cpu)
+        table.add_row(
+            _name(row.kind),
+            str(row.slowdown_p50),
+            str(row.slowdown_p99),
+            done,
+            _ms(row.p50_ms),
+            _ms(row.p99_ms),
+            cpu,
+        )
     console = _console()
     console.print(table)
     share = f"{LEVEL:.0%}".replace("%", " %")
     notes = [
-        f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s); the noise counts after its first burst",
-        "p50, p99: their times over those in the silence before and after; the median round, and where it lies with 95 % certainty",
+        (
+            f"the others ask for {share} of the capacity ({rows[0].offered:,.0f}/s); the noise"
+            " counts after its first burst"
+        ),
+        (
+            "p50, p99: their times over those in the silence before and after; the median round,"
+            " and where it lies with 95 % certainty"
+        ),
         "CPU: what the noise takes of the server's core",
     ]
     for note in notes:
@@ -82,24 +110,37 @@ def show_noisy(found: NoisyVerdict) -> None:
 
 
 def show_soak(found: Soak) -> None:
-    print(f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
+    print(
+        f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f}"
+        f" ms, p99 {found.p99_ms:.1f} ms"
+    )
     print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
     if found.full_from is not None and found.growth is not None:
         print(
-            f"as much was remembered as may be from reading {found.full_from + 1} on; since then the later half over the earlier: x{found.growth:.3f}"
+            f"as much was remembered as may be from reading {found.full_from + 1} on; since then"
+            f" the later half over the earlier: x{found.growth:.3f}"
         )
-    print(f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to {max(found.threads)}")
+    print(
+        f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to"
+        f" {max(found.threads)}"
+    )
     print("by quarter: p50 ms", *(f"{quarter.p50_ms:.1f}" for quarter in found.quarters), end="; ")
     print("p99 ms", *(f"{quarter.p99_ms:.1f}" for quarter in found.quarters), end="; ")
     print("processor us for a command", *(f"{cpu_us(quarter):.0f}" for quarter in found.quarters))
     slow = [f"{slow_share(half):.2%}" for half in (found.quarters[:2], found.quarters[2:])]
-    print(f"answers above {SLOW_S * 1_000:g} ms: {slow[0]} in the first half, {slow[1]} in the second")
+    print(
+        f"answers above {SLOW_S * 1_000:g} ms: {slow[0]} in the first half, {slow[1]} in the second"
+    )
     audited = found.audited
     print(
-        f"audited: {audited.events:,} events of the operator, owners and rates of {audited.leaves} leaves by the {audited.concerned:,} about them; "
-        f"the record of {audited.entries:,} entries; the charges of {audited.bills:,} leases"
+        f"audited: {audited.events:,} events of the operator, owners and rates of {audited.leaves}"
+        f" leaves by the {audited.concerned:,} about them; the record of {audited.entries:,}"
+        f" entries; the charges of {audited.bills:,} leases"
     )
-    print("judged: memory once it is full, files, threads, throughput, the median, the share above that, processor time, problems, and the audits")
+    print(
+        "judged: memory once it is full, files, threads, throughput, the median, the share above"
+        " that, processor time, problems, and the audits"
+    )
     _conclude(found.failures, found.not_judged)
 
 

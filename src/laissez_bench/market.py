@@ -1,7 +1,7 @@
 """How fast the market is, operation by operation, through its public `apply`.
 
-Each operation is timed call by call; commands are made beforehand, and whatever restores the load afterwards is not timed. The time of
-reading the clock (some 50 ns) is included.
+Each operation is timed call by call; commands are made beforehand, and whatever restores the load
+afterwards is not timed. The time of reading the clock (some 50 ns) is included.
 """
 
 from __future__ import annotations
@@ -36,19 +36,32 @@ from laissez.workers import leave_signals_to_the_parent
 from laissez_bench.crowd import LIMITS, TENANTS, Crowd, tree
 from laissez_check.oracle import Oracle
 
-OPERATIONS = ("place_anywhere", "cancel_anywhere", "amend", "place_rack", "transfer", "set_limit", "quote", "rate", "bill")
+OPERATIONS = (
+    "place_anywhere",
+    "cancel_anywhere",
+    "amend",
+    "place_rack",
+    "transfer",
+    "set_limit",
+    "quote",
+    "rate",
+    "bill",
+)
 ROUND = 250  # commands timed between two restorations of the load
 ROUNDS_PER_TURN = 4
 ORACLE_LEAVES = 1_000
-ORACLE_RESTING = 10  # it copies every order to every leaf: ten thousand of them would take it minutes
+# it copies every order to every leaf: ten thousand of them would take it minutes
+ORACLE_RESTING = 10
 ORACLE_CALLS = {Market: 2_000, Oracle: 5}  # pairs of place and cancel
 
 
 class Row(msgspec.Struct):
-    """One line of the result. For `bill` the unit is one lease listed, for everything else one call.
+    """One line of the result. For `bill` the unit is one lease listed, for everything else one
+    call.
 
-    `places` is how many leaves the load names. `crowding` is the time with this many resting orders over the time with a hundred, where both were
-    measured; `times_oracle` how many times faster than the naive oracle, likewise.
+    `places` is how many leaves the load names. `crowding` is the time with this many resting orders
+    over the time with a hundred, where both were measured; `times_oracle` how many times faster
+    than the naive oracle, likewise.
     """
 
     operation: str
@@ -78,7 +91,8 @@ class Timer:
         return result
 
     def per_second(self) -> float:
-        """Of the median round: a round during which the machine did something else does not count for more than one."""
+        """Of the median round: a round during which the machine did something else does not count
+        for more than one."""
         return median(len(times) / sum(times) for times in self.rounds or [self.nanoseconds]) * 1e9
 
     def percentile_us(self, percent: int) -> float:
@@ -87,7 +101,8 @@ class Timer:
 
 
 class Cell:
-    """One crowd, in a process of its own: memory that another crowd used and left would scatter this one."""
+    """One crowd, in a process of its own: memory that another crowd used and left would scatter
+    this one."""
 
     def __init__(self, leaves: int, resting: int, places: int) -> None:
         self.leaves, self.resting, self.places = leaves, resting, places
@@ -106,9 +121,23 @@ class Cell:
         return [self._row(operation, self.timers[operation]) for operation in OPERATIONS]
 
     def _row(self, operation: str, timer: Timer) -> Row:
-        rate, p50, p99 = round(timer.per_second(), 1), round(timer.percentile_us(50), 3), round(timer.percentile_us(99), 3)
+        rate, p50, p99 = (
+            round(timer.per_second(), 1),
+            round(timer.percentile_us(50), 3),
+            round(timer.percentile_us(99), 3),
+        )
         compiled = laissez.market_form() == "compiled"
-        return Row(operation, self.leaves, self.resting, rate, p50, p99, compiled, self.places, round(self.bytes_per_leaf, 1))
+        return Row(
+            operation,
+            self.leaves,
+            self.resting,
+            rate,
+            p50,
+            p99,
+            compiled,
+            self.places,
+            round(self.bytes_per_leaf, 1),
+        )
 
 
 def turns(calls: int) -> int:
@@ -116,8 +145,11 @@ def turns(calls: int) -> int:
     return -(-calls // (ROUND * ROUNDS_PER_TURN))
 
 
-def measure(sizes: list[tuple[int, int]], places: int, calls: int, tell: Callable[[str], None]) -> list[Row]:
-    """All operations on crowds of these sizes (leaves, resting), turn by turn: when the machine does something else, it hits all of them alike."""
+def measure(
+    sizes: list[tuple[int, int]], places: int, calls: int, tell: Callable[[str], None]
+) -> list[Row]:
+    """All operations on crowds of these sizes (leaves, resting), turn by turn: when the machine
+    does something else, it hits all of them alike."""
     cells: list[Cell] = []
     for leaves, resting in sizes:
         tell(f"gathering {leaves:,} leaves, {resting:,} resting")
@@ -135,7 +167,8 @@ _crowds: list[Crowd] = []  # in a worker process: its own one
 def _gather(leaves: int, resting: int, places: int) -> None:
     leave_signals_to_the_parent()
     _crowds.append(Crowd(leaves, resting, places))
-    gc.disable()  # a collection that scans a hundred thousand leases says nothing about one operation
+    # a collection that scans a hundred thousand leases says nothing about one operation
+    gc.disable()
 
 
 def _take_turn() -> dict[str, list[list[float]]]:
@@ -145,7 +178,8 @@ def _take_turn() -> dict[str, list[list[float]]]:
 
 
 def _play_rounds(crowd: Crowd, operation: str) -> list[list[float]]:
-    """The first round warms up what the other crowds' turns have driven out of the caches, and is not counted."""
+    """The first round warms up what the other crowds' turns have driven out of the caches, and is
+    not counted."""
     timers = [Timer() for _ in range(1 + ROUNDS_PER_TURN)]
     for timer in timers:
         LOADS[operation](crowd, timer)
@@ -177,7 +211,9 @@ def _timed(crowd: Crowd, timer: Timer, commands: list[Command]) -> list[list[Any
 
 
 def _place(crowd: Crowd, timer: Timer, scopes: list[str]) -> list[tuple[str, int]]:
-    commands: list[Command] = [PlaceOrder(crowd.tenant(), (crowd.waiting(scope),)) for scope in scopes]
+    commands: list[Command] = [
+        PlaceOrder(crowd.tenant(), (crowd.waiting(scope),)) for scope in scopes
+    ]
     placed = [answer[0] for answer in _timed(crowd, timer, commands)]
     assert all(isinstance(event, OrderPlaced) for event in placed)
     return [(event.tenant, event.order) for event in placed]
@@ -203,13 +239,22 @@ def place_rack(crowd: Crowd, timer: Timer) -> None:
 
 def amend(crowd: Crowd, timer: Timer) -> None:
     chosen = crowd.random.sample(list(crowd.resting.items()), min(ROUND, len(crowd.resting)))
-    _timed(crowd, timer, [AmendOrder(tenant, order, (crowd.waiting("h100"),)) for order, tenant in chosen])
+    _timed(
+        crowd,
+        timer,
+        [AmendOrder(tenant, order, (crowd.waiting("h100"),)) for order, tenant in chosen],
+    )
 
 
 def transfer(crowd: Crowd, timer: Timer) -> None:
-    """Leases given up pass to orders queued at the root: what is timed is a relinquishment that moves a lease, every time."""
-    leaves = crowd.random.sample(crowd.places, min(ROUND, len(crowd.places), len(crowd.resting) // 2))
-    moves = _timed(crowd, timer, [Relinquish(crowd.market.owner(leaf) or "", leaf) for leaf in leaves])
+    """Leases given up pass to orders queued at the root: what is timed is a relinquishment that
+    moves a lease, every time."""
+    leaves = crowd.random.sample(
+        crowd.places, min(ROUND, len(crowd.places), len(crowd.resting) // 2)
+    )
+    moves = _timed(
+        crowd, timer, [Relinquish(crowd.market.owner(leaf) or "", leaf) for leaf in leaves]
+    )
     for ended, started in moves:
         assert isinstance(ended, LeaseEnded) and isinstance(started, LeaseStarted)
         del crowd.resting[started.order]
@@ -221,7 +266,11 @@ def transfer(crowd: Crowd, timer: Timer) -> None:
 def set_limit(crowd: Crowd, timer: Timer) -> None:
     leaves = [crowd.leaf() for _ in range(ROUND)]
     owned = [(crowd.market.owner(leaf) or "", leaf) for leaf in leaves]
-    _timed(crowd, timer, [SetLimit(owner, leaf, crowd.random.randint(*LIMITS)) for owner, leaf in owned])
+    _timed(
+        crowd,
+        timer,
+        [SetLimit(owner, leaf, crowd.random.randint(*LIMITS)) for owner, leaf in owned],
+    )
 
 
 def quote(crowd: Crowd, timer: Timer) -> None:
@@ -229,7 +278,11 @@ def quote(crowd: Crowd, timer: Timer) -> None:
     for _ in range(ROUND):
         leaf = crowd.leaf()
         level = crowd.random.choice(("host", "rack", "type"))
-        timer.call(crowd.market.quote, crowd.market.owner(leaf), crowd.market.topology.ancestor(leaf, level))
+        timer.call(
+            crowd.market.quote,
+            crowd.market.owner(leaf),
+            crowd.market.topology.ancestor(leaf, level),
+        )
 
 
 def rate(crowd: Crowd, timer: Timer) -> None:
@@ -272,14 +325,17 @@ LOADS: dict[str, Callable[[Crowd, Timer], None]] = {
 
 
 def times_oracle() -> float:
-    """How many times faster the market places and cancels anywhere than the naive oracle, on equal terms, side by side."""
+    """How many times faster the market places and cancels anywhere than the naive oracle, on equal
+    terms, side by side."""
     seconds: list[float] = []
     for engine in (Market(tree(ORACLE_LEAVES)), Oracle(tree(ORACLE_LEAVES).leaves)):
         timer = Timer()
         _fill(engine)
         for call in range(ORACLE_CALLS[type(engine)]):
             at = 100_000 + 2 * call
-            placed = timer.call(engine.apply, PlaceOrder("asker", (at_price("h100", 2_000_000),)), at)[0]
+            placed = timer.call(
+                engine.apply, PlaceOrder("asker", (at_price("h100", 2_000_000),)), at
+            )[0]
             timer.call(engine.apply, CancelOrder("asker", placed.order), at + 1)
         seconds.append(1 / timer.per_second())
     return seconds[1] / seconds[0]

@@ -1,7 +1,9 @@
-"""What the tenants of the benchmark ask for: training renegotiates 3 times a second, inference 10 times, as in the paper's evaluation.
+"""What the tenants of the benchmark ask for: training renegotiates 3 times a second, inference 10
+times, as in the paper's evaluation.
 
-A training tenant mostly moves the limits of what it holds, as its checkpoints age; an inference tenant follows its demand with orders. Prices
-are drawn so that most orders wait and a few change hands.
+A training tenant mostly moves the limits of what it holds, as its checkpoints age; an inference
+tenant follows its demand with orders. Prices are drawn so that most orders wait and a few change
+hands.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from laissez_bench.cluster import HOLD_LIMITS, WAITING_BIDS, Held
 Message: TypeAlias = dict[str, Any]
 
 TRAINING_PER_SECOND, INFERENCE_PER_SECOND = 3, 10
-TRAINING = {"place_order": 5, "amend_order": 25, "cancel_order": 5, "set_limit": 45, "quote": 20}  # percent
+# percent
+TRAINING = {"place_order": 5, "amend_order": 25, "cancel_order": 5, "set_limit": 45, "quote": 20}
 INFERENCE = {"place_order": 18, "amend_order": 27, "cancel_order": 18, "set_limit": 17, "quote": 20}
 EAGER = 0.02  # the share of orders that bid above the limits of many who hold, and so change hands
 
@@ -70,22 +73,36 @@ class Tenant:
     def _amend(self) -> Message:
         if not self.orders:
             return self._place()
-        return {"type": "amend_order", "order": self._draw.choice(self.orders), "alternatives": self._alternatives()}
+        return {
+            "type": "amend_order",
+            "order": self._draw.choice(self.orders),
+            "alternatives": self._alternatives(),
+        }
 
     def _cancel(self) -> Message:
         if len(self.orders) < 3:
             return self._place()
-        return {"type": "cancel_order", "order": self.orders.pop(self._draw.randrange(len(self.orders)))}
+        return {
+            "type": "cancel_order",
+            "order": self.orders.pop(self._draw.randrange(len(self.orders))),
+        }
 
     def _set_limit(self) -> Message:
         if not self.leases:
             return self._place()
-        return {"type": "set_limit", "lease": self._draw.choice(self.leases), "limit": self._price(HOLD_LIMITS)}
+        return {
+            "type": "set_limit",
+            "lease": self._draw.choice(self.leases),
+            "limit": self._price(HOLD_LIMITS),
+        }
 
     def _quote(self) -> Message:
         return {"type": "quote", "scope": "h100"}
 
 
 def shares(tenants: int) -> list[int]:
-    """How often each tenant is drawn, relative to the others: inference more often than training."""
-    return [TRAINING_PER_SECOND if number % 2 else INFERENCE_PER_SECOND for number in range(tenants)]
+    """How often each tenant is drawn, relative to the others: inference more often than
+    training."""
+    return [
+        TRAINING_PER_SECOND if number % 2 else INFERENCE_PER_SECOND for number in range(tenants)
+    ]

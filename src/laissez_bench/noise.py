@@ -1,4 +1,5 @@
-"""Noise: one tenant that asks as fast as it can, in one of several ways, over many connections. Started by `laissez_bench.open_load`.
+"""Noise: one tenant that asks as fast as it can, in one of several ways, over many connections.
+Started by `laissez_bench.open_load`.
 
     python -m laissez_bench.noise < plan.json
 
@@ -51,13 +52,21 @@ class Noise:
         self._webhooks: set[str] = set()
 
     def request(self, method: str, path: str, body: bytes = b"", key: str | None = None) -> bytes:
-        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key or self.plan.held.key}\r\n"
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer"
+            f" {key or self.plan.held.key}\r\n"
+        )
         if method != "GET":
-            head += f"Idempotency-Key: n{self.plan.seed}-{next(self._numbers)}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            head += (
+                f"Idempotency-Key: n{self.plan.seed}-{next(self._numbers)}\r\nContent-Type:"
+                f" application/json\r\nContent-Length: {len(body)}\r\n"
+            )
         return head.encode() + b"\r\n" + body
 
     def order(self) -> bytes:
-        return self.request("POST", "/v1/orders", msgspec.json.encode({"alternatives": self.tenant._alternatives()}))
+        return self.request(
+            "POST", "/v1/orders", msgspec.json.encode({"alternatives": self.tenant._alternatives()})
+        )
 
     def unreadable(self) -> bytes:
         return self.request("POST", "/v1/orders", b'{"alternatives": 7}')
@@ -79,23 +88,36 @@ class Noise:
         return self.request("GET", "/v1/bills")
 
     def redelivery(self) -> bytes:
-        """Of a webhook that wants nothing of what there is: to find that out, the server reads all of it, each time from the beginning."""
+        """Of a webhook that wants nothing of what there is: to find that out, the server reads all
+        of it, each time from the beginning."""
         number = next(self._numbers)
         if not number:
             return self.request("GET", "/v1/webhooks")  # of an earlier noise
         if len(self._webhooks) < WEBHOOKS_MAX:
-            return self.request("POST", "/v1/webhooks", msgspec.json.encode({"url": NOBODY_THERE, "types": ["budget.warning"], "after": 0}))
-        return self.request("POST", f"/v1/webhooks/{sorted(self._webhooks)[number % WEBHOOKS_MAX]}/redeliver", b'{"after": 0}')
+            return self.request(
+                "POST",
+                "/v1/webhooks",
+                msgspec.json.encode({"url": NOBODY_THERE, "types": ["budget.warning"], "after": 0}),
+            )
+        return self.request(
+            "POST",
+            f"/v1/webhooks/{sorted(self._webhooks)[number % WEBHOOKS_MAX]}/redeliver",
+            b'{"after": 0}',
+        )
 
     def heard(self, answer: bytes) -> None:
         self._webhooks |= {found.decode() for found in WEBHOOK_ID.findall(answer)}
 
     def batch(self) -> bytes:
-        commands = [{"type": "place_order", "alternatives": self.tenant._alternatives()} for _ in range(BATCH)]
+        commands = [
+            {"type": "place_order", "alternatives": self.tenant._alternatives()}
+            for _ in range(BATCH)
+        ]
         return self.request("POST", "/v1/batch", msgspec.json.encode({"commands": commands}))
 
 
-# kind: what its connections ask for over HTTP, how many there are, how many sessions there are beside them
+# kind: what its connections ask for over HTTP, how many there are, how many sessions there are
+# beside them
 KINDS: dict[str, tuple[Callable[[Noise], bytes], int, int]] = {
     "commands": (Noise.order, HTTP_CONNECTIONS, SESSIONS),
     "unreadable": (Noise.unreadable, HTTP_CONNECTIONS, 0),
@@ -125,7 +147,12 @@ class HttpNoise(asyncio.Protocol):
         self._buffer += data
         end = self._buffer.find(b"\r\n\r\n")
         if end >= 0:
-            size = int(bytes(self._buffer[:end]).lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+            size = int(
+                bytes(self._buffer[:end])
+                .lower()
+                .split(b"content-length:", 1)[1]
+                .split(b"\r\n", 1)[0]
+            )
             if len(self._buffer) >= end + 4 + size:
                 self._noise.heard(bytes(self._buffer[end + 4 : end + 4 + size]))
                 del self._buffer[: end + 4 + size]
@@ -155,11 +182,30 @@ async def connect(plan: NoisePlan) -> list[Any]:
     noise = Noise(plan)
     loud: list[Any] = []
     for _ in range(connections):
-        loud.append((await loop.create_connection(lambda: HttpNoise(noise, make), plan.host, plan.port))[1])
-    common = Plan("session", plan.host, plan.port, sessions, COMMANDS, 0, 0, plan.seed, [plan.held], plan.scopes)
+        loud.append(
+            (await loop.create_connection(lambda: HttpNoise(noise, make), plan.host, plan.port))[1]
+        )
+    common = Plan(
+        "session",
+        plan.host,
+        plan.port,
+        sessions,
+        COMMANDS,
+        0,
+        0,
+        plan.seed,
+        [plan.held],
+        plan.scopes,
+    )
     for number in range(sessions):
         tenant = Tenant(number + 1, plan.held, plan.scopes, plan.seed)
-        session = (await loop.create_connection(lambda t=tenant: SessionNoise(common, 0, t, plan.held.key, Tally(common)), plan.host, plan.port))[1]  # type: ignore[misc]
+        session = (
+            await loop.create_connection(
+                lambda t=tenant: SessionNoise(common, 0, t, plan.held.key, Tally(common)),  # type: ignore[misc]
+                plan.host,
+                plan.port,
+            )
+        )[1]
         await session.ready
         loud.append(session)
     return loud
@@ -176,7 +222,8 @@ async def make_noise(plan: NoisePlan) -> None:
 def main() -> None:
     import uvloop
 
-    give_way()  # what the others notice is to be the server's doing, not that two loads share a core
+    # what the others notice is to be the server's doing, not that two loads share a core
+    give_way()
     uvloop.run(make_noise(msgspec.json.decode(sys.stdin.buffer.read(), type=NoisePlan)))
 
 

@@ -1,7 +1,9 @@
-"""Does one noisy tenant slow the others down? The others ask at a steady rate that the service can take, with and without the noise by turns.
+"""Does one noisy tenant slow the others down? The others ask at a steady rate that the service can
+take, with and without the noise by turns.
 
-By the server's processor time (`processor_time`), or by the clock, with real processes. What else the machine does comes and goes then, so a phase
-with noise is compared with the silence just before and just after it, round by round, and the same is done with a phase in which nobody makes noise:
+By the server's processor time (`processor_time`), or by the clock, with real processes. What else
+the machine does comes and goes then, so a phase with noise is compared with the silence just before
+and just after it, round by round, and the same is done with a phase in which nobody makes noise:
 what that one shows is not the service's doing.
 """
 
@@ -34,7 +36,8 @@ SURE = 0.95
 
 
 class Ratio(msgspec.Struct):
-    """The median of the rounds, and between what it lies with 95 % certainty if the rounds are like those to come."""
+    """The median of the rounds, and between what it lies with 95 % certainty if the rounds are like
+    those to come."""
 
     median: float
     low: float
@@ -45,7 +48,8 @@ class Ratio(msgspec.Struct):
 
 
 class Noisy(msgspec.Struct):
-    """The others' times with the noise over those without it, and the share of what they asked for that was done."""
+    """The others' times with the noise over those without it, and the share of what they asked for
+    that was done."""
 
     kind: str
     rounds: int
@@ -64,7 +68,12 @@ class Noisy(msgspec.Struct):
 
 
 def measure(
-    kinds: list[str], seconds: float, step: Callable[[str], None], real: bool = False, leaves: int = LEAVES, tenants: int = TENANTS
+    kinds: list[str],
+    seconds: float,
+    step: Callable[[str], None],
+    real: bool = False,
+    leaves: int = LEAVES,
+    tenants: int = TENANTS,
 ) -> list[Noisy]:
     """A row for nobody's noise, then one for each kind."""
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
@@ -76,10 +85,34 @@ def measure(
         rounds = max(1, round(seconds / PHASE_S))
         noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
         connections, warm_up_s = min(CONNECTIONS, len(held)), min(WARM_UP_S, seconds)
-        common = Plan("session", NOWHERE, 0, connections, IN_FLIGHT, seconds / rounds, warm_up_s, time.time_ns(), held, scopes)
-        plan = OpenPlan(**msgspec.structs.asdict(common), levels=[LEVEL] * len(noises), rounds=rounds, noises=noises, loud=loud)
-        reports = _by_the_clock(plan, base / "market") if real else _by_processor_time(plan, base / "market")
-        return [_row(kind, *reports[2 * index : 2 * index + 3]) for index, kind in enumerate((NOBODY, *kinds))]
+        common = Plan(
+            "session",
+            NOWHERE,
+            0,
+            connections,
+            IN_FLIGHT,
+            seconds / rounds,
+            warm_up_s,
+            time.time_ns(),
+            held,
+            scopes,
+        )
+        plan = OpenPlan(
+            **msgspec.structs.asdict(common),
+            levels=[LEVEL] * len(noises),
+            rounds=rounds,
+            noises=noises,
+            loud=loud,
+        )
+        reports = (
+            _by_the_clock(plan, base / "market")
+            if real
+            else _by_processor_time(plan, base / "market")
+        )
+        return [
+            _row(kind, *reports[2 * index : 2 * index + 3])
+            for index, kind in enumerate((NOBODY, *kinds))
+        ]
     finally:
         shutil.rmtree(base)
 
@@ -90,24 +123,35 @@ def _by_the_clock(plan: OpenPlan, folder: Path) -> list[OpenReport]:
 
 
 def _by_processor_time(plan: OpenPlan, folder: Path) -> list[OpenReport]:
-    return put_open("laissez_bench.processor_time", FolderPlan(**msgspec.structs.asdict(plan), folder=str(folder)))
+    return put_open(
+        "laissez_bench.processor_time",
+        FolderPlan(**msgspec.structs.asdict(plan), folder=str(folder)),
+    )
 
 
 def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:
-    """What was measured before, with and after the noise in each round. The interval is that of order statistics, which asks nothing of how the
-    rounds are spread; fewer than six cannot be sure of anything, and give all they have.
+    """What was measured before, with and after the noise in each round. The interval is that of
+    order statistics, which asks nothing of how the rounds are spread; fewer than six cannot be sure
+    of anything, and give all they have.
     """
-    ratios = sorted(loud / ((before + after) / 2) if before + after else 0.0 for before, loud, after in rounds)
+    ratios = sorted(
+        loud / ((before + after) / 2) if before + after else 0.0 for before, loud, after in rounds
+    )
     count, tail, rank = len(ratios), 0.0, 0
     while (tail := tail + comb(count, rank) / 2**count) <= (1 - SURE) / 2:
         rank += 1
     rank = max(rank, 1)
-    return Ratio(round(median(ratios), 3), round(ratios[rank - 1], 3), round(ratios[count - rank], 3))
+    return Ratio(
+        round(median(ratios), 3), round(ratios[rank - 1], 3), round(ratios[count - rank], 3)
+    )
 
 
 def _row(kind: str, before: OpenReport, noisy: OpenReport, after: OpenReport) -> Noisy:
     rounds = list(zip(before.per_round, noisy.per_round, after.per_round, strict=True))
-    p50, p99 = [ratio_of([(first[which], loud[which], last[which]) for first, loud, last in rounds]) for which in (0, 1)]
+    p50, p99 = [
+        ratio_of([(first[which], loud[which], last[which]) for first, loud, last in rounds])
+        for which in (0, 1)
+    ]
     return Noisy(
         kind,
         len(rounds),

@@ -1,9 +1,11 @@
-"""Open-loop load: requests are due at moments drawn beforehand, whether or not earlier ones have been answered, as those of many callers are.
+"""Open-loop load: requests are due at moments drawn beforehand, whether or not earlier ones have
+been answered, as those of many callers are.
 
     python -m laissez_bench.open_load < plan.json > report.json
 
-A request's time runs from the moment it was due, not from when it could be sent: a server that stalls is charged for everybody who would have
-asked meanwhile. Without a rate the loop is closed, and finds out how much the server can take in the same shape.
+A request's time runs from the moment it was due, not from when it could be sent: a server that
+stalls is charged for everybody who would have asked meanwhile. Without a rate the loop is closed,
+and finds out how much the server can take in the same shape.
 """
 
 from __future__ import annotations
@@ -23,13 +25,23 @@ import msgspec
 
 from laissez_bench.cluster import Held
 from laissez_bench.cores import cpu_seconds, keep_apart
-from laissez_bench.load import READY_WITHIN_S, Connection, Plan, RestConnection, SessionConnection, Tally
+from laissez_bench.load import (
+    READY_WITHIN_S,
+    Connection,
+    Plan,
+    RestConnection,
+    SessionConnection,
+    Tally,
+)
 from laissez_bench.mix import Tenant
 from laissez_bench.noise import NoisePlan
 
-COMMANDS_PER_FRAME = 10  # of a session: so that the load costs the machine much less than the service does
-CLOSED_CONNECTIONS = 64  # keep the service busy while the capacity is found: enough of them, and not so many that it sheds
-DRAIN_S = 5.0  # for answers to what was asked; what has none by then counts with the time it has waited
+# of a session: so that the load costs the machine much less than the service does
+COMMANDS_PER_FRAME = 10
+# keep the service busy while the capacity is found: enough of them, and not so many that it sheds
+CLOSED_CONNECTIONS = 64
+# for answers to what was asked; what has none by then counts with the time it has waited
+DRAIN_S = 5.0
 FIRST_BURST_S = 1.5  # everybody may have one at once; what counts is how it goes on
 SHED = frozenset({"overloaded", "rate_limited"})
 
@@ -103,7 +115,8 @@ class Heard(msgspec.Struct):
 
 
 class Spare:
-    """What all connections share that carry one request at a time: those that are idle, or, when none is, the moments at which requests were due."""
+    """What all connections share that carry one request at a time: those that are idle, or, when
+    none is, the moments at which requests were due."""
 
     def __init__(self) -> None:
         self.idle: deque[OpenRest] = deque()
@@ -151,7 +164,8 @@ class OpenSession(SessionConnection):
 
 
 class OpenRest(RestConnection):
-    """One request at a time. When all connections are busy, requests that are due wait, and their time runs."""
+    """One request at a time. When all connections are busy, requests that are due wait, and their
+    time runs."""
 
     tally: OpenTally
     spare: Spare
@@ -192,13 +206,19 @@ class OpenRest(RestConnection):
 
 KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, "rest": OpenRest}
 
-MakeNoise: TypeAlias = Callable[[OpenPlan, str | None], AbstractAsyncContextManager[None]]  # of this kind, as long as the block lasts; None is none
+# of this kind, as long as the block lasts; None is none
+MakeNoise: TypeAlias = Callable[[OpenPlan, str | None], AbstractAsyncContextManager[None]]
 
 
-async def run(plan: OpenPlan, noise: MakeNoise, server_cpu_s: Callable[[], float]) -> list[OpenReport]:
-    """A report on each level. They take turns, each time after the capacity was measured anew: what a machine can do changes while one looks."""
+async def run(
+    plan: OpenPlan, noise: MakeNoise, server_cpu_s: Callable[[], float]
+) -> list[OpenReport]:
+    """A report on each level. They take turns, each time after the capacity was measured anew: what
+    a machine can do changes while one looks."""
     tallies = [OpenTally(plan) for _ in plan.levels]
-    opened = await open_all(plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0]))
+    opened = await open_all(
+        plan, lambda n, tenant, key: KINDS[plan.load](plan, n, tenant, key, tallies[0])
+    )
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -206,7 +226,9 @@ async def run(plan: OpenPlan, noise: MakeNoise, server_cpu_s: Callable[[], float
         closed = OpenTally(plan)
         await _phase(plan, opened, closed, None, server_cpu_s)
         capacity = len(closed.admitted) / plan.seconds
-        for level, tally, kind in zip(plan.levels, tallies, plan.noises or [None] * len(plan.levels), strict=True):
+        for level, tally, kind in zip(
+            plan.levels, tallies, plan.noises or [None] * len(plan.levels), strict=True
+        ):
             tally.capacities.append(capacity)
             async with noise(plan, kind):
                 await _phase(plan, opened, tally, level * capacity, server_cpu_s)
@@ -222,8 +244,12 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
     if kind is None or plan.loud is None:
         yield
         return
-    asked = msgspec.json.encode(NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns()))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "laissez_bench.noise", stdin=PIPE, stdout=PIPE)
+    asked = msgspec.json.encode(
+        NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns())
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "laissez_bench.noise", stdin=PIPE, stdout=PIPE
+    )
     assert process.stdin is not None and process.stdout is not None
     try:
         process.stdin.write(asked)
@@ -238,7 +264,13 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
         await process.wait()
 
 
-async def _phase(plan: OpenPlan, opened: list[Any], tally: OpenTally, per_second: float | None, server_cpu_s: Callable[[], float]) -> None:
+async def _phase(
+    plan: OpenPlan,
+    opened: list[Any],
+    tally: OpenTally,
+    per_second: float | None,
+    server_cpu_s: Callable[[], float],
+) -> None:
     started, cpu, server_cpu = time.perf_counter(), time.process_time(), server_cpu_s()
     before = len(tally.admitted)
     spare = Spare()
@@ -264,7 +296,11 @@ async def open_all(plan: Plan, make: Callable[[int, Tenant, str], Any]) -> list[
     for number in range(plan.connections):
         held = plan.tenants[number % len(plan.tenants)]
         tenant = Tenant(number, held, plan.scopes, plan.seed)
-        _, connection = await loop.create_connection(lambda n=number, t=tenant, h=held: make(n, t, h.key), plan.host, plan.port)  # type: ignore[misc]
+        _, connection = await loop.create_connection(
+            lambda n=number, t=tenant, h=held: make(n, t, h.key),  # type: ignore[misc]
+            plan.host,
+            plan.port,
+        )
         async with asyncio.timeout(READY_WITHIN_S):
             await connection.ready
         opened.append(connection)
@@ -295,12 +331,17 @@ async def _drained(tally: OpenTally) -> None:
 
 
 def _waiting(opened: list[Any], spare: Spare, tally: OpenTally) -> list[float]:
-    """How long what was never answered has waited until now: to leave it out would flatter the server."""
+    """How long what was never answered has waited until now: to leave it out would flatter the
+    server."""
     now = time.perf_counter()
     dues = [*spare.due]
     spare.due.clear()
     for connection in opened:
-        dues += connection.sent.values() if isinstance(connection, OpenSession) else [due for due, _ in connection.began]
+        dues += (
+            connection.sent.values()
+            if isinstance(connection, OpenSession)
+            else [due for due, _ in connection.began]
+        )
     return [now - due for due in dues if tally.start <= due < tally.stop]
 
 
@@ -310,7 +351,11 @@ def quantile(times: list[float], share: float) -> float:
 
 
 def _report(plan: OpenPlan, tally: OpenTally) -> OpenReport:
-    admitted, refused, late = sorted(tally.admitted + tally.unanswered), sorted(tally.refused), sorted(tally.late)
+    admitted, refused, late = (
+        sorted(tally.admitted + tally.unanswered),
+        sorted(tally.refused),
+        sorted(tally.late),
+    )
     return OpenReport(
         round(sum(tally.capacities) / plan.rounds, 1),
         tally.offered,

@@ -1,4 +1,5 @@
-"""What the service does when it is asked for more than it can do: open-loop load below, at and above its capacity, measured in the same run."""
+"""What the service does when it is asked for more than it can do: open-loop load below, at and
+above its capacity, measured in the same run."""
 
 from __future__ import annotations
 
@@ -19,11 +20,13 @@ from laissez_bench.service import LEAVES, TENANTS, found_by, running
 PHASE_S = 2.0
 WARM_UP_S = 0.5
 LEVELS = (0.5, 0.8, 1.0, 1.5)
-LOADS = {"session": (64, 2), "rest": (2_048, 1)}  # connections, requests under way on each while the capacity is found
+# connections, requests under way on each while the capacity is found
+LOADS = {"session": (64, 2), "rest": (2_048, 1)}
 
 
 class Level(msgspec.Struct):
-    """One level of load. Rates per second; times in milliseconds from when a request was due, of what was admitted and of what was refused."""
+    """One level of load. Rates per second; times in milliseconds from when a request was due, of
+    what was admitted and of what was refused."""
 
     load: str
     level: float  # of the capacity
@@ -45,7 +48,12 @@ class Level(msgspec.Struct):
 
 
 def measure(
-    loads: list[str], seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS, connections: int | None = None
+    loads: list[str],
+    seconds: float,
+    step: Callable[[str], None],
+    leaves: int = LEAVES,
+    tenants: int = TENANTS,
+    connections: int | None = None,
 ) -> list[Level]:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
@@ -62,23 +70,57 @@ def measure(
 
 
 def _levels(
-    load: str, folder: Path, held: list[cluster.Held], scopes: list[str], seconds: float, step: Callable[[str], None], most: int | None
+    load: str,
+    folder: Path,
+    held: list[cluster.Held],
+    scopes: list[str],
+    seconds: float,
+    step: Callable[[str], None],
+    most: int | None,
 ) -> list[Level]:
     connections, in_flight = LOADS[load]
     connections = connections if most is None else min(connections, most)
 
-    step(f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace("%", " %"))
+    step(
+        f"{load}: the capacity, and {', '.join(f'{level:.0%}' for level in LEVELS)} of it".replace(
+            "%", " %"
+        )
+    )
     rounds = max(1, round(seconds / PHASE_S))
     phase_s, warm_up_s = seconds / rounds, min(WARM_UP_S, seconds)
     with running(folder, sheds=True) as (host, port, pid):
-        common = Plan(load, host, port, connections, in_flight, phase_s, warm_up_s, time.time_ns(), held, scopes, server=pid)
-        reports = put_open("laissez_bench.open_load", OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds))
-    return [_row(load, level, phase_s + warm_up_s, report) for level, report in zip(LEVELS, reports, strict=True)]
+        common = Plan(
+            load,
+            host,
+            port,
+            connections,
+            in_flight,
+            phase_s,
+            warm_up_s,
+            time.time_ns(),
+            held,
+            scopes,
+            server=pid,
+        )
+        reports = put_open(
+            "laissez_bench.open_load",
+            OpenPlan(**msgspec.structs.asdict(common), levels=list(LEVELS), rounds=rounds),
+        )
+    return [
+        _row(load, level, phase_s + warm_up_s, report)
+        for level, report in zip(LEVELS, reports, strict=True)
+    ]
 
 
 def _row(load: str, level: float, phase_s: float, report: OpenReport) -> Level:
-    offered, admitted, shed = [round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)]
-    same = {name: getattr(report, name) for name in OpenReport.__struct_fields__ if name.endswith(("_ms", "_cpu"))}
+    offered, admitted, shed = [
+        round(count / report.seconds, 1) for count in (report.offered, report.admitted, report.shed)
+    ]
+    same = {
+        name: getattr(report, name)
+        for name in OpenReport.__struct_fields__
+        if name.endswith(("_ms", "_cpu"))
+    }
     return Level(
         load=load,
         level=level,

@@ -1,9 +1,11 @@
-"""Open-loop load on the service in one process, by the server's processor time: what one request does to another, and nothing else.
+"""Open-loop load on the service in one process, by the server's processor time: what one request
+does to another, and nothing else.
 
     python -m laissez_bench.processor_time < plan.json > report.json
 
-Time passes while code of the server's loop runs, by as much as it takes of a processor, and when everybody waits. The load takes none, the network
-is in memory, and what another thread would store is stored at once. So a machine that is busy with something else, or is lent and taken away again,
+Time passes while code of the server's loop runs, by as much as it takes of a processor, and when
+everybody waits. The load takes none, the network is in memory, and what another thread would store
+is stored at once. So a machine that is busy with something else, or is lent and taken away again,
 changes little of what is measured, which real processes on it cannot say.
 """
 
@@ -55,17 +57,27 @@ class ProcessorLoop(SimulatedLoop):
         self.worked = 0.0  # seconds, by the server
 
     def time(self) -> float:
-        return self._now if self._began is None else self._now + (time.thread_time_ns() - self._began) / 1e9
+        return (
+            self._now
+            if self._began is None
+            else self._now + (time.thread_time_ns() - self._began) / 1e9
+        )
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # as its base class
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
         return super().call_soon(*self._timed(context, callback, args), context=context)
 
     call_soon_threadsafe = call_soon
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         return super().call_at(when, *self._timed(context, callback, args), context=context)
 
-    def _timed(self, context: Context | None, callback: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _timed(
+        self, context: Context | None, callback: Any, args: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         process = PROCESS.get() if context is None else context.get(PROCESS)
         return (self._run_timed, callback, args) if process is self._server else (callback, *args)
 
@@ -111,18 +123,34 @@ def measure(plan: FolderPlan) -> list[OpenReport]:
         return loop.run_until_complete(_run(plan, loop, network, wall, server))
 
 
-async def _run(plan: FolderPlan, loop: ProcessorLoop, network: Network, wall: Wall, server: Process) -> list[OpenReport]:
+async def _run(
+    plan: FolderPlan, loop: ProcessorLoop, network: Network, wall: Wall, server: Process
+) -> list[OpenReport]:
     await loop.begin(server, loop.create_task, _serve(plan, network, wall))
     return await open_load.run(plan, _noise, lambda: loop.worked)
 
 
 async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
     limits = Limits(sessions_max=SESSIONS_MAX)
-    journal, webhooks = Journal(snapshot_every=NO_SNAPSHOTS), Webhooks(allow_addresses=(THIS_MACHINE,))
-    settings = Settings(data=Data(folder=plan.folder), journal=journal, limits=limits, webhooks=webhooks)
-    opened = open_folder(Path(plan.folder), limits, start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns))
+    journal, webhooks = (
+        Journal(snapshot_every=NO_SNAPSHOTS),
+        Webhooks(allow_addresses=(THIS_MACHINE,)),
+    )
+    settings = Settings(
+        data=Data(folder=plan.folder), journal=journal, limits=limits, webhooks=webhooks
+    )
+    opened = open_folder(
+        Path(plan.folder),
+        limits,
+        start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns),
+    )
     draw = Random(plan.seed)
-    service = Service(settings, opened, partial(CommitElsewhere, draw=draw, slow=0.0), partial(LoopCopy, draw=draw))
+    service = Service(
+        settings,
+        opened,
+        partial(CommitElsewhere, draw=draw, slow=0.0),
+        partial(LoopCopy, draw=draw),
+    )
     service.begin()
     listen(network, plan.port, service, settings)
 
@@ -133,7 +161,9 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
     if kind is None or plan.loud is None:
         yield
         return
-    loud = await noise.connect(noise.NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns()))
+    loud = await noise.connect(
+        noise.NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns())
+    )
     for connection in loud:
         connection.begin()
     await asyncio.sleep(FIRST_BURST_S)

@@ -22,7 +22,8 @@ class Remembered(NamedTuple):
 
 
 class Readings(threading.Thread):
-    """Once every so many seconds: memory, files and threads of a process, and what the service remembers."""
+    """Once every so many seconds: memory, files and threads of a process, and what the service
+    remembers."""
 
     def __init__(self, pid: int, every_s: float, host: str, port: int, key: str) -> None:
         super().__init__(daemon=True)
@@ -41,7 +42,9 @@ class Readings(threading.Thread):
     def run(self) -> None:
         due = time.monotonic()
         while not self._over.wait(max(0.0, (due := due + self._every_s) - time.monotonic())):
-            status = dict(line.split(":", 1) for line in (self._process / "status").read_text().splitlines())
+            status = dict(
+                line.split(":", 1) for line in (self._process / "status").read_text().splitlines()
+            )
             self.megabytes.append(round(int(status["VmRSS"].split()[0]) / 1024, 1))
             self.threads.append(int(status["Threads"]))
             self.files.append(len(list((self._process / "fd").iterdir())))
@@ -52,7 +55,9 @@ class Readings(threading.Thread):
         told: dict[str, str] = {}
         with suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/metrics", headers=self._headers)
-            told = dict(re.findall(r"^(\w+) (\S+)$", connection.getresponse().read().decode(), re.MULTILINE))
+            told = dict(
+                re.findall(r"^(\w+) (\S+)$", connection.getresponse().read().decode(), re.MULTILINE)
+            )
         connection.close()
         return Remembered(*(int(float(told.get(name, 0))) for name in METRICS))
 

@@ -1,4 +1,5 @@
-"""How long a start takes after a crash: a journal of a million commands, the last snapshot some way back, everything in memory gone."""
+"""How long a start takes after a crash: a journal of a million commands, the last snapshot some way
+back, everything in memory gone."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from laissez_bench import cluster
 from laissez_bench.mix import Message, Tenant
 
 LEAVES, TENANTS = 10_000, 1_000
-SNAPSHOT_BEFORE_END = JournalSettings().snapshot_every  # a server takes one at least every so many commands
+# a server takes one at least every so many commands
+SNAPSHOT_BEFORE_END = JournalSettings().snapshot_every
 
 
 class Recovery(msgspec.Struct):
@@ -35,7 +37,9 @@ class Recovery(msgspec.Struct):
     megabytes: float
 
 
-def measure(commands: int, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> Recovery:
+def measure(
+    commands: int, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
+) -> Recovery:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         folder = base / "market"
@@ -52,29 +56,46 @@ def measure(commands: int, step: Callable[[str], None], leaves: int = LEAVES, te
 def _recover(folder: Path) -> Recovery:
     """In a process of its own, as a start is."""
     code = (
-        "import sys, time; from pathlib import Path; from laissez.service import opening; from laissez.service.settings import Limits\n"
-        "began = time.perf_counter(); opened = opening.open_folder(Path(sys.argv[1]), Limits())\n"
-        "print(opened.journal.last, opened.replayed, time.perf_counter() - began)"
+        "import sys, time; from pathlib import Path; from laissez.service import opening; from"
+        " laissez.service.settings import Limits\nbegan = time.perf_counter(); opened ="
+        " opening.open_folder(Path(sys.argv[1]), Limits())\nprint(opened.journal.last,"
+        " opened.replayed, time.perf_counter() - began)"
     )
     commands, replayed, seconds = output_of([sys.executable, "-c", code, str(folder)]).split()
     size = sum(path.stat().st_size for path in folder.glob("journal.db*")) / 1e6
-    return Recovery(int(commands), int(replayed), round(float(seconds), 2), round(int(commands) / float(seconds)), round(size, 1))
+    return Recovery(
+        int(commands),
+        int(replayed),
+        round(float(seconds), 2),
+        round(int(commands) / float(seconds)),
+        round(size, 1),
+    )
 
 
 async def _carry_out(folder: Path, held: list[cluster.Held], commands: int) -> None:
     opened = opening.open_folder(folder, Limits())
-    desk = Desk(opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered)
+    desk = Desk(
+        opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered
+    )
     try:
         await _fill(opened, desk, held, commands, folder)
-    finally:  # also when it is interrupted: what is being stored tells the loop, which must still be there
+    # also when it is interrupted: what is being stored tells the loop, which must still be there
+    finally:
         desk.close()
         opened.journal.close()
 
 
-async def _fill(opened: opening.Opened, desk: Desk, held: list[cluster.Held], commands: int, folder: Path) -> None:
-    scopes = [path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)]
+async def _fill(
+    opened: opening.Opened, desk: Desk, held: list[cluster.Held], commands: int, folder: Path
+) -> None:
+    scopes = [
+        path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)
+    ]
     names = list(opened.exchange.accounts)
-    tenants = {name: Tenant(number, one, scopes, 1) for number, (name, one) in enumerate(zip(names, held, strict=True))}
+    tenants = {
+        name: Tenant(number, one, scopes, 1)
+        for number, (name, one) in enumerate(zip(names, held, strict=True))
+    }
     draw = random.Random(1)
     body: bytes | None = None
     at = 0

@@ -1,4 +1,5 @@
-"""How fast the service is: a real server, load processes beside it on the same machine, every answer durable."""
+"""How fast the service is: a real server, load processes beside it on the same machine, every
+answer durable."""
 
 from __future__ import annotations
 
@@ -50,9 +51,23 @@ class ServerDied(Exception):
 
 @contextmanager
 def running(folder: Path, port: int = 0, sheds: bool = False) -> Iterator[tuple[str, int, int]]:
-    """A server process on the data folder: its host, port and process id. Unless it `sheds`, whoever asks for more than it can do waits."""
-    command = [sys.executable, "-m", "laissez.cli", "serve", "--data", str(folder), "--port", str(port)]
-    settings = {"LIMITS__SESSIONS_MAX": "100", "SERVER__LOG_LEVEL": "warning", "WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE}
+    """A server process on the data folder: its host, port and process id. Unless it `sheds`,
+    whoever asks for more than it can do waits."""
+    command = [
+        sys.executable,
+        "-m",
+        "laissez.cli",
+        "serve",
+        "--data",
+        str(folder),
+        "--port",
+        str(port),
+    ]
+    settings = {
+        "LIMITS__SESSIONS_MAX": "100",
+        "SERVER__LOG_LEVEL": "warning",
+        "WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE,
+    }
     environment = {**os.environ, **{f"LAISSEZ_{name}": value for name, value in settings.items()}}
     if not sheds:
         environment["LAISSEZ_LIMITS__WAIT_S_MAX"] = "60"
@@ -83,7 +98,8 @@ def measure(
     tenants: int = TENANTS,
     per_second: float | None = None,
 ) -> list[Row]:
-    """One row per load, each on a server with a market of its own, freshly made. Sessions may ask for so much `per_second` and no more."""
+    """One row per load, each on a server with a market of its own, freshly made. Sessions may ask
+    for so much `per_second` and no more."""
     rows = []
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
@@ -100,12 +116,31 @@ def measure(
     return rows
 
 
-def _measure(load: str, folder: Path, held: list[cluster.Held], seconds: float, leaves: int, per_second: float | None) -> Row:
+def _measure(
+    load: str,
+    folder: Path,
+    held: list[cluster.Held],
+    seconds: float,
+    leaves: int,
+    per_second: float | None,
+) -> Row:
     connections, in_flight = LOADS[load]
     connections = min(connections, len(held)) if load != "rest" else connections
     scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
     with running(folder) as (host, port, _):
-        plan = Plan(load, host, port, connections, in_flight, seconds, min(WARM_UP_S, seconds), time.time_ns(), held, scopes, per_second)
+        plan = Plan(
+            load,
+            host,
+            port,
+            connections,
+            in_flight,
+            seconds,
+            min(WARM_UP_S, seconds),
+            time.time_ns(),
+            held,
+            scopes,
+            per_second,
+        )
         report = put_under_load(plan)
     return Row(
         load,

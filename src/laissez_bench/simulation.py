@@ -1,9 +1,11 @@
-"""How fast the simulator is, by the size of the cluster, and where its time goes: the market, the adapters, the worlds of the tenants, or itself.
+"""How fast the simulator is, by the size of the cluster, and where its time goes: the market, the
+adapters, the worlds of the tenants, or itself.
 
-Tenants are those of the default scenario, or only some kinds of them, a little larger, so that together they need about as many GPUs as there are.
-All come within the first minutes, and a few more pass until each has what it gets. Only then is time taken, over a fixed span of virtual time:
-drawing the tenants, their arrival and the planners' first searches are not in it. Calls are timed from outside: the simulator is the one that runs
-everywhere else.
+Tenants are those of the default scenario, or only some kinds of them, a little larger, so that
+together they need about as many GPUs as there are. All come within the first minutes, and a few
+more pass until each has what it gets. Only then is time taken, over a fixed span of virtual time:
+drawing the tenants, their arrival and the planners' first searches are not in it. Calls are timed
+from outside: the simulator is the one that runs everywhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ import msgspec
 from laissez.market.commands import TenantCommand
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.scenario import KINDS, BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    KINDS,
+    BatchTable,
+    ClusterTable,
+    InferenceTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
@@ -45,9 +55,11 @@ class Kind(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """`speed` is simulated over real seconds; requests (commands and questions) to the market are per real second; shares are of real time.
+    """`speed` is simulated over real seconds; requests (commands and questions) to the market are
+    per real second; shares are of real time.
 
-    In the end, `holding` tenants hold the `leased` GPUs, and `waiting` others have orders that wait for one.
+    In the end, `holding` tenants hold the `leased` GPUs, and `waiting` others have orders that wait
+    for one.
     """
 
     nodes: int
@@ -65,7 +77,8 @@ class Row(msgspec.Struct):
 
     @property
     def asked_per_second(self) -> float:
-        """Requests per virtual second: what a market would have to serve if this were no simulation."""
+        """Requests per virtual second: what a market would have to serve if this were no
+        simulation."""
         return sum(kind.asked_per_second for kind in self.kinds.values())
 
     @property
@@ -98,7 +111,9 @@ def scenario(nodes: int, tenants: int, kinds: Sequence[str]) -> Scenario:
     return Scenario(
         name=f"{nodes} nodes",
         cluster=ClusterTable(gpus={"h100": nodes // 2, "a100": nodes - nodes // 2}),
-        tenants=TenantsTable(count=tenants, mix=dict.fromkeys(kinds, 1.0), arrivals_hours=ARRIVALS_S / HOUR_S),
+        tenants=TenantsTable(
+            count=tenants, mix=dict.fromkeys(kinds, 1.0), arrivals_hours=ARRIVALS_S / HOUR_S
+        ),
         inference=msgspec.structs.replace(inference, engines=_larger(inference.engines)),
         training=msgspec.structs.replace(training, gpus=_larger(training.gpus)),
         batch=msgspec.structs.replace(batch, gpus=_larger(batch.gpus)),
@@ -138,7 +153,9 @@ def _row(given: Scenario, minutes: float) -> Row:
         leased=len(leases),
         holding=len(holding),
         waiting=len({order.tenant for order in cloud.market.orders()} - holding),
-        kinds={kind: Kind(number, counted.asked[kind] / virtual_s) for kind, number in members.items()},
+        kinds={
+            kind: Kind(number, counted.asked[kind] / virtual_s) for kind, number in members.items()
+        },
         speed=virtual_s / total,
         requests_per_second=counted.asked.total() / total,
         market_share=spent["market"] / total,

@@ -1,4 +1,5 @@
-"""Does the service stay as it is? Minutes of a steady load: memory, files, threads and answers are watched, and what it did is audited by others."""
+"""Does the service stay as it is? Minutes of a steady load: memory, files, threads and answers are
+watched, and what it did is audited by others."""
 
 from __future__ import annotations
 
@@ -25,14 +26,33 @@ CONNECTIONS, IN_FLIGHT = 64, 4
 QUIET_S = 1.0  # without anything new in the journal: there is no more
 
 
-def measure(minutes: float, per_second: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS) -> Soak:
+def measure(
+    minutes: float,
+    per_second: float,
+    step: Callable[[str], None],
+    leaves: int = LEAVES,
+    tenants: int = TENANTS,
+) -> Soak:
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         step("making the market")
         held = cluster.found(base / "market", leaves, tenants)
         with running(base / "market", sheds=True) as (host, port, pid):
             scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
-            plan = Plan("session", host, port, min(CONNECTIONS, tenants), IN_FLIGHT, minutes * 60, 2, time.time_ns(), held, scopes, per_second, pid)
+            plan = Plan(
+                "session",
+                host,
+                port,
+                min(CONNECTIONS, tenants),
+                IN_FLIGHT,
+                minutes * 60,
+                2,
+                time.time_ns(),
+                held,
+                scopes,
+                per_second,
+                pid,
+            )
             return _soak(base / "market", plan, tree(leaves).leaves, step)
     finally:
         shutil.rmtree(base)
@@ -60,7 +80,9 @@ def _audited(folder: Path, following: Following) -> Audited:
         *(f"bills: {finding}" for finding in bills.findings),
         *(f"bills: unknown event {kind}" for kind in bills.unknown),
     ]
-    return Audited(following.n, following.leaves, following.concerned, record.entries, bills.leases, doubts)
+    return Audited(
+        following.n, following.leaves, following.concerned, record.entries, bills.leases, doubts
+    )
 
 
 def _events(folder: Path) -> int:

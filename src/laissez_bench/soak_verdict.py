@@ -11,22 +11,30 @@ from laissez_bench.readings import Readings, Remembered
 READINGS = 20
 QUARTER = READINGS // 4
 
-# Events and ids are remembered up to a number that is set, and what is on the books until they are closed after so many commands: memory grows until
-# then. From there on it is judged, the later half of the readings against the earlier one.
+# Events and ids are remembered up to a number that is set, and what is on the books until they are
+# closed after so many commands: memory grows until then. From there on it is judged, the later half
+# of the readings against the earlier one.
 FULL = 0.99  # of what may be remembered: events that happened together are forgotten together
 GROWTH_MAX = 1.05
 FULL_READINGS_LEAST = 6
 MORE_FILES_MAX, MORE_THREADS_MAX = 16, 4
 
-# Answers, the last quarter against the first: the median, where what others do on this machine may make a difference of some milliseconds; and what a
-# command takes of the server's processor, where they make little. And the tail, the second half against the first: p99 jumps about on a machine that
-# is shared, but that it lies beyond a quarter of a second in one half and not in the other is no chance.
+# Answers, the last quarter against the first: the median, where what others do on this machine may
+# make a difference of some milliseconds; and what a command takes of the server's processor, where
+# they make little. And the tail, the second half against the first: p99 jumps about on a machine
+# that is shared, but that it lies beyond a quarter of a second in one half and not in the other is
+# no chance.
 LATER_MAX, LATER_MS_MAX = 1.5, 20.0
 CPU_MAX, CPU_S_LEAST = 1.5, 1.0  # less than a second of it cannot be told exactly
 SLOW_SHARE_MAX, SLOWER_MAX = 0.01, 2.0
-ANSWERED_LEAST = 2 / 3  # in the last quarter, of those of the first: what is never answered is never late, and whoever waits for it asks no more
+# in the last quarter, of those of the first: what is never answered is never late, and whoever
+# waits for it asks no more
+ANSWERED_LEAST = 2 / 3
 
-EXPECTED = frozenset({"already_filled", "not_your_lease", "not_your_order", "too_many_orders", "overloaded"})  # refusals that a market gives
+# refusals that a market gives
+EXPECTED = frozenset(
+    {"already_filled", "not_your_lease", "not_your_order", "too_many_orders", "overloaded"}
+)
 
 
 class Audited(msgspec.Struct):
@@ -39,7 +47,8 @@ class Audited(msgspec.Struct):
 
 
 class Soak(msgspec.Struct):
-    """Readings are taken at even distances over the whole time; `full_from` is the first one at which as much was remembered as may be."""
+    """Readings are taken at even distances over the whole time; `full_from` is the first one at
+    which as much was remembered as may be."""
 
     minutes: float
     per_second: float
@@ -80,7 +89,11 @@ def judged(report: Report, readings: Readings, audited: Audited, settings: Setti
     _judge_count(verdict, "files", readings.files, MORE_FILES_MAX)
     _judge_count(verdict, "threads", readings.threads, MORE_THREADS_MAX)
     _judge_answers(verdict, report.quarters)
-    verdict.failures += [f"answers: {count:,} were {code}" for code, count in sorted(report.problems.items()) if code not in EXPECTED]
+    verdict.failures += [
+        f"answers: {count:,} were {code}"
+        for code, count in sorted(report.problems.items())
+        if code not in EXPECTED
+    ]
     return Soak(
         round(report.seconds / 60, 2),
         round(report.answered / report.seconds, 1),
@@ -116,12 +129,23 @@ def _judge_memory(verdict: Verdict, readings: Readings, full_from: int | None) -
     since = [] if full_from is None else readings.megabytes[full_from:]
     if len(since) < FULL_READINGS_LEAST:
         events, ids, entries = readings.remembered[-1]
-        found = f"{events:,} events, {ids:,} ids and {entries - readings.at_first.entries:,} commands in the end"
-        verdict.not_judged.append(f"memory: it grows until as much is remembered as may be ({found}); {len(since)} of {READINGS} readings came after")
+        found = (
+            f"{events:,} events, {ids:,} ids and {entries - readings.at_first.entries:,} commands"
+            " in the end"
+        )
+        verdict.not_judged.append(
+            f"memory: it grows until as much is remembered as may be ({found}); {len(since)} of"
+            f" {READINGS} readings came after"
+        )
         return None
     half = len(since) // 2
     growth = round(_mean(since[-half:]) / _mean(since[:half]), 3)
-    verdict.at_most("memory", f"x{GROWTH_MAX:g} once as much is remembered as may be", f"x{growth:.3f}", growth <= GROWTH_MAX)
+    verdict.at_most(
+        "memory",
+        f"x{GROWTH_MAX:g} once as much is remembered as may be",
+        f"x{growth:.3f}",
+        growth <= GROWTH_MAX,
+    )
     return growth
 
 
@@ -133,21 +157,44 @@ def _judge_count(verdict: Verdict, what: str, readings: list[int], more_max: int
 def _judge_answers(verdict: Verdict, quarters: list[Quarter]) -> None:
     first, last = quarters[0], quarters[-1]
     if last.answered < (least := max(1.0, ANSWERED_LEAST * first.answered)):
-        verdict.failures.append(f"throughput: expected at least {least:,.0f} answers in the last quarter, found {last.answered:,}")
+        verdict.failures.append(
+            f"throughput: expected at least {least:,.0f} answers in the last quarter, found"
+            f" {last.answered:,}"
+        )
     most_ms = max(LATER_MAX * first.p50_ms, first.p50_ms + LATER_MS_MAX)
-    verdict.at_most("latency", f"{most_ms:.1f} ms at the median in the last quarter", f"{last.p50_ms:.1f}", last.p50_ms <= most_ms)
+    verdict.at_most(
+        "latency",
+        f"{most_ms:.1f} ms at the median in the last quarter",
+        f"{last.p50_ms:.1f}",
+        last.p50_ms <= most_ms,
+    )
     before, after = slow_share(quarters[:2]), slow_share(quarters[2:])
     most = max(SLOW_SHARE_MAX, SLOWER_MAX * before)
-    verdict.at_most("latency", f"{most:.1%} of the second half above {SLOW_S * 1_000:g} ms", f"{after:.1%}", after <= most)
+    verdict.at_most(
+        "latency",
+        f"{most:.1%} of the second half above {SLOW_S * 1_000:g} ms",
+        f"{after:.1%}",
+        after <= most,
+    )
     if first.server_cpu_s < CPU_S_LEAST:
-        verdict.not_judged.append(f"processor time: {CPU_S_LEAST:g} s of it in a quarter can be compared, not {first.server_cpu_s:g}")
+        verdict.not_judged.append(
+            f"processor time: {CPU_S_LEAST:g} s of it in a quarter can be compared, not"
+            f" {first.server_cpu_s:g}"
+        )
         return
     ratio = cpu_us(last) / cpu_us(first)
-    verdict.at_most("processor time", f"x{CPU_MAX:g} for a command in the last quarter", f"x{ratio:.2f}", ratio <= CPU_MAX)
+    verdict.at_most(
+        "processor time",
+        f"x{CPU_MAX:g} for a command in the last quarter",
+        f"x{ratio:.2f}",
+        ratio <= CPU_MAX,
+    )
 
 
 def slow_share(quarters: list[Quarter]) -> float:
-    return sum(quarter.slow for quarter in quarters) / max(1, sum(quarter.answered for quarter in quarters))
+    return sum(quarter.slow for quarter in quarters) / max(
+        1, sum(quarter.answered for quarter in quarters)
+    )
 
 
 def cpu_us(quarter: Quarter) -> float:

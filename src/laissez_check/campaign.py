@@ -42,27 +42,39 @@ def run(
     tell: Callable[[int], None] = lambda histories: None,
     shrinks: bool = True,
 ) -> Outcome:
-    """Play the history of every seed; stop at the first that fails and make it small, unless told not to. `tell` is told how many are done."""
+    """Play the history of every seed; stop at the first that fails and make it small, unless told
+    not to. `tell` is told how many are done."""
     done = 0
-    for seed, difference in in_order(seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs):
+    for seed, difference in in_order(
+        seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs
+    ):
         if difference is not None:
-            return Outcome(done, failure_of(seed, commands, difference, options, make_market, shrinks))
+            return Outcome(
+                done, failure_of(seed, commands, difference, options, make_market, shrinks)
+            )
         done += 1
         tell(done)
     return Outcome(done, None)
 
 
 T = TypeVar("T")
-AT_ONCE = 5  # seeds handed to a process: few, because it is told of them only when all of them are done
+# seeds handed to a process: few, because it is told of them only when all of them are done
+AT_ONCE = 5
 
 
 def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:
-    """What each seed gives, in order, so that the first failure is the same with any number of workers. Leaving the loop early ends them."""
+    """What each seed gives, in order, so that the first failure is the same with any number of
+    workers. Leaving the loop early ends them."""
     if jobs == 1:
         yield from map(play_seed, seeds)
         return
-    with scratch() as folder, multiprocessing.get_context("spawn").Pool(jobs, _begin, (folder,)) as pool:
-        yield from pool.imap(play_seed, seeds, chunksize=max(1, min(AT_ONCE, len(seeds) // (4 * jobs))))
+    with (
+        scratch() as folder,
+        multiprocessing.get_context("spawn").Pool(jobs, _begin, (folder,)) as pool,
+    ):
+        yield from pool.imap(
+            play_seed, seeds, chunksize=max(1, min(AT_ONCE, len(seeds) // (4 * jobs)))
+        )
 
 
 def _begin(folder: Path) -> None:
@@ -71,20 +83,33 @@ def _begin(folder: Path) -> None:
 
 
 def way_to_play(seed: int, commands: int, options: Options) -> tuple[int, Options]:
-    """How many commands, and how: every fourth history is four times as long and silent: no question, no restart, until its end."""
+    """How many commands, and how: every fourth history is four times as long and silent: no
+    question, no restart, until its end."""
     if seed % 4 == 3:
         return 4 * commands, Options(invariants=options.invariants, silent=True)
     return commands, options
 
 
-def play(seed: int, commands: int, options: Options, make_market: MakeMarket) -> tuple[int, Difference | None]:
+def play(
+    seed: int, commands: int, options: Options, make_market: MakeMarket
+) -> tuple[int, Difference | None]:
     length, way = way_to_play(seed, commands, options)
     return seed, difference_while_drawn(Draft(seed), length, make_market, way)
 
 
-def failure_of(seed: int, commands: int, difference: Difference, options: Options, make_market: MakeMarket, shrinks: bool) -> Failure:
+def failure_of(
+    seed: int,
+    commands: int,
+    difference: Difference,
+    options: Options,
+    make_market: MakeMarket,
+    shrinks: bool,
+) -> Failure:
     length, way = way_to_play(seed, commands, options)
     drawn = draw_history(seed, length)
     history, small = shrink(drawn, difference, make_market, way) if shrinks else (drawn, difference)
-    repeat = f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every {options.snapshot_every}"
+    repeat = (
+        f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every"
+        f" {options.snapshot_every}"
+    )
     return Failure(history, small, report(history, small, repeat))

@@ -29,27 +29,57 @@ app = typer.Typer(
 
 MANY = 1_000_000_000  # more than anybody waits for
 
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")]
-JobsOption: TypeAlias = Annotated[int, typer.Option("--jobs", min=0, max=1_000, help="Processes; 0 means one per core.")]
+SeedOption: TypeAlias = Annotated[
+    int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")
+]
+JobsOption: TypeAlias = Annotated[
+    int, typer.Option("--jobs", min=0, max=1_000, help="Processes; 0 means one per core.")
+]
 
 
 @app.command()
 def market(
-    histories: Annotated[int, typer.Option(min=1, max=MANY, help="How many random histories.")] = 1000,
+    histories: Annotated[
+        int, typer.Option(min=1, max=MANY, help="How many random histories.")
+    ] = 1000,
     seed: SeedOption = 0,
-    commands: Annotated[int, typer.Option(min=1, max=1_000_000, help="Commands per history.")] = 100,
+    commands: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Commands per history.")
+    ] = 100,
     jobs: JobsOption = 0,
-    snapshot_every: Annotated[int, typer.Option(min=0, help="Go on in a restored copy of the market every so many commands; 0 means never.")] = 9,
-    shrink: Annotated[bool, typer.Option(help="Make a failing history small before it is shown.")] = True,
+    snapshot_every: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Go on in a restored copy of the market every so many commands; 0 means never.",
+        ),
+    ] = 9,
+    shrink: Annotated[
+        bool, typer.Option(help="Make a failing history small before it is shown.")
+    ] = True,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Play random histories in the market and in the oracle, comparing everything after every command."""
+    """Play random histories in the market and in the oracle, comparing everything after every
+    command."""
     options = Options(snapshot_every=snapshot_every, invariants=True)
     started = time.monotonic()
     with counting("histories", histories) as tell:
-        outcome = run(range(seed, seed + histories), commands, _processes(jobs, histories), options, real_market, tell, shrink)
+        outcome = run(
+            range(seed, seed + histories),
+            commands,
+            _processes(jobs, histories),
+            options,
+            real_market,
+            tell,
+            shrink,
+        )
     counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
-    conclude(output, counted, time.monotonic() - started, outcome.failure.report if outcome.failure else None)
+    conclude(
+        output,
+        counted,
+        time.monotonic() - started,
+        outcome.failure.report if outcome.failure else None,
+    )
 
 
 @app.command()
@@ -61,15 +91,23 @@ def integration(output: FormatOption = Format.TABLE) -> None:
     else:
         typer.echo(f"{'':<18}  {'pricing':>9}  {'profiling':>9}")
         for count in counts:
-            ours = f"{count.pricing:>3} of {count.paper_pricing:>2}", f"{count.profiling:>3} of {count.paper_profiling:>2}"
-            typer.echo(f"{count.system:<18}  {ours[0]:>9}  {ours[1]:>9}{'' if count.holds else '  too many'}")
+            ours = (
+                f"{count.pricing:>3} of {count.paper_pricing:>2}",
+                f"{count.profiling:>3} of {count.paper_profiling:>2}",
+            )
+            typer.echo(
+                f"{count.system:<18}  {ours[0]:>9} "
+                f" {ours[1]:>9}{'' if count.holds else '  too many'}"
+            )
     if not all(count.holds for count in counts):
         raise typer.Exit(1)
 
 
 @app.command()
 def small_worlds(
-    depth: Annotated[int, typer.Option(min=1, max=6, help="The most commands in a sequence.")] = DEPTH,
+    depth: Annotated[
+        int, typer.Option(min=1, max=6, help="The most commands in a sequence.")
+    ] = DEPTH,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
@@ -77,18 +115,28 @@ def small_worlds(
     with counting("sequences", None) as tell:
         finding = check_small_worlds(real_market, depth, tell)
     again = f"laissez check small-worlds --depth {depth}"
-    failure = report(finding.history, finding.difference, again) if finding.history and finding.difference else None
+    failure = (
+        report(finding.history, finding.difference, again)
+        if finding.history and finding.difference
+        else None
+    )
     conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
 
 
 @app.command()
 def crashes(
-    kills: Annotated[int, typer.Option(min=1, max=MANY, help="How often the server is killed.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed; every data folder has one of its own.")] = 0,
+    kills: Annotated[
+        int, typer.Option(min=1, max=MANY, help="How often the server is killed.")
+    ] = 500,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The first seed; every data folder has one of its own.")
+    ] = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Kill a real server under load at any moment, start it again, and compare all that anyone was told with what it kept."""
-    from laissez_check.crashes.run import run as run_crashes  # with all that speaks HTTP, which the other checks do without
+    """Kill a real server under load at any moment, start it again, and compare all that anyone was
+    told with what it kept."""
+    # with all that speaks HTTP, which the other checks do without
+    from laissez_check.crashes.run import run as run_crashes
 
     started = time.monotonic()
     with counting("kills", kills) as tell:
@@ -101,37 +149,61 @@ def worlds(
     seeds: Annotated[int, typer.Option(min=1, max=MANY, help="How many worlds.")] = 1000,
     seed: SeedOption = 0,
     jobs: JobsOption = 0,
-    bug: Annotated[str | None, typer.Option(help="Put this mistake into the service, to see it found.")] = None,
+    bug: Annotated[
+        str | None, typer.Option(help="Put this mistake into the service, to see it found.")
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Run the service and its clients on a disk, a network and a clock that fail as the seed says, and hold it to its promises."""
-    from laissez_check.simulated.bugs import BUGS  # with all that speaks HTTP, which the other checks do without
+    """Run the service and its clients on a disk, a network and a clock that fail as the seed says,
+    and hold it to its promises."""
+    # with all that speaks HTTP, which the other checks do without
+    from laissez_check.simulated.bugs import BUGS
     from laissez_check.simulated.campaign import run as run_worlds
 
     if bug is not None and bug not in BUGS:
-        raise typer.BadParameter(f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug")
+        raise typer.BadParameter(
+            f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug"
+        )
     started = time.monotonic()
     with counting("worlds", seeds) as tell:
         outcome = run_worlds(range(seed, seed + seeds), _processes(jobs, seeds), bug, tell)
-    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure, {"faults": outcome.faults})
+    conclude(
+        output,
+        outcome.counted,
+        time.monotonic() - started,
+        outcome.failure,
+        {"faults": outcome.faults},
+    )
 
 
 @app.command()
 def wire(
-    cases: Annotated[int, typer.Option(min=0, max=MANY, help="About how many requests schemathesis makes; 0 does without it.")] = 2000,
+    cases: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MANY, help="About how many requests schemathesis makes; 0 does without it."
+        ),
+    ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
     only: Annotated[str, typer.Option(help="Only the bad inputs whose name has this in it.")] = "",
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Send a real server hundreds of bad inputs and thousands of requests made from its OpenAPI document; every answer must be clear."""
+    """Send a real server hundreds of bad inputs and thousands of requests made from its OpenAPI
+    document; every answer must be clear."""
     if cases and importlib.util.find_spec("schemathesis") is None:
-        raise typer.BadParameter("schemathesis is not installed: pip install 'laissezcloud-proof[check]', or --cases 0 for the bad inputs alone")
-    from laissez_check.wire import run as run_wire  # with all that speaks HTTP, which the other checks do without
+        raise typer.BadParameter(
+            "schemathesis is not installed: pip install 'laissezcloud-proof[check]', or --cases 0"
+            " for the bad inputs alone"
+        )
+    # with all that speaks HTTP, which the other checks do without
+    from laissez_check.wire import run as run_wire
     from laissez_check.wire.inputs import inputs
 
     bad = sum(map(len, inputs(only)))
     if not bad:
-        raise typer.BadParameter(f"expected a part of the name of a bad input, found {only!r}", param_hint="--only")
+        raise typer.BadParameter(
+            f"expected a part of the name of a bad input, found {only!r}", param_hint="--only"
+        )
     started = time.monotonic()
     with counting("bad inputs", bad) as tell:
         sent, found = run_wire.bad_inputs(only, tell)
@@ -146,13 +218,17 @@ def wire(
 
 @app.command()
 def damage(
-    cases: Annotated[int, typer.Option(min=1, max=MANY, help="How many data folders are damaged.")] = 1000,
+    cases: Annotated[
+        int, typer.Option(min=1, max=MANY, help="How many data folders are damaged.")
+    ] = 1000,
     seed: SeedOption = 0,
     jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Damage a data folder, or let the disk fail under it: it is recovered with all that was acknowledged, or refused, saying where."""
-    from laissez_check.damage.run import run as run_damage  # with all of the service, which the other checks do without
+    """Damage a data folder, or let the disk fail under it: it is recovered with all that was
+    acknowledged, or refused, saying where."""
+    # with all of the service, which the other checks do without
+    from laissez_check.damage.run import run as run_damage
     from laissez_check.disk.sqlite_shim import CannotWatch
 
     started = time.monotonic()
@@ -161,22 +237,42 @@ def damage(
             outcome = run_damage(range(seed, seed + cases), _processes(jobs, cases), tell=tell)
         except CannotWatch as error:
             raise typer.BadParameter(str(error)) from None
-    kinds = {kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)} for kind in outcome.kinds()}
+    kinds = {
+        kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)}
+        for kind in outcome.kinds()
+    }
     if output is Format.TABLE:
         for kind, came in kinds.items():
             typer.echo(f"{kind:<28}{came['recovered']:>8} recovered{came['refused']:>8} refused")
-    counted = {"cases": outcome.cases, "recovered": sum(outcome.recovered.values()), "refused": sum(outcome.refused.values())}
-    conclude(output, counted, time.monotonic() - started, outcome.failure, {"kinds": kinds} if output is Format.JSON else {})
+    counted = {
+        "cases": outcome.cases,
+        "recovered": sum(outcome.recovered.values()),
+        "refused": sum(outcome.refused.values()),
+    }
+    conclude(
+        output,
+        counted,
+        time.monotonic() - started,
+        outcome.failure,
+        {"kinds": kinds} if output is Format.JSON else {},
+    )
 
 
 @app.command()
 def access(
-    pairs: Annotated[int, typer.Option(min=0, max=MANY, help="How many pairs of worlds that look the same to a tenant.")] = 100,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MANY, help="How many pairs of worlds that look the same to a tenant."
+        ),
+    ] = 100,
     seed: SeedOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Try every operation as everybody on a real server; and see that what a tenant may not see changes no byte of what it is told."""
-    from laissez_check.access import interference  # with all that speaks HTTP, which the other checks do without
+    """Try every operation as everybody on a real server; and see that what a tenant may not see
+    changes no byte of what it is told."""
+    # with all that speaks HTTP, which the other checks do without
+    from laissez_check.access import interference
     from laissez_check.access import matrix as access
 
     started = time.monotonic()
@@ -200,7 +296,10 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         try:
             yield lambda done: bar.update(task, completed=done)
         except KeyboardInterrupt:
-            typer.echo(f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far", err=True)
+            typer.echo(
+                f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far",
+                err=True,
+            )
             raise typer.Exit(130) from None
 
 
@@ -209,7 +308,13 @@ def _processes(jobs: int, work: int) -> int:
     return min(jobs or os.cpu_count() or 1, work)
 
 
-def conclude(output: Format, counted: dict[str, int], seconds: float, failure: str | None, more: dict[str, Any] = {}) -> None:  # noqa: B006  never changed
+def conclude(
+    output: Format,
+    counted: dict[str, int],
+    seconds: float,
+    failure: str | None,
+    more: dict[str, Any] = {},  # noqa: B006  never changed
+) -> None:
     """Print the outcome, and leave with 1 if something failed. `more` is for machines."""
     if output is Format.JSON:
         summary: dict[str, Any] = {
@@ -222,6 +327,9 @@ def conclude(output: Format, counted: dict[str, int], seconds: float, failure: s
     elif failure is not None:
         print(failure)
     else:
-        print(", ".join(f"{count} {name}" for name, count in counted.items()) + f", {seconds:.1f} seconds: nothing found")
+        print(
+            ", ".join(f"{count} {name}" for name, count in counted.items())
+            + f", {seconds:.1f} seconds: nothing found"
+        )
     if failure is not None:
         raise typer.Exit(1)

@@ -1,7 +1,9 @@
-"""Play one history in a market and in the oracle, and compare everything that can be asked after every command.
+"""Play one history in a market and in the oracle, and compare everything that can be asked after
+every command.
 
-The questions are drawn up from the world and from the oracle, then each is put to both. An answer is compared by type and value; any exception
-of the market that the rules do not call for is a difference like any other.
+The questions are drawn up from the world and from the oracle, then each is put to both. An answer
+is compared by type and value; any exception of the market that the rules do not call for is a
+difference like any other.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from laissez_check.worlds import World
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What to do besides comparing events: move into a restored copy of the market every so many steps (0: never), check the invariants, or
-    put no question before the last step (asking makes the market work out charges on the way; not asking leaves it all to the end)."""
+    """What to do besides comparing events: move into a restored copy of the market every so many
+    steps (0: never), check the invariants, or put no question before the last step (asking makes
+    the market work out charges on the way; not asking leaves it all to the end)."""
 
     snapshot_every: int = 0
     invariants: bool = False
@@ -32,11 +35,14 @@ class Options(msgspec.Struct, frozen=True):
 
 
 NO_OPTIONS = Options()
-INVARIANTS_EVERY = 3  # steps: a rule that is broken stays so for a while, and the oracle is asked everything after every step
+# steps: a rule that is broken stays so for a while, and the oracle is asked everything after every
+# step
+INVARIANTS_EVERY = 3
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where the two parted: after `step` (counted from 0), on `question`. `steps` are all commands up to and including that one."""
+    """Where the two parted: after `step` (counted from 0), on `question`. `steps` are all commands
+    up to and including that one."""
 
     step: int
     question: str
@@ -51,17 +57,20 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Questions(NamedTuple):
-    """Questions of one kind, ready to be put to either side: a method, and the arguments of each."""
+    """Questions of one kind, ready to be put to either side: a method, and the arguments of
+    each."""
 
     kind: str
     ways: tuple[tuple[Any, ...], ...] = ((),)
 
 
-PLAIN = (int, str, bool, type(None))  # equal and of one type is the same; of others it is only known from their text
+# equal and of one type is the same; of others it is only known from their text
+PLAIN = (int, str, bool, type(None))
 
 
 class Raised(NamedTuple):
-    """An exception as an answer. The two that the rules call for are known by name, so that a crash never passes for one of them."""
+    """An exception as an answer. The two that the rules call for are known by name, so that a crash
+    never passes for one of them."""
 
     text: str
 
@@ -78,7 +87,9 @@ class Parted(Exception):
         self.question, self.expected, self.found = question, expected, found
 
 
-def first_difference(history: History, make_market: MakeMarket, options: Options = NO_OPTIONS) -> Difference | None:
+def first_difference(
+    history: History, make_market: MakeMarket, options: Options = NO_OPTIONS
+) -> Difference | None:
     """The first difference between the market and the oracle, or none."""
     number = 0
     try:
@@ -86,12 +97,17 @@ def first_difference(history: History, make_market: MakeMarket, options: Options
         for number, step in enumerate(history.steps):
             match_up.play(number, step)
     except Parted as parted:
-        return Difference(number, parted.question, parted.expected, parted.found, history.steps[: number + 1])
+        return Difference(
+            number, parted.question, parted.expected, parted.found, history.steps[: number + 1]
+        )
     return None
 
 
-def difference_while_drawn(draft: Draft, commands: int, make_market: MakeMarket, options: Options = NO_OPTIONS) -> Difference | None:
-    """The same for a history drawn on the way: the oracle that the draft aims by is the one compared with, so it plays each step once."""
+def difference_while_drawn(
+    draft: Draft, commands: int, make_market: MakeMarket, options: Options = NO_OPTIONS
+) -> Difference | None:
+    """The same for a history drawn on the way: the oracle that the draft aims by is the one
+    compared with, so it plays each step once."""
     steps: list[Step] = []
     try:
         match_up = MatchUp(History(draft.seed, draft.world, ()), make_market, options, draft.sight)
@@ -100,18 +116,29 @@ def difference_while_drawn(draft: Draft, commands: int, make_market: MakeMarket,
             steps.append(draft.step())
             match_up.compare(number, steps[-1], draft.happened)
     except Parted as parted:
-        return Difference(max(0, len(steps) - 1), parted.question, parted.expected, parted.found, tuple(steps))
+        return Difference(
+            max(0, len(steps) - 1), parted.question, parted.expected, parted.found, tuple(steps)
+        )
     return None
 
 
 class MatchUp:
     """The market and the oracle, side by side."""
 
-    def __init__(self, history: History, make_market: MakeMarket, options: Options, oracle: Oracle | None = None) -> None:
+    def __init__(
+        self,
+        history: History,
+        make_market: MakeMarket,
+        options: Options,
+        oracle: Oracle | None = None,
+    ) -> None:
         self.world = history.world
         self.options = options
         self.oracle = oracle or Oracle(self.world.leaves, self.world.orders_per_tenant_max)
-        self.market: MarketUnderTest = attempt("make_market()", lambda: make_market(self.world.leaves, self.world.orders_per_tenant_max))
+        self.market: MarketUnderTest = attempt(
+            "make_market()",
+            lambda: make_market(self.world.leaves, self.world.orders_per_tenant_max),
+        )
         self.oracle_words = words_for_unknown(self.oracle)
         self.market_words = attempt("quote()", lambda: words_for_unknown(self.market))
         self.rng = Random(history.seed)
@@ -134,9 +161,16 @@ class MatchUp:
         if self.options.silent and number < self.step_last:
             return
         self.put(self.questions_always, by_text=number == self.step_last)
-        self.put(questions_of_now(self.oracle, self.world, self.period()), by_text=number == self.step_last)
+        self.put(
+            questions_of_now(self.oracle, self.world, self.period()),
+            by_text=number == self.step_last,
+        )
         looks_closer = number % INVARIANTS_EVERY == 0 or number == self.step_last
-        if self.options.invariants and looks_closer and (broken := attempt("invariants()", lambda: violations(self.market))):
+        if (
+            self.options.invariants
+            and looks_closer
+            and (broken := attempt("invariants()", lambda: violations(self.market)))
+        ):
             raise Parted("invariants()", "[]", repr(broken))
         if self.options.snapshot_every and (number + 1) % self.options.snapshot_every == 0:
             attempt("snapshot()", self.restart)
@@ -154,12 +188,23 @@ class MatchUp:
                 except Exception as error:  # whatever it is, it is the market's answer
                     found = raised(error, arguments, self.market_words)
                 same = type(expected) is type(found) and expected == found
-                if not same or (by_text and type(expected) not in PLAIN and repr(expected) != repr(found)):
-                    raise Parted(f"{kind}({', '.join(map(repr, arguments))})", repr(expected), repr(found))
+                if not same or (
+                    by_text and type(expected) not in PLAIN and repr(expected) != repr(found)
+                ):
+                    raise Parted(
+                        f"{kind}({', '.join(map(repr, arguments))})", repr(expected), repr(found)
+                    )
 
     def period(self) -> tuple[int, int]:
-        """A period of the past, from one moment at which something happened (or just beside it) to another."""
-        since, until = sorted(min(self.oracle.now, max(0, self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1)))) for _ in range(2))
+        """A period of the past, from one moment at which something happened (or just beside it) to
+        another."""
+        since, until = sorted(
+            min(
+                self.oracle.now,
+                max(0, self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1))),
+            )
+            for _ in range(2)
+        )
         return since, until
 
     def restart(self) -> None:
@@ -176,7 +221,11 @@ def questions_of_any_time(world: World) -> tuple[Questions, ...]:
     """What can be asked whatever has happened."""
     leaves = tuple((leaf,) for leaf in world.leaves)
     tenants = tuple((tenant,) for tenant in world.tenants)
-    everywhere = tuple((tenant, node) for tenant in (None, *world.tenants) for node in (*world.nodes(), UNKNOWN_NODE))
+    everywhere = tuple(
+        (tenant, node)
+        for tenant in (None, *world.tenants)
+        for node in (*world.nodes(), UNKNOWN_NODE)
+    )
     return (
         *(Questions(kind) for kind in ("now", "next_deadline", "revenue", "orders", "leases")),
         *(Questions(kind, leaves) for kind in ("owner", "rate", "is_online")),
@@ -200,7 +249,8 @@ def how_to_ask(market: MarketUnderTest, kind: str) -> Callable[..., object]:
 
 
 def raised(error: Exception, arguments: tuple[Any, ...], words: str) -> Raised:
-    """The exception as an answer. A hidden node must be refused in the words for one that does not exist (M12)."""
+    """The exception as an answer. A hidden node must be refused in the words for one that does not
+    exist (M12)."""
     name = type(error).__name__
     if name == "UnknownScope" and str(error) == words.replace(UNKNOWN_NODE, arguments[-1]):
         return NOT_TO_BE_SEEN

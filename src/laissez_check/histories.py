@@ -1,9 +1,10 @@
 """Seeded random histories: a world and what happens in it, as plain data.
 
-Every seed first draws its own mix (forest, tenants, price grid, weights, controls, pace), so that some histories are all ties at one instant and
-others are all holds. The draft plays its own steps in the oracle, only to aim: most commands name an order or a lease that is there. The others
-miss and are refused, which is worth checking too. What comes out depends on the seed alone, and every step can be left out without making
-another one invalid.
+Every seed first draws its own mix (forest, tenants, price grid, weights, controls, pace), so that
+some histories are all ties at one instant and others are all holds. The draft plays its own steps
+in the oracle, only to aim: most commands name an order or a lease that is there. The others miss
+and are refused, which is worth checking too. What comes out depends on the seed alone, and every
+step can be left out without making another one invalid.
 """
 
 from __future__ import annotations
@@ -66,10 +67,14 @@ class Draft:
         self.now = 0
         self.moments: list[int] = []  # when holds and fees may end and intervals begin
         self.prices = draw_prices(rng)
-        self.dear = rng.random() < 0.3  # floors above most limits, often moved: idle leaves with orders waiting for the floor to fall
+        # floors above most limits, often moved: idle leaves with orders waiting for the floor to
+        # fall
+        self.dear = rng.random() < 0.3
         ordered = sorted(self.prices)
         half = len(ordered) // 2
-        self.floors = [*ordered[half:], 0] if self.dear else rng.choice((self.prices, ordered[:half]))
+        self.floors = (
+            [*ordered[half:], 0] if self.dear else rng.choice((self.prices, ordered[:half]))
+        )
         self.limits = rng.choice((self.prices, self.floors, [*self.prices, 0]))
         self.aimed = rng.choice((0.7, 0.9, 0.97))
         self.tick_us = rng.choice((1, 1_000, 1_000_000))
@@ -77,14 +82,19 @@ class Draft:
         self.spoiled = rng.choice((0.0, 0.03, 0.15))
         self.alternatives_most = rng.choice((1, 2, 3, 6, ALTERNATIVES_MAX))
         self.at_market = rng.choice((0.0, 0.2, 0.6))
-        self.controls = [name for name in ("rise", "fall", "hold_us", "flash_us") if rng.random() < 0.5]
-        self.durations_us = [self.tick_us * length for length in rng.sample((1, 2, 3, 5, 10, 40, 200), 3)]
+        self.controls = [
+            name for name in ("rise", "fall", "hold_us", "flash_us") if rng.random() < 0.5
+        ]
+        self.durations_us = [
+            self.tick_us * length for length in rng.sample((1, 2, 3, 5, 10, 40, 200), 3)
+        ]
         self.weights = self.draw_weights()
 
     def draw_weights(self) -> dict[Callable[[], Command], float]:
         often = {
             self.place: 10,
-            self.amend: 8 if "flash_us" in self.controls else 4,  # fees need bids that are withdrawn soon
+            # fees need bids that are withdrawn soon
+            self.amend: 8 if "flash_us" in self.controls else 4,
             self.cancel: 4 if "flash_us" in self.controls else 2,
             self.set_limit: 4,
             self.relinquish: 3,
@@ -107,7 +117,9 @@ class Draft:
         if rng.random() < self.spoiled / 4:
             at = spoiled_time(rng, self.now)
         if isinstance(command, PlaceOrder | AmendOrder):
-            self.moments.extend(at + duration_us for duration_us in self.durations_us if at == self.now)
+            self.moments.extend(
+                at + duration_us for duration_us in self.durations_us if at == self.now
+            )
         self.happened = self.sight.apply(command, at)
         self.now = self.sight.now
         return Step(at, command)
@@ -168,10 +180,14 @@ class Draft:
         return self.tenant(), self.leaf()
 
     def amended(self, order: int) -> tuple[Alternative, ...] | None:
-        """Half the time the same scopes with other prices, so that bids are raised and lowered where they rest."""
+        """Half the time the same scopes with other prices, so that bids are raised and lowered
+        where they rest."""
         if order not in self.sight.open_orders or self.rng.random() < 0.5:
             return None
-        return tuple(self.rng.choice((old, self.alternative(old.scope))) for old in self.sight.open_orders[order].alternatives)
+        return tuple(
+            self.rng.choice((old, self.alternative(old.scope)))
+            for old in self.sight.open_orders[order].alternatives
+        )
 
     def place(self) -> Command:
         return PlaceOrder(self.tenant(), self.alternatives())
@@ -184,7 +200,10 @@ class Draft:
         return CancelOrder(*self.tenant_and_order())
 
     def set_limit(self) -> Command:
-        return SetLimit(*self.tenant_and_leaf(), None if self.rng.random() < 0.15 else self.rng.choice(self.limits))
+        return SetLimit(
+            *self.tenant_and_leaf(),
+            None if self.rng.random() < 0.15 else self.rng.choice(self.limits),
+        )
 
     def relinquish(self) -> Command:
         return Relinquish(*self.tenant_and_leaf(), self.rng.random() < 0.3)
@@ -204,24 +223,33 @@ class Draft:
         if name in ("hold_us", "flash_us"):
             return duration_us
         self.moments.extend(self.now + duration_us * count for count in (1, 2, 3))
-        return Band(self.rng.choice((0, 1, 100_000, 333_333, 500_000, 1_000_000, 3_000_000)), duration_us)
+        return Band(
+            self.rng.choice((0, 1, 100_000, 333_333, 500_000, 1_000_000, 3_000_000)), duration_us
+        )
 
     def take_offline(self) -> Command:
         return TakeOffline(self.leaf())
 
     def bring_online(self) -> Command:
         offline = sorted(self.sight.offline)
-        return BringOnline(self.rng.choice(offline) if offline and self.rng.random() < self.aimed else self.leaf())
+        return BringOnline(
+            self.rng.choice(offline) if offline and self.rng.random() < self.aimed else self.leaf()
+        )
 
     def advance(self) -> Command:
         return AdvanceTime()
 
     def close_books(self) -> Command:
-        return CloseBooks(self.rng.choice((self.now, self.now, self.now // 2, max(0, self.now - 10 * self.tick_us), 0)))
+        return CloseBooks(
+            self.rng.choice(
+                (self.now, self.now, self.now // 2, max(0, self.now - 10 * self.tick_us), 0)
+            )
+        )
 
 
 def draw_prices(rng: Random) -> list[int]:
-    """A coarse grid, so that ties happen; in units that make bands round, and sometimes with both ends of the range."""
+    """A coarse grid, so that ties happen; in units that make bands round, and sometimes with both
+    ends of the range."""
     unit = rng.choice((1, 7, 250_000, 1_000_000))
     prices = [unit * multiple for multiple in rng.sample(range(1, 13), rng.randint(3, 6))]
     return prices + [0] * (rng.random() < 0.4) + [PRICE_MAX] * (rng.random() < 0.1)

@@ -1,4 +1,5 @@
-"""The rules that hold in every state, checked from the market's public answers alone: no second market is needed.
+"""The rules that hold in every state, checked from the market's public answers alone: no second
+market is needed.
 
 Each check yields sentences that begin with the rule's number in `docs/market.md`.
 """
@@ -39,7 +40,12 @@ def violations(market: MarketUnderTest) -> list[str]:
 
 
 def claims_on(leaf: str, open_orders: tuple[OrderView, ...]) -> list[tuple[OrderView, Alternative]]:
-    return [(order, alternative) for order in open_orders for alternative in order.alternatives if covers(alternative.scope, leaf)]
+    return [
+        (order, alternative)
+        for order in open_orders
+        for alternative in order.alternatives
+        if covers(alternative.scope, leaf)
+    ]
 
 
 def covers(scope: str, leaf: str) -> bool:
@@ -109,17 +115,31 @@ def numbers(view: View) -> Iterator[str]:
 def rates(view: View) -> Iterator[str]:
     """M5."""
     for leaf in view.leaves:
-        foreign = [alternative.bid for order, alternative in view.claims[leaf] if order.tenant != view.owner[leaf]]
+        foreign = [
+            alternative.bid
+            for order, alternative in view.claims[leaf]
+            if order.tenant != view.owner[leaf]
+        ]
         expected = max([view.floor[leaf], *foreign])
         if view.rate[leaf] != expected:
-            yield f"M5: leaf {leaf} has rate {view.rate[leaf]}, its floor and the bids of others make {expected}"
+            yield (
+                f"M5: leaf {leaf} has rate {view.rate[leaf]}, its floor and the bids of others make"
+                f" {expected}"
+            )
 
 
 def leased_leaves(view: View) -> Iterator[str]:
     """M7a."""
     for lease in view.leases:
-        if not view.is_held(lease) and lease.limit is not None and view.rate[lease.leaf] > lease.limit:
-            yield f"M7a: leaf {lease.leaf} has rate {view.rate[lease.leaf]} above its limit {lease.limit}"
+        if (
+            not view.is_held(lease)
+            and lease.limit is not None
+            and view.rate[lease.leaf] > lease.limit
+        ):
+            yield (
+                f"M7a: leaf {lease.leaf} has rate {view.rate[lease.leaf]} above its limit"
+                f" {lease.limit}"
+            )
 
 
 def idle_leaves(view: View) -> Iterator[str]:
@@ -138,26 +158,47 @@ def bills(view: View) -> Iterator[str]:
     if total != revenue:
         yield f"M14: bills sum to {total}, revenue is {revenue}"
     for bill in all_bills:
-        lines = sum(line.charge for line in bill.leases) + sum(line.charge for line in bill.fees) + bill.carried
+        lines = (
+            sum(line.charge for line in bill.leases)
+            + sum(line.charge for line in bill.fees)
+            + bill.carried
+        )
         if bill.total != lines:
             yield f"M14: the bill of {bill.tenant} says {bill.total}, its lines sum to {lines}"
         for line in bill.leases:
             pieces = sum(piece.charge for piece in view.market.price_history(line.lease))
             if line.charge != pieces:
-                yield f"M14: lease {line.lease} is billed {line.charge}, the pieces of its price history sum to {pieces}"
+                yield (
+                    f"M14: lease {line.lease} is billed {line.charge}, the pieces of its price"
+                    f" history sum to {pieces}"
+                )
 
 
 def charges(view: View) -> Iterator[str]:
     """M17."""
-    held = [lease.hold_until for lease in view.leases if lease.hold_until is not None and view.is_held(lease)]
+    held = [
+        lease.hold_until
+        for lease in view.leases
+        if lease.hold_until is not None and view.is_held(lease)
+    ]
     deadlines = [end for end in held if end <= TIME_MAX_US]
     if view.market.next_deadline() != min(deadlines, default=None):
-        yield f"M17: the next deadline is {view.market.next_deadline()}, the holds end at {deadlines}"
+        yield (
+            f"M17: the next deadline is {view.market.next_deadline()}, the holds end at {deadlines}"
+        )
     for lease in view.leases:
         if lease.rate != view.rate[lease.leaf]:
-            yield f"M5: lease {lease.lease} shows rate {lease.rate}, its leaf has {view.rate[lease.leaf]}"
+            yield (
+                f"M5: lease {lease.lease} shows rate {lease.rate}, its leaf has"
+                f" {view.rate[lease.leaf]}"
+            )
         capped = view.is_held(lease) and lease.limit is not None
         if lease.charged != lease.rate and not (capped and lease.charged < lease.rate):
             yield f"M17: lease {lease.lease} is charged {lease.charged} at rate {lease.rate}"
-        if lease.start > view.market.now or (lease.hold_until is not None and lease.hold_until <= lease.start):
-            yield f"M17: lease {lease.lease} starts at {lease.start} and is held until {lease.hold_until}, now is {view.market.now}"
+        if lease.start > view.market.now or (
+            lease.hold_until is not None and lease.hold_until <= lease.start
+        ):
+            yield (
+                f"M17: lease {lease.lease} starts at {lease.start} and is held until"
+                f" {lease.hold_until}, now is {view.market.now}"
+            )

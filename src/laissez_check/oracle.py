@@ -1,7 +1,8 @@
 """The literal market: slow, obvious, and written from `docs/market.md` alone.
 
-It shares no code with `laissez.market`, only the vocabulary (commands, events, reasons, answers). Every order is copied to every leaf it covers,
-every rate is recomputed when asked for, bills are integrated as time passes. Rule numbers are those of `docs/market.md`.
+It shares no code with `laissez.market`, only the vocabulary (commands, events, reasons, answers).
+Every order is copied to every leaf it covers, every rate is recomputed when asked for, bills are
+integrated as time passes. Rule numbers are those of `docs/market.md`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ from laissez.market.reasons import EndReason
 from laissez_check import oracle_bills as bills
 from laissez_check import oracle_controls as controls
 from laissez_check.oracle_clearing import Clearing
-from laissez_check.oracle_guards import TENANT_COMMANDS, Refusal, is_tenant_name, refusal, refuse_time
+from laissez_check.oracle_guards import (
+    TENANT_COMMANDS,
+    Refusal,
+    is_tenant_name,
+    refusal,
+    refuse_time,
+)
 from laissez_check.oracle_state import Fee, Lease, Order
 
 
@@ -71,11 +78,15 @@ class Oracle(Clearing):
     def refused(self, command: Command, why: Refusal) -> Refused:
         tenant = getattr(command, "tenant", None)
         sender = tenant if isinstance(tenant, str) and is_tenant_name(tenant) else None
-        subject = "".join("?" if "\ud800" <= character <= "\udfff" else character for character in why.subject[:SHOWN_MAX])
+        subject = "".join(
+            "?" if "\ud800" <= character <= "\udfff" else character
+            for character in why.subject[:SHOWN_MAX]
+        )
         return Refused(self.now, sender, why.reason, subject, why.found, why.bound)
 
     def let_time_pass(self, to: int) -> None:
-        """M17: holds end at their own time, those of one instant together, and the market clears at that time."""
+        """M17: holds end at their own time, those of one instant together, and the market clears at
+        that time."""
         while (deadline := self.next_deadline()) is not None and deadline <= to:
             bills.let_pass(self, deadline)
             self.clear()
@@ -95,12 +106,24 @@ class Oracle(Clearing):
             case SetLimit():
                 self.set_limit(command)
             case Relinquish():
-                self.open(command.leaf, EndReason.BUDGET_SPENT if command.budget_spent else EndReason.RELINQUISHED)
+                self.open(
+                    command.leaf,
+                    EndReason.BUDGET_SPENT if command.budget_spent else EndReason.RELINQUISHED,
+                )
             case SetFloor():
                 self.set_floor(command)
             case SetControls():
                 controls.set_controls(self, command)
-                self.happened.append(ControlsSet(self.now, command.node, command.rise, command.fall, command.hold_us, command.flash_us))
+                self.happened.append(
+                    ControlsSet(
+                        self.now,
+                        command.node,
+                        command.rise,
+                        command.fall,
+                        command.hold_us,
+                        command.flash_us,
+                    )
+                )
             case TakeOffline():
                 self.take_offline(command.leaf)
             case BringOnline():
@@ -120,23 +143,35 @@ class Oracle(Clearing):
         return self.numbers_used
 
     def place(self, command: PlaceOrder) -> None:
-        alternatives = tuple(controls.clip_bid(self, alternative) for alternative in command.alternatives)
+        alternatives = tuple(
+            controls.clip_bid(self, alternative) for alternative in command.alternatives
+        )
         liabilities = controls.liabilities_after(self, None, {}, alternatives)
         number = self.next_number()
         order = Order(number, command.tenant, number, alternatives, liabilities)
         self.add_order(order)
-        self.happened.append(OrderPlaced(self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives))
+        self.happened.append(
+            OrderPlaced(
+                self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives
+            )
+        )
         self.clear_for(order)
 
     def amend(self, command: AmendOrder) -> None:
         old = self.open_orders[command.order]
-        alternatives = tuple(controls.clip_bid(self, alternative) for alternative in command.alternatives)
+        alternatives = tuple(
+            controls.clip_bid(self, alternative) for alternative in command.alternatives
+        )
         fees, remaining = controls.withdraw(self, old, alternatives)
         liabilities = controls.liabilities_after(self, old, remaining, alternatives)
         order = Order(old.id, old.tenant, self.next_number(), alternatives, liabilities)
         self.remove_order(old)
         self.add_order(order)
-        self.happened.append(OrderAmended(self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives))
+        self.happened.append(
+            OrderAmended(
+                self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives
+            )
+        )
         self.charge_fees(fees)
         self.clear_for(order)
 
@@ -150,7 +185,9 @@ class Oracle(Clearing):
     def charge_fees(self, fees: list[Fee]) -> None:
         for fee in fees:
             self.fees_on_books.append(fee)
-            self.happened.append(FeeCharged(self.now, fee.tenant, fee.order, fee.scope, fee.rate, fee.end))
+            self.happened.append(
+                FeeCharged(self.now, fee.tenant, fee.order, fee.scope, fee.rate, fee.end)
+            )
 
     def set_limit(self, command: SetLimit) -> None:
         lease = self.lease_at[command.leaf]
@@ -172,7 +209,11 @@ class Oracle(Clearing):
 
     def next_deadline(self) -> int | None:
         """When the next hold ends, if time can ever get there."""
-        ends = [lease.hold_until for lease in self.live_leases() if lease.hold_until is not None and self.is_held(lease)]
+        ends = [
+            lease.hold_until
+            for lease in self.live_leases()
+            if lease.hold_until is not None and self.is_held(lease)
+        ]
         return min((end for end in ends if end <= TIME_MAX_US), default=None)
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
@@ -188,24 +229,46 @@ class Oracle(Clearing):
         return min(prices, default=None)
 
     def may_see(self, tenant: str | None, node: str) -> bool:
-        """M12: the roots, and the nodes on the path of a leaf it owns now; the operator everything there is."""
+        """M12: the roots, and the nodes on the path of a leaf it owns now; the operator everything
+        there is."""
         if node not in self.topology.path or tenant is None:
             return node in self.topology.path
-        return node in self.topology.roots or any(self.owner(leaf) == tenant for leaf in self.topology.leaves_below[node])
+        return node in self.topology.roots or any(
+            self.owner(leaf) == tenant for leaf in self.topology.leaves_below[node]
+        )
 
     def pricing_domain(self, tenant: str) -> tuple[str, ...]:
         return tuple(node for node in self.topology.nodes if self.may_see(tenant, node))
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
-        chosen = (order for order in self.open_orders.values() if tenant is None or order.tenant == tenant)
-        return tuple(OrderView(order.id, order.tenant, order.number, order.alternatives) for order in sorted(chosen, key=lambda order: order.id))
+        chosen = (
+            order for order in self.open_orders.values() if tenant is None or order.tenant == tenant
+        )
+        return tuple(
+            OrderView(order.id, order.tenant, order.number, order.alternatives)
+            for order in sorted(chosen, key=lambda order: order.id)
+        )
 
     def leases(self, tenant: str | None = None) -> tuple[LeaseView, ...]:
-        return tuple(self.lease_view(lease) for lease in self.live_leases() if tenant is None or lease.tenant == tenant)
+        return tuple(
+            self.lease_view(lease)
+            for lease in self.live_leases()
+            if tenant is None or lease.tenant == tenant
+        )
 
     def lease_view(self, lease: Lease) -> LeaseView:
         rate, charged = self.rate(lease.leaf), self.charged(lease)
-        return LeaseView(lease.id, lease.tenant, lease.leaf, lease.order, lease.start, lease.limit, lease.hold_until, rate, charged)
+        return LeaseView(
+            lease.id,
+            lease.tenant,
+            lease.leaf,
+            lease.order,
+            lease.start,
+            lease.limit,
+            lease.hold_until,
+            rate,
+            charged,
+        )
 
     def tenants(self) -> tuple[str, ...]:
         """Everyone who ever had a command carried out."""

@@ -1,4 +1,5 @@
-"""Bills, integrated eagerly (M14): whenever time passes, every lease is charged for exactly that stretch."""
+"""Bills, integrated eagerly (M14): whenever time passes, every lease is charged for exactly that
+stretch."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ def overlap(start: int, end: int, since: int, until: int) -> int:
 
 
 def let_pass(state: State, to: int) -> None:
-    """Charge every lease and every running fee from now to then; nothing changes in between, so each rate is constant."""
+    """Charge every lease and every running fee from now to then; nothing changes in between, so
+    each rate is constant."""
     if to == state.now:
         return
     for lease in state.live_leases():
@@ -35,29 +37,44 @@ def charge(lease: Lease, start: int, end: int, rate: int) -> None:
 
 
 def close_books(state: State, before: int) -> None:
-    """Forget what ended at or before then, into one amount per tenant; close the earlier part of what did not, into one amount per lease."""
+    """Forget what ended at or before then, into one amount per tenant; close the earlier part of
+    what did not, into one amount per lease."""
     state.closed_before = before
     for lease in list(state.leases_on_books.values()):
         if lease.end is not None and lease.end <= before:
-            state.carried[lease.tenant] = state.carried.get(lease.tenant, 0) + lease_charge(lease, 0, before)
+            state.carried[lease.tenant] = state.carried.get(lease.tenant, 0) + lease_charge(
+                lease, 0, before
+            )
             del state.leases_on_books[lease.id]
         elif lease.start < before:
             lease.carried = PriceSegment(lease.start, before, None, lease_charge(lease, 0, before))
-            lease.charges = [(max(start, before), end, rate) for start, end, rate in lease.charges if end > before]
+            lease.charges = [
+                (max(start, before), end, rate)
+                for start, end, rate in lease.charges
+                if end > before
+            ]
     for fee in state.fees_on_books:
         if fee.end <= before:
-            state.carried[fee.tenant] = state.carried.get(fee.tenant, 0) + fee.rate * (fee.end - fee.start)
+            state.carried[fee.tenant] = state.carried.get(fee.tenant, 0) + fee.rate * (
+                fee.end - fee.start
+            )
     state.fees_on_books = [fee for fee in state.fees_on_books if fee.end > before]
 
 
 def lease_charge(lease: Lease, since: int, until: int) -> int:
-    """What a lease was charged within a period; a carried amount counts for a period that holds all of it."""
-    carried = lease.carried.charge if lease.carried is not None and since <= lease.carried.start else 0
-    return carried + sum(rate * overlap(start, end, since, until) for start, end, rate in lease.charges)
+    """What a lease was charged within a period; a carried amount counts for a period that holds all
+    of it."""
+    carried = (
+        lease.carried.charge if lease.carried is not None and since <= lease.carried.start else 0
+    )
+    return carried + sum(
+        rate * overlap(start, end, since, until) for start, end, rate in lease.charges
+    )
 
 
 def bill(state: State, tenant: str, since: int | None, until: int | None) -> Bill:
-    """Everything until now, carried amounts included; or one period, which may not begin before the last closing."""
+    """Everything until now, carried amounts included; or one period, which may not begin before the
+    last closing."""
     whole = since is None and until is None
     since = 0 if since is None else since
     until = state.now if until is None else until
@@ -66,7 +83,9 @@ def bill(state: State, tenant: str, since: int | None, until: int | None) -> Bil
     leases = tuple(
         LeaseLine(lease.id, lease.leaf, lease.start, lease.end, lease_charge(lease, since, until))
         for lease in sorted(state.leases_on_books.values(), key=lambda lease: lease.id)
-        if lease.tenant == tenant and lease.start < until and (lease.end is None or lease.end > since)
+        if lease.tenant == tenant
+        and lease.start < until
+        and (lease.end is None or lease.end > since)
     )
     fees = tuple(
         FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee_charge(fee, since, until))
@@ -85,4 +104,10 @@ def fee_charge(fee: Fee, since: int, until: int) -> int:
 def price_history(lease: Lease) -> tuple[PriceSegment, ...]:
     """The stretches a lease was charged for, after what closed books hold of it."""
     carried = () if lease.carried is None else (lease.carried,)
-    return (*carried, *(PriceSegment(start, end, rate, rate * (end - start)) for start, end, rate in lease.charges))
+    return (
+        *carried,
+        *(
+            PriceSegment(start, end, rate, rate * (end - start))
+            for start, end, rate in lease.charges
+        ),
+    )

@@ -1,4 +1,5 @@
-"""Opening leaves until the market is stable (M7 to M9), by looking at every leaf before every step."""
+"""Opening leaves until the market is stable (M7 to M9), by looking at every leaf before every
+step."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from laissez_check.oracle_state import Claim, Lease, Order, State
 
 
 class Clearing(State):
-    """The state, and the one way leases begin and end. `happened` collects the events of the command under way."""
+    """The state, and the one way leases begin and end. `happened` collects the events of the
+    command under way."""
 
     happened: list[Event]
 
@@ -33,7 +35,15 @@ class Clearing(State):
     def winner(self, leaf: str) -> Claim | None:
         """M8: the highest limit, then the deepest scope, then the lowest order number."""
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
-        return max(able, key=lambda claim: (claim.alternative.limit, claim.alternative.scope.count("/"), -claim.order.number), default=None)
+        return max(
+            able,
+            key=lambda claim: (
+                claim.alternative.limit,
+                claim.alternative.scope.count("/"),
+                -claim.order.number,
+            ),
+            default=None,
+        )
 
     def open(self, leaf: str, reason: EndReason | None = None) -> None:
         """M8. Without a reason the lease is lost for price (M13)."""
@@ -46,12 +56,18 @@ class Clearing(State):
 
     def reason_for_price(self, leaf: str) -> EndReason:
         """M13."""
-        return EndReason.FLOOR_RAISED if self.floor(leaf) >= self.foreign_bid(leaf) else EndReason.OUTBID
+        return (
+            EndReason.FLOOR_RAISED
+            if self.floor(leaf) >= self.foreign_bid(leaf)
+            else EndReason.OUTBID
+        )
 
     def end_lease(self, leaf: str, reason: EndReason) -> None:
         lease = self.lease_at[leaf]
         assert lease is not None
-        self.happened.append(LeaseEnded(self.now, lease.tenant, lease.id, leaf, reason, self.rate(leaf), lease.limit))
+        self.happened.append(
+            LeaseEnded(self.now, lease.tenant, lease.id, leaf, reason, self.rate(leaf), lease.limit)
+        )
         lease.end = self.now
         self.lease_at[leaf] = None
 
@@ -60,17 +76,47 @@ class Clearing(State):
         hold_us = controls.governing(self, self.holds_us, leaf)
         hold_until = None if hold_us is None else self.now + hold_us
         self.leases_started += 1
-        lease = Lease(self.leases_started, order.tenant, leaf, order.id, self.now, alternative.limit, alternative.limit, hold_until)
+        lease = Lease(
+            self.leases_started,
+            order.tenant,
+            leaf,
+            order.id,
+            self.now,
+            alternative.limit,
+            alternative.limit,
+            hold_until,
+        )
         self.lease_at[leaf] = self.leases_on_books[lease.id] = lease
-        self.happened.append(LeaseStarted(self.now, order.tenant, lease.id, leaf, order.id, self.rate(leaf), alternative.limit, hold_until))
+        self.happened.append(
+            LeaseStarted(
+                self.now,
+                order.tenant,
+                lease.id,
+                leaf,
+                order.id,
+                self.rate(leaf),
+                alternative.limit,
+                hold_until,
+            )
+        )
 
     def clear_for(self, order: Order) -> None:
-        """M9 after *place* and *amend*: while the order is open and can take a leaf, the leaf with the largest surplus opens."""
+        """M9 after *place* and *amend*: while the order is open and can take a leaf, the leaf with
+        the largest surplus opens."""
         steps_left = len(self.open_orders) + len(self.claims)
         while order.id in self.open_orders and (takes := self.can_take(order)):
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            self.open(max(takes, key=lambda leaf: (takes[leaf], self.lease_at[leaf] is None, -self.topology.leaves.index(leaf))))
+            self.open(
+                max(
+                    takes,
+                    key=lambda leaf: (
+                        takes[leaf],
+                        self.lease_at[leaf] is None,
+                        -self.topology.leaves.index(leaf),
+                    ),
+                )
+            )
 
     def can_take(self, order: Order) -> dict[str, int]:
         """M9: the leaves the order can take, each with its largest surplus."""
@@ -90,9 +136,19 @@ class Clearing(State):
         return owner != order.tenant and alternative.bid > ask
 
     def clear(self) -> None:
-        """M9 after any other command: unstable leaves open, lowest ask first, idle before leased, then in path order."""
+        """M9 after any other command: unstable leaves open, lowest ask first, idle before leased,
+        then in path order."""
         steps_left = len(self.open_orders) + len(self.claims)
         while unstable := [leaf for leaf in self.topology.leaves if not self.is_stable(leaf)]:
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            self.open(min(unstable, key=lambda leaf: (self.ask(leaf) or 0, self.lease_at[leaf] is not None, self.topology.leaves.index(leaf))))
+            self.open(
+                min(
+                    unstable,
+                    key=lambda leaf: (
+                        self.ask(leaf) or 0,
+                        self.lease_at[leaf] is not None,
+                        self.topology.leaves.index(leaf),
+                    ),
+                )
+            )

@@ -1,4 +1,5 @@
-"""The volatility controls, literally (M15, M16, M18): anchors are looked up in the full history of every node's values."""
+"""The volatility controls, literally (M15, M16, M18): anchors are looked up in the full history of
+every node's values."""
 
 from __future__ import annotations
 
@@ -26,9 +27,17 @@ def set_controls(state: State, command: SetControls) -> None:
     for settings in (state.rises, state.falls, state.holds_us, state.flashes_us):
         settings.pop(node, None)
     if command.rise is not None:
-        state.rises[node] = BandSetting(command.rise, state.now, {below: state.standing_rate(below) for below in state.topology.nodes})
+        state.rises[node] = BandSetting(
+            command.rise,
+            state.now,
+            {below: state.standing_rate(below) for below in state.topology.nodes},
+        )
     if command.fall is not None:
-        state.falls[node] = BandSetting(command.fall, state.now, {below: state.floors.get(below, 0) for below in state.topology.nodes})
+        state.falls[node] = BandSetting(
+            command.fall,
+            state.now,
+            {below: state.floors.get(below, 0) for below in state.topology.nodes},
+        )
     if command.hold_us is not None:
         state.holds_us[node] = command.hold_us
     if command.flash_us is not None:
@@ -38,13 +47,17 @@ def set_controls(state: State, command: SetControls) -> None:
 def write_history(state: State) -> None:
     """Note every node's standing rate and own floor as they are after what just happened."""
     for node in state.topology.nodes:
-        for log, value in ((state.standing_log[node], state.standing_rate(node)), (state.floor_log[node], state.floors.get(node, 0))):
+        for log, value in (
+            (state.standing_log[node], state.standing_rate(node)),
+            (state.floor_log[node], state.floors.get(node, 0)),
+        ):
             if value != (log[-1][1] if log else 0):
                 log.append((state.now, value))
 
 
 def anchor(state: State, setting: BandSetting, log: list[tuple[int, int]], node: str) -> int:
-    """The value at the start of the current interval: for the first right after the `SetControls`, for a later one after all that came before."""
+    """The value at the start of the current interval: for the first right after the `SetControls`,
+    for a later one after all that came before."""
     intervals_passed = (state.now - setting.since) // setting.band.interval_us
     if intervals_passed == 0:
         return setting.first[node]
@@ -74,8 +87,11 @@ def clip_floor(state: State, node: str, price: int) -> int:
     return max(price, base - base * setting.band.fraction_ppm // ONE_PPM, 0)
 
 
-def new_liability(state: State, alternative: Alternative, without: Order | None) -> Liability | None:
-    """M18: what a bid placed or raised now becomes liable for; `without` is the order itself where it still rests."""
+def new_liability(
+    state: State, alternative: Alternative, without: Order | None
+) -> Liability | None:
+    """M18: what a bid placed or raised now becomes liable for; `without` is the order itself where
+    it still rests."""
     duration_us = governing(state, state.flashes_us, alternative.scope)
     excess = alternative.bid - state.standing_rate(alternative.scope, without)
     if duration_us is None or excess <= 0:
@@ -83,8 +99,11 @@ def new_liability(state: State, alternative: Alternative, without: Order | None)
     return Liability(excess, state.now + duration_us)
 
 
-def withdraw(state: State, order: Order, alternatives: tuple[Alternative, ...]) -> tuple[list[Fee], dict[str, Liability]]:
-    """M18: the fees for replacing an order's alternatives by these (none: it is cancelled), and the liabilities it then has."""
+def withdraw(
+    state: State, order: Order, alternatives: tuple[Alternative, ...]
+) -> tuple[list[Fee], dict[str, Liability]]:
+    """M18: the fees for replacing an order's alternatives by these (none: it is cancelled), and the
+    liabilities it then has."""
     new_bid = {alternative.scope: alternative.bid for alternative in alternatives}
     fees = []
     remaining = {}
@@ -102,9 +121,13 @@ def withdraw(state: State, order: Order, alternatives: tuple[Alternative, ...]) 
 
 
 def liabilities_after(
-    state: State, order: Order | None, remaining: dict[str, Liability], alternatives: tuple[Alternative, ...]
+    state: State,
+    order: Order | None,
+    remaining: dict[str, Liability],
+    alternatives: tuple[Alternative, ...],
 ) -> dict[str, Liability]:
-    """M18: a bid that is new or raised gets a new liability if there is one to get; everything else keeps what remains."""
+    """M18: a bid that is new or raised gets a new liability if there is one to get; everything else
+    keeps what remains."""
     old_bid = {old.scope: old.bid for old in order.alternatives} if order is not None else {}
     liabilities = dict(remaining)
     for alternative in alternatives:

@@ -1,4 +1,5 @@
-"""Why a command is refused: the table of refusals, row by row. Guards are tried in order; the first that fails is the reason."""
+"""Why a command is refused: the table of refusals, row by row. Guards are tried in order; the first
+that fails is the reason."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class Refusal:
 
 
 def is_whole(value: object) -> bool:
-    """A boolean counts as a number in Python, but not here; nor does a number of more than 62 bits."""
+    """A boolean counts as a number in Python, but not here; nor does a number of more than 62
+    bits."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62
 
 
@@ -76,7 +78,9 @@ def malformed_band(name: str, value: object) -> str | None:
         return None
     if not isinstance(value, Band):
         return name
-    return malformed_part("fraction_ppm", value.fraction_ppm) or malformed_part("interval_us", value.interval_us)
+    return malformed_part("fraction_ppm", value.fraction_ppm) or malformed_part(
+        "interval_us", value.interval_us
+    )
 
 
 def malformed_alternatives(value: object) -> str | None:
@@ -95,7 +99,8 @@ def malformed_alternatives(value: object) -> str | None:
 
 
 def refuse_time(state: State, command: Command, at: int) -> Refusal | None:
-    """Why the command is refused for its time, which then does not pass. A malformed field comes first even here."""
+    """Why the command is refused for its time, which then does not pass. A malformed field comes
+    first even here."""
     if not is_whole(at):
         return Refusal(Reason.MALFORMED, "at")
     if state.now <= at <= TIME_MAX_US:
@@ -123,11 +128,15 @@ def refusal(state: State, command: Command) -> Refusal | None:
                 or refuse_one_more_tenant(state, command.tenant)
             )
         case AmendOrder():
-            return refuse_order(state, command.tenant, command.order) or refuse_alternatives(state, command.alternatives)
+            return refuse_order(state, command.tenant, command.order) or refuse_alternatives(
+                state, command.alternatives
+            )
         case CancelOrder():
             return refuse_order(state, command.tenant, command.order)
         case SetLimit():
-            return refuse_lease(state, command.tenant, command.leaf) or refuse_price(command.leaf, command.limit)
+            return refuse_lease(state, command.tenant, command.leaf) or refuse_price(
+                command.leaf, command.limit
+            )
         case Relinquish():
             return refuse_lease(state, command.tenant, command.leaf)
         case SetFloor():
@@ -145,13 +154,17 @@ def refusal(state: State, command: Command) -> Refusal | None:
 
 
 def is_tenant_name(name: str) -> bool:
-    characters_are_fine = all(unicodedata.category(character) not in ("Cc", "Cs") for character in name)
+    characters_are_fine = all(
+        unicodedata.category(character) not in ("Cc", "Cs") for character in name
+    )
     return 0 < len(name) <= TENANT_NAME_MAX and name != "operator" and characters_are_fine
 
 
 def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> Refusal | None:
     if not 1 <= len(alternatives) <= ALTERNATIVES_MAX:
-        return Refusal(Reason.ALTERNATIVES_COUNT, "alternatives", len(alternatives), ALTERNATIVES_MAX)
+        return Refusal(
+            Reason.ALTERNATIVES_COUNT, "alternatives", len(alternatives), ALTERNATIVES_MAX
+        )
     scopes_before: list[str] = []
     for alternative in alternatives:
         why = refuse_alternative(state, alternative, scopes_before)
@@ -161,7 +174,9 @@ def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> 
     return None
 
 
-def refuse_alternative(state: State, alternative: Alternative, scopes_before: list[str]) -> Refusal | None:
+def refuse_alternative(
+    state: State, alternative: Alternative, scopes_before: list[str]
+) -> Refusal | None:
     scope, bid, limit = alternative.scope, alternative.bid, alternative.limit
     if why := refuse_scope(state, scope):
         return why
@@ -200,11 +215,19 @@ def refuse_order(state: State, tenant: str, order_id: int) -> Refusal | None:
 
 def refuse_lease(state: State, tenant: str, leaf: str) -> Refusal | None:
     lease = state.lease_at.get(leaf)
-    return None if lease is not None and lease.tenant == tenant else Refusal(Reason.NOT_YOUR_LEASE, leaf)
+    return (
+        None
+        if lease is not None and lease.tenant == tenant
+        else Refusal(Reason.NOT_YOUR_LEASE, leaf)
+    )
 
 
 def refuse_price(subject: str, price: int | None) -> Refusal | None:
-    return None if price is None or 0 <= price <= PRICE_MAX else Refusal(Reason.PRICE_OUT_OF_RANGE, subject, price, PRICE_MAX)
+    return (
+        None
+        if price is None or 0 <= price <= PRICE_MAX
+        else Refusal(Reason.PRICE_OUT_OF_RANGE, subject, price, PRICE_MAX)
+    )
 
 
 def refuse_scope(state: State, node: str) -> Refusal | None:
@@ -212,7 +235,9 @@ def refuse_scope(state: State, node: str) -> Refusal | None:
 
 
 def refuse_leaf(state: State, node: str) -> Refusal | None:
-    return refuse_scope(state, node) or (None if node in state.lease_at else Refusal(Reason.NOT_A_LEAF, node))
+    return refuse_scope(state, node) or (
+        None if node in state.lease_at else Refusal(Reason.NOT_A_LEAF, node)
+    )
 
 
 def refuse_offline(state: State, leaf: str) -> Refusal | None:

@@ -1,7 +1,8 @@
 """What the literal market knows, and the prices that follow from it (M1 to M6, M17).
 
-Nothing is derived and kept: a rate is found by looking at every order that was copied to the leaf, a floor by walking the path. The one
-liberty is that the forest never changes, so each node's path and leaves are written down once.
+Nothing is derived and kept: a rate is found by looking at every order that was copied to the leaf,
+a floor by walking the path. The one liberty is that the forest never changes, so each node's path
+and leaves are written down once.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class Lease:
     hold_until: int | None
     end: int | None = None
     carried: PriceSegment | None = None  # what closed books hold of it
-    charges: list[tuple[int, int, int]] = field(default_factory=list)  # (start, end, rate), appended whenever time passes
+    # (start, end, rate), appended whenever time passes
+    charges: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Fee:
 
 @dataclass(frozen=True)
 class BandSetting:
-    """A band as one `SetControls` set it, with the value that every node had right after that: the anchors of the first interval."""
+    """A band as one `SetControls` set it, with the value that every node had right after that: the
+    anchors of the first interval."""
 
     band: Band
     since: int
@@ -112,8 +115,12 @@ class State:
         self.falls: dict[str, BandSetting] = {}
         self.holds_us: dict[str, int] = {}
         self.flashes_us: dict[str, int] = {}
-        self.standing_log: dict[str, list[tuple[int, int]]] = {node: [] for node in self.topology.nodes}
-        self.floor_log: dict[str, list[tuple[int, int]]] = {node: [] for node in self.topology.nodes}
+        self.standing_log: dict[str, list[tuple[int, int]]] = {
+            node: [] for node in self.topology.nodes
+        }
+        self.floor_log: dict[str, list[tuple[int, int]]] = {
+            node: [] for node in self.topology.nodes
+        }
         self.leases_on_books: dict[int, Lease] = {}
         self.fees_on_books: list[Fee] = []
         self.carried: dict[str, int] = {}
@@ -141,7 +148,10 @@ class State:
     def foreign_bid(self, leaf: str) -> int:
         """The highest bid that covers the leaf and is not its owner's; 0 if there is none."""
         owner = self.owner(leaf)
-        return max([claim.alternative.bid for claim in self.claims[leaf] if claim.order.tenant != owner], default=0)
+        return max(
+            [claim.alternative.bid for claim in self.claims[leaf] if claim.order.tenant != owner],
+            default=0,
+        )
 
     def rate(self, leaf: str) -> int:
         """M5."""
@@ -160,17 +170,22 @@ class State:
         return lease.hold_until is not None and self.now < lease.hold_until
 
     def charged(self, lease: Lease) -> int:
-        """M17: what a lease is charged now: the rate, while held at most the larger of its limit now and the limit it started with."""
+        """M17: what a lease is charged now: the rate, while held at most the larger of its limit
+        now and the limit it started with."""
         rate = self.rate(lease.leaf)
         if not self.is_held(lease) or lease.limit is None:
             return rate
         return min(rate, max(lease.limit, lease.limit_first))
 
     def live_leases(self) -> list[Lease]:
-        return sorted((lease for lease in self.lease_at.values() if lease is not None), key=lambda lease: lease.id)
+        return sorted(
+            (lease for lease in self.lease_at.values() if lease is not None),
+            key=lambda lease: lease.id,
+        )
 
     def standing_rate(self, node: str, without: Order | None = None) -> int:
-        """The highest floor or bid at any node of the path, of anyone; `without` leaves one order out (M18)."""
+        """The highest floor or bid at any node of the path, of anyone; `without` leaves one order
+        out (M18)."""
         path = self.topology.path[node]
         bids = [
             alternative.bid

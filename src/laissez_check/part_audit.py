@@ -1,9 +1,10 @@
 """The auditor of events on a part of a market that is too large and too busy for it.
 
-`event_audit` asks every leaf about every order whenever time passes. But who wins a leaf, what it is charged and whether it is at rest follow from
-the orders, floors and leases on its own path alone. So a few leaves are audited as strictly as all of them would be, by telling an auditor of them
-what concerns them; an order that wins elsewhere is gone for them, as if it had been cancelled. Budgets and fees, which are a tenant's and not a
-leaf's, are left out.
+`event_audit` asks every leaf about every order whenever time passes. But who wins a leaf, what it
+is charged and whether it is at rest follow from the orders, floors and leases on its own path
+alone. So a few leaves are audited as strictly as all of them would be, by telling an auditor of
+them what concerns them; an order that wins elsewhere is gone for them, as if it had been cancelled.
+Budgets and fees, which are a tenant's and not a leaf's, are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ OF_NODES = frozenset({"floor.set", "controls.set"})
 
 
 class PartAudit:
-    """Give it every event of the operator in order. After the first doubt it takes no more: others would follow from it."""
+    """Give it every event of the operator in order. After the first doubt it takes no more: others
+    would follow from it."""
 
     def __init__(self, leaves: Iterable[str]) -> None:
         self.leaves = frozenset(leaves)
@@ -41,7 +43,9 @@ class PartAudit:
         try:
             self._auditor.take({**numbered, "event": event})
         except KeyError as error:
-            self.doubts.append(f"event {numbered['n']}: {event['type']} is about {error}, which is not there")
+            self.doubts.append(
+                f"event {numbered['n']}: {event['type']} is about {error}, which is not there"
+            )
         return True
 
     def _concerning(self, event: dict[str, Any]) -> dict[str, Any] | None:
@@ -72,10 +76,25 @@ class PartAudit:
         """With a leaf as the service shows it, when all events have been taken."""
         auditor, leaf = self._auditor, shown["leaf"]
         lease = auditor.leases.get(leaf)
-        told = (shown["online"], shown["owner"], _micro(shown["rate"]), _micro(shown["floor"]), shown["limit"] and _micro(shown["limit"]))
-        made = (leaf in auditor.online, lease and lease.tenant, auditor.rate(leaf), auditor.floor(leaf), lease and lease.limit)
+        told = (
+            shown["online"],
+            shown["owner"],
+            _micro(shown["rate"]),
+            _micro(shown["floor"]),
+            shown["limit"] and _micro(shown["limit"]),
+        )
+        made = (
+            leaf in auditor.online,
+            lease and lease.tenant,
+            auditor.rate(leaf),
+            auditor.floor(leaf),
+            lease and lease.limit,
+        )
         if told != made:
-            self.doubts.append(f"{leaf} is shown as {told} (online, owner, rate, floor, limit); the events make it {made}")
+            self.doubts.append(
+                f"{leaf} is shown as {told} (online, owner, rate, floor, limit); the events make it"
+                f" {made}"
+            )
 
 
 def _path(leaf: str) -> Iterator[str]:

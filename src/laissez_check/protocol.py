@@ -1,4 +1,5 @@
-"""What the checks ask of a market: they know it by these methods only, so the oracle and broken oracles can stand in its place."""
+"""What the checks ask of a market: they know it by these methods only, so the oracle and broken
+oracles can stand in its place."""
 
 from __future__ import annotations
 
@@ -52,14 +53,20 @@ class MarketUnderTest(Protocol):
 
 
 class MakeMarket(Protocol):
-    """How the market under test is built: leaf paths in any order, and how many open orders a tenant may have."""
+    """How the market under test is built: leaf paths in any order, and how many open orders a
+    tenant may have."""
 
-    def __call__(self, leaves: tuple[str, ...], orders_per_tenant_max: int, /) -> MarketUnderTest: ...
+    def __call__(
+        self, leaves: tuple[str, ...], orders_per_tenant_max: int, /
+    ) -> MarketUnderTest: ...
 
 
 def real_market(leaves: tuple[str, ...], orders_per_tenant_max: int) -> MarketUnderTest:
-    """The market of `laissez.market`, imported late so that checking the checks does not need it."""
+    """The market of `laissez.market`, imported late so that checking the checks does not need
+    it."""
     from laissez.market import Market, Topology
 
-    market: MarketUnderTest = Market(Topology.of(leaves), orders_per_tenant_max=orders_per_tenant_max)
+    market: MarketUnderTest = Market(
+        Topology.of(leaves), orders_per_tenant_max=orders_per_tenant_max
+    )
     return market

@@ -1,4 +1,5 @@
-"""Make a failing history small: leave out steps, alternatives, tenants and leaves while the same question still fails."""
+"""Make a failing history small: leave out steps, alternatives, tenants and leaves while the same
+question still fails."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from laissez_check.protocol import MakeMarket
 from laissez_check.worlds import World
 
 
-def shrink(history: History, difference: Difference, make_market: MakeMarket, options: Options = NO_OPTIONS) -> tuple[History, Difference]:
-    """The smallest history found that still fails on the same kind of question, with its difference."""
+def shrink(
+    history: History, difference: Difference, make_market: MakeMarket, options: Options = NO_OPTIONS
+) -> tuple[History, Difference]:
+    """The smallest history found that still fails on the same kind of question, with its
+    difference."""
     attempts = Shrinking(history, difference, make_market, options)
     before = None
     while attempts.history != before:
@@ -30,7 +34,9 @@ def shrink(history: History, difference: Difference, make_market: MakeMarket, op
 class Shrinking:
     """The smallest failing history so far, and what fails in it."""
 
-    def __init__(self, history: History, difference: Difference, make_market: MakeMarket, options: Options) -> None:
+    def __init__(
+        self, history: History, difference: Difference, make_market: MakeMarket, options: Options
+    ) -> None:
         self.history = msgspec.structs.replace(history, steps=difference.steps)
         self.difference = difference
         self.make_market = make_market
@@ -46,7 +52,8 @@ class Shrinking:
         return True
 
     def leave_out_steps(self) -> None:
-        """Delta debugging: leave out runs of steps, halving the length of the runs until single steps are tried."""
+        """Delta debugging: leave out runs of steps, halving the length of the runs until single
+        steps are tried."""
         length = max(1, len(self.history.steps) // 2)
         while length:
             start = 0
@@ -58,24 +65,32 @@ class Shrinking:
     def leave_out_alternatives(self) -> None:
         for place in range(len(self.history.steps)):
             number = 0
-            while place < len(self.history.steps) and number < alternatives_count(self.history.steps[place].command):
+            while place < len(self.history.steps) and number < alternatives_count(
+                self.history.steps[place].command
+            ):
                 if not self.accepts(without_alternative(self.history, place, number)):
                     number += 1
 
     def leave_out_tenants(self) -> None:
         for tenant in self.history.world.tenants:
-            self.accepts(with_world(self.history, tenants=without(self.history.world.tenants, tenant)))
+            self.accepts(
+                with_world(self.history, tenants=without(self.history.world.tenants, tenant))
+            )
 
     def leave_out_leaves(self) -> None:
         for leaf in self.history.world.leaves:
             if len(self.history.world.leaves) > 1:
-                self.accepts(with_world(self.history, leaves=without(self.history.world.leaves, leaf)))
+                self.accepts(
+                    with_world(self.history, leaves=without(self.history.world.leaves, leaf))
+                )
 
 
 def without_steps(history: History, start: int, end: int) -> History:
-    """The history without these steps, the orders of the others still being called by the right ids.
+    """The history without these steps, the orders of the others still being called by the right
+    ids.
 
-    Orders are numbered as they arrive, so leaving one out renames all that follow: both versions are played in the oracle to see who is who.
+    Orders are numbered as they arrive, so leaving one out renames all that follow: both versions
+    are played in the oracle to see who is who.
     """
     long, short = oracle_of(history), oracle_of(history)
     new_id: dict[int, int] = {}
@@ -98,7 +113,14 @@ def oracle_of(history: History) -> Oracle:
 
 def placed_order(market: Oracle, step: Step) -> int | None:
     """Apply the step; the id of the order it placed, if it did."""
-    return next((event.order for event in market.apply(step.command, step.at) if isinstance(event, OrderPlaced)), None)
+    return next(
+        (
+            event.order
+            for event in market.apply(step.command, step.at)
+            if isinstance(event, OrderPlaced)
+        ),
+        None,
+    )
 
 
 def renamed(command: Command, new_id: dict[int, int]) -> Command:
@@ -115,8 +137,12 @@ def alternatives_count(command: Command) -> int:
 def without_alternative(history: History, place: int, number: int) -> History:
     step = history.steps[place]
     alternatives = getattr(step.command, "alternatives", ())
-    fewer = msgspec.structs.replace(step.command, alternatives=(*alternatives[:number], *alternatives[number + 1 :]))
-    return msgspec.structs.replace(history, steps=(*history.steps[:place], Step(step.at, fewer), *history.steps[place + 1 :]))
+    fewer = msgspec.structs.replace(
+        step.command, alternatives=(*alternatives[:number], *alternatives[number + 1 :])
+    )
+    return msgspec.structs.replace(
+        history, steps=(*history.steps[:place], Step(step.at, fewer), *history.steps[place + 1 :])
+    )
 
 
 def with_world(history: History, **changes: tuple[str, ...]) -> History:
@@ -128,7 +154,8 @@ def without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 def report(history: History, difference: Difference, repeat: str) -> str:
-    """The history as Python that runs, what was expected and found after it, and the command line that finds it again."""
+    """The history as Python that runs, what was expected and found after it, and the command line
+    that finds it again."""
     commands = sorted({type(step.command).__name__ for step in history.steps})
     return "\n".join(
         [
@@ -137,7 +164,10 @@ def report(history: History, difference: Difference, repeat: str) -> str:
             f"# found    {difference.found}",
             f"# again:   {repeat}",
             "from laissez.market import Market, Topology",
-            f"from laissez.market.commands import {', '.join(sorted({'Alternative', 'Band', *commands}))}",
+            (
+                "from laissez.market.commands import"
+                f" {', '.join(sorted({'Alternative', 'Band', *commands}))}"
+            ),
             "",
             build(history.world),
             *(f"print(market.apply({step.command!r}, {step.at!r}))" for step in history.steps),
@@ -147,7 +177,10 @@ def report(history: History, difference: Difference, repeat: str) -> str:
 
 
 def build(world: World) -> str:
-    return f"market = Market(Topology.of({list(world.leaves)!r}), orders_per_tenant_max={world.orders_per_tenant_max})"
+    return (
+        f"market = Market(Topology.of({list(world.leaves)!r}),"
+        f" orders_per_tenant_max={world.orders_per_tenant_max})"
+    )
 
 
 def ask(difference: Difference) -> str:

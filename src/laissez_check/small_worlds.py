@@ -1,8 +1,11 @@
-"""Complete checks of the smallest worlds: two leaves, two tenants, three prices, and every sequence of a few commands of one alphabet.
+"""Complete checks of the smallest worlds: two leaves, two tenants, three prices, and every sequence
+of a few commands of one alphabet.
 
-Random histories reach far but leave gaps; here no sequence of these commands is left out. Three things keep the number down without losing a
-case: the first tenant to act is always the first (they differ in name only), a command that is refused is checked but not built upon (it changes
-nothing but the time), and each sequence is compared with the oracle at its end only (its beginnings are sequences of their own).
+Random histories reach far but leave gaps; here no sequence of these commands is left out. Three
+things keep the number down without losing a case: the first tenant to act is always the first (they
+differ in name only), a command that is refused is checked but not built upon (it changes nothing
+but the time), and each sequence is compared with the oracle at its end only (its beginnings are
+sequences of their own).
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def alphabet(world: World) -> list[Command]:
-    """What can happen in a small world. Scopes of every kind, bids below and at the limit, ties, both leaves, both tenants."""
+    """What can happen in a small world. Scopes of every kind, bids below and at the limit, ties,
+    both leaves, both tenants."""
     first, second = world.leaves
     wide = first.split("/")[0]
     ways: tuple[tuple[Alternative, ...], ...] = (
@@ -64,11 +68,23 @@ def alphabet(world: World) -> list[Command]:
         commands.append(SetLimit(tenant, first, LOW))
         commands.append(SetLimit(tenant, second, None))
         commands.append(Relinquish(tenant, first))
-    commands.extend((SetFloor(wide, MIDDLE), SetFloor(second, HIGH), SetFloor(wide, None), TakeOffline(first), BringOnline(first)))
+    commands.extend(
+        (
+            SetFloor(wide, MIDDLE),
+            SetFloor(second, HIGH),
+            SetFloor(wide, None),
+            TakeOffline(first),
+            BringOnline(first),
+        )
+    )
     return commands
 
 
-def check_small_worlds(make_market: MakeMarket, depth: int = DEPTH, tell: Callable[[int], None] = lambda sequences: None) -> Finding:
+def check_small_worlds(
+    make_market: MakeMarket,
+    depth: int = DEPTH,
+    tell: Callable[[int], None] = lambda sequences: None,
+) -> Finding:
     """Check every sequence; `tell` is told how many were checked, now and then."""
     count = 0
     for world in (BESIDE, APART):
@@ -81,13 +97,18 @@ def check_small_worlds(make_market: MakeMarket, depth: int = DEPTH, tell: Callab
     return Finding(count, None, None)
 
 
-def walk(world: World, before: tuple[Step, ...], depth_left: int, make_market: MakeMarket) -> Iterator[tuple[History, Difference | None]]:
+def walk(
+    world: World, before: tuple[Step, ...], depth_left: int, make_market: MakeMarket
+) -> Iterator[tuple[History, Difference | None]]:
     """Every sequence that begins with these steps, depth first."""
     if depth_left == 0:
         return
-    reached = pickle.dumps(oracle_after(world, before))  # a copy of the slow one takes less time than the way there
+    # a copy of the slow one takes less time than the way there
+    reached = pickle.dumps(oracle_after(world, before))
     for command in alphabet(world):
-        if getattr(command, "tenant", TENANTS[0]) != TENANTS[0] and not any(hasattr(step.command, "tenant") for step in before):
+        if getattr(command, "tenant", TENANTS[0]) != TENANTS[0] and not any(
+            hasattr(step.command, "tenant") for step in before
+        ):
             continue
         history = History(0, world, (*before, Step(len(before), command)))
         difference, refused = difference_at_end(history, make_market, pickle.loads(reached))
@@ -103,8 +124,11 @@ def oracle_after(world: World, steps: tuple[Step, ...]) -> Oracle:
     return oracle
 
 
-def difference_at_end(history: History, make_market: MakeMarket, oracle: Oracle) -> tuple[Difference | None, bool]:
-    """The difference after the last step, the steps before being known to make none, after which the oracle is; and whether that step was refused."""
+def difference_at_end(
+    history: History, make_market: MakeMarket, oracle: Oracle
+) -> tuple[Difference | None, bool]:
+    """The difference after the last step, the steps before being known to make none, after which
+    the oracle is; and whether that step was refused."""
     last = len(history.steps) - 1
     try:
         match_up = MatchUp(history, make_market, NO_OPTIONS, oracle)
@@ -112,5 +136,7 @@ def difference_at_end(history: History, make_market: MakeMarket, oracle: Oracle)
             match_up.market.apply(step.command, step.at)
         events = match_up.play(last, history.steps[last])
     except Parted as parted:
-        return Difference(last, parted.question, parted.expected, parted.found, history.steps), False
+        return Difference(
+            last, parted.question, parted.expected, parted.found, history.steps
+        ), False
     return None, any(isinstance(event, Refused) for event in events)

@@ -1,4 +1,5 @@
-"""Commands with one thing wrong, so that every refusal is met: a wrong type, a number out of range, a name that is not there."""
+"""Commands with one thing wrong, so that every refusal is met: a wrong type, a number out of range,
+a name that is not there."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
     if not command.__struct_fields__:
         return command
     name = rng.choice(command.__struct_fields__)
-    return msgspec.structs.replace(command, **{name: spoiled_field(rng, name, getattr(command, name), nodes)})
+    return msgspec.structs.replace(
+        command, **{name: spoiled_field(rng, name, getattr(command, name), nodes)}
+    )
 
 
 def spoiled_time(rng: Random, now: int) -> Any:
@@ -42,7 +45,8 @@ def spoiled_time(rng: Random, now: int) -> Any:
 
 
 def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> Any:
-    """What to put there instead. The longest name and the largest numbers that are still right are among them."""
+    """What to put there instead. The longest name and the largest numbers that are still right are
+    among them."""
     if name == "tenant":
         return rng.choice(
             (
@@ -62,7 +66,9 @@ def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> A
             )
         )
     if name in ("leaf", "node"):
-        return rng.choice((rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None))
+        return rng.choice(
+            (rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None)
+        )
     if name == "order":
         return rng.choice((0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS))
     if name == "before":
@@ -85,17 +91,36 @@ def spoiled_band(rng: Random) -> Any:
     return rng.choice((Band(fraction, 1), Band(0, interval), Band(fraction, interval), 5))
 
 
-def spoiled_alternatives(rng: Random, alternatives: tuple[Alternative, ...], nodes: Sequence[str]) -> Any:
+def spoiled_alternatives(
+    rng: Random, alternatives: tuple[Alternative, ...], nodes: Sequence[str]
+) -> Any:
     if rng.random() < 0.4:
         one = alternatives[0]
-        return rng.choice(((), (one,) * (ALTERNATIVES_MAX + 1), (one,) * ALTERNATIVES_MAX, (*alternatives, one), None, (1,)))
+        return rng.choice(
+            (
+                (),
+                (one,) * (ALTERNATIVES_MAX + 1),
+                (one,) * ALTERNATIVES_MAX,
+                (*alternatives, one),
+                None,
+                (1,),
+            )
+        )
     place = rng.randrange(len(alternatives))
-    return (*alternatives[:place], spoiled_alternative(rng, alternatives[place]), *alternatives[place + 1 :])
+    return (
+        *alternatives[:place],
+        spoiled_alternative(rng, alternatives[place]),
+        *alternatives[place + 1 :],
+    )
 
 
 def spoiled_alternative(rng: Random, alternative: Alternative) -> Alternative:
     name = rng.choice(("scope", "bid", "limit", "both"))
     if name == "both":
         return Alternative(alternative.scope, alternative.limit + 1, alternative.limit)
-    wrong = rng.choice((UNKNOWN_NODE, "", 7, None)) if name == "scope" else rng.choice((PRICE_MAX, *WRONG_PRICES, None))
+    wrong = (
+        rng.choice((UNKNOWN_NODE, "", 7, None))
+        if name == "scope"
+        else rng.choice((PRICE_MAX, *WRONG_PRICES, None))
+    )
     return msgspec.structs.replace(alternative, **{name: wrong})

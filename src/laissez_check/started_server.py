@@ -1,4 +1,5 @@
-"""The server under test: the real command in a process of its own, that can be killed at any moment and started again over the same folder."""
+"""The server under test: the real command in a process of its own, that can be killed at any moment
+and started again over the same folder."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from laissez_check.finding import Finding
 READY_WITHIN_S = 30.0
 ANSWERS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 20.0
-TAKEN = ("cannot listen", "is in use by process")  # what is left of a killed server, a copy that writes a snapshot, may hold port and folder
+# what is left of a killed server, a copy that writes a snapshot, may hold port and folder
+TAKEN = ("cannot listen", "is in use by process")
 LOG_LINES_SHOWN = 12
 
 # Snapshots and closings of the books all the time, and no bound that the load would run into.
@@ -47,19 +49,31 @@ levels = ["type", "zone", "rack", "gpu"]
 a = { r1 = ["g[0-2]"], r2 = ["g[0-1]"] }
 b = { r3 = ["g[0-1]"] }
 """
-LEAVES = ("cpu/c0", "cpu/c1", "gpu/a/r1/g0", "gpu/a/r1/g1", "gpu/a/r1/g2", "gpu/a/r2/g0", "gpu/a/r2/g1", "gpu/b/r3/g0", "gpu/b/r3/g1")
+LEAVES = (
+    "cpu/c0",
+    "cpu/c1",
+    "gpu/a/r1/g0",
+    "gpu/a/r1/g1",
+    "gpu/a/r1/g2",
+    "gpu/a/r2/g0",
+    "gpu/a/r2/g1",
+    "gpu/b/r3/g0",
+    "gpu/b/r3/g1",
+)
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Which server is started: the arguments of Python before `serve`, and variables beside those of `SETTINGS`."""
+    """Which server is started: the arguments of Python before `serve`, and variables beside those
+    of `SETTINGS`."""
 
     command: tuple[str, ...] = COMMAND
     variables: dict[str, str] = {}
 
 
 def unused_port(draw: random.Random) -> int:
-    """Below those that systems give to outgoing connections, so that nobody takes it while the server is down; and not where another
-    process looks with the same seed at the same time, which would find it free too, and then take our server for its own."""
+    """Below those that systems give to outgoing connections, so that nobody takes it while the
+    server is down; and not where another process looks with the same seed at the same time, which
+    would find it free too, and then take our server for its own."""
     while True:
         port = PORTS[(draw.randrange(len(PORTS)) + os.getpid() * PORTS_APART) % len(PORTS)]
         with contextlib.suppress(OSError), socket.socket() as probe:
@@ -85,8 +99,20 @@ class Server:
 
     async def start(self) -> None:
         """Start the process; it is not ready yet."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"}
-        arguments = ("serve", "--data", str(self.data), "--topology", str(self._topology), "--port", str(self.port))
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"
+        }
+        arguments = (
+            "serve",
+            "--data",
+            str(self.data),
+            "--topology",
+            str(self._topology),
+            "--port",
+            str(self.port),
+        )
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -99,22 +125,29 @@ class Server:
             )
 
     async def start_and_wait(self) -> None:
-        """Until it takes requests. It is started again, as a supervisor would, while a copy of the one before it lives on."""
+        """Until it takes requests. It is started again, as a supervisor would, while a copy of the
+        one before it lives on."""
         async with asyncio.timeout(READY_WITHIN_S):
             await self.start()
             while not await self._is_ready():
                 if self.process.returncode is not None:
                     if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
-                        raise Finding(f"the server did not start: it ended with status {self.process.returncode}\n{self.log_end()}")
+                        raise Finding(
+                            "the server did not start: it ended with status"
+                            f" {self.process.returncode}\n{self.log_end()}"
+                        )
                     await self.start()
                 await asyncio.sleep(0.01)
 
     async def _is_ready(self) -> bool:
-        """By an answer: a connection alone may be to the copy of a dead server, which has its sockets too."""
+        """By an answer: a connection alone may be to the copy of a dead server, which has its
+        sockets too."""
         try:
             async with asyncio.timeout(ANSWERS_WITHIN_S):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                writer.write(
+                    b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                )
                 answer = await reader.read()
         except (OSError, TimeoutError):
             return False
@@ -123,13 +156,18 @@ class Server:
 
     def check_alive(self) -> None:
         if self.process.returncode is not None:
-            raise Finding(f"the server ended by itself with status {self.process.returncode}\n{self.log_end()}")
+            raise Finding(
+                "the server ended by itself with status"
+                f" {self.process.returncode}\n{self.log_end()}"
+            )
 
     def children(self) -> list[int]:
         """Copies of the server that write snapshots."""
         pid = self.process.pid
         try:
-            return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+            return [
+                int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            ]
         except OSError:
             return []
 

@@ -1,7 +1,7 @@
 """The forests that random histories play in: few leaves, awkward shapes.
 
-Names are chosen so that comparing whole paths as text gives another order than comparing them part by part (`-` and `.` sort before `/`), and
-numbers sort as text (`g10` before `g2`).
+Names are chosen so that comparing whole paths as text gives another order than comparing them part
+by part (`-` and `.` sort before `/`), and numbers sort as text (`g10` before `g2`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class World(msgspec.Struct, frozen=True):
         found: dict[str, None] = {}
         for leaf in self.leaves:
             parts = leaf.split("/")
-            found.update(dict.fromkeys("/".join(parts[: length + 1]) for length in range(len(parts))))
+            found.update(
+                dict.fromkeys("/".join(parts[: length + 1]) for length in range(len(parts)))
+            )
         return tuple(found)
 
 
@@ -53,10 +55,15 @@ def draw_tree(rng: Random, root: str) -> list[str]:
 
 
 def draw_branch(rng: Random, node: str, depth_left: int) -> list[str]:
-    """A node whose children are leaves or branches as it falls, so that leaves lie at different depths."""
+    """A node whose children are leaves or branches as it falls, so that leaves lie at different
+    depths."""
     if depth_left == 0 or rng.random() < 0.25:
         return [node]
-    return [leaf for child in below(rng, node, rng.randint(1, 3)) for leaf in draw_branch(rng, child, depth_left - 1)]
+    return [
+        leaf
+        for child in below(rng, node, rng.randint(1, 3))
+        for leaf in draw_branch(rng, child, depth_left - 1)
+    ]
 
 
 def below(rng: Random, node: str, count: int) -> list[str]:

@@ -1,4 +1,5 @@
-"""What the market gains over fcfs when only some of the tenants trade through adapters, and who gains. (Not in the paper.)
+"""What the market gains over fcfs when only some of the tenants trade through adapters, and who
+gains. (Not in the paper.)
 
 The others hold as many GPUs as they need in the mean, as they would on demand today.
 """
@@ -47,19 +48,39 @@ class AdaptiveShare(Experiment):
     takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [cell for share in shares(plan) for cell in runs_of(scenario(share, plan), CLOUDS, plan.all_seeds)]
+        return [
+            cell
+            for share in shares(plan)
+            for cell in runs_of(scenario(share, plan), CLOUDS, plan.all_seeds)
+        ]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         found = [Point(plan, share, results) for share in shares(plan)]
-        first, last = found[0], found[-2]  # all adapt in the last of all: nobody is left who does not
+        # all adapt in the last of all: nobody is left who does not
+        first, last = found[0], found[-2]
         return Findings(
             claims=[
                 *(
-                    _claim(f"reduction of degradation against fcfs with {point.label} adaptive tenants", point.reduction, "%", PERCENT)
+                    _claim(
+                        f"reduction of degradation against fcfs with {point.label} adaptive"
+                        " tenants",
+                        point.reduction,
+                        "%",
+                        PERCENT,
+                    )
                     for point in found
                 ),
-                _claim(f"what adaptive tenants keep more than on fcfs where {first.label} of all adapt", first.gain(ADAPTIVE), "retention"),
-                _claim(f"what fixed tenants keep more than on fcfs where {last.label} of all adapt", last.gain(FIXED), "retention"),
+                _claim(
+                    f"what adaptive tenants keep more than on fcfs where {first.label} of all"
+                    " adapt",
+                    first.gain(ADAPTIVE),
+                    "retention",
+                ),
+                _claim(
+                    f"what fixed tenants keep more than on fcfs where {last.label} of all adapt",
+                    last.gain(FIXED),
+                    "retention",
+                ),
             ],
             text=_text(found),
             rows=[row for point in found for row in point.rows()],
@@ -75,7 +96,13 @@ def shares(plan: Plan) -> tuple[float, ...]:
 def scenario(share: float, plan: Plan) -> Scenario:
     """Where all adapt, it is the one of the other experiments, by name too."""
     usual = sized(SLIGHTLY, plan)
-    return usual if share == 1 else msgspec.structs.replace(with_tenants(usual, adaptive=share), name=f"{usual.name}, {share:.0%} adapt")
+    return (
+        usual
+        if share == 1
+        else msgspec.structs.replace(
+            with_tenants(usual, adaptive=share), name=f"{usual.name}, {share:.0%} adapt"
+        )
+    )
 
 
 class Point:
@@ -96,7 +123,12 @@ class Point:
 
     @cached_property
     def reduction(self) -> Estimate | None:
-        return self._bootstrap.reduction(*(retentions(self.scenario, cloud, self.plan.all_seeds, self._results) for cloud in CLOUDS))
+        return self._bootstrap.reduction(
+            *(
+                retentions(self.scenario, cloud, self.plan.all_seeds, self._results)
+                for cloud in CLOUDS
+            )
+        )
 
     def mean(self, cloud: str, group: str = ALL) -> Estimate:
         return self._bootstrap.mean(self._kept(group, cloud))
@@ -107,16 +139,27 @@ class Point:
 
     def _kept(self, group: str, cloud: str) -> list[float]:
         """In the mean over the tenants of that group, seed by seed."""
-        return [fmean(tenant.retention for tenant, one in self._grouped(run) if group in (one, ALL)) for run in self.runs(cloud)]
+        return [
+            fmean(tenant.retention for tenant, one in self._grouped(run) if group in (one, ALL))
+            for run in self.runs(cloud)
+        ]
 
     def a_run(self, field: str, group: str, cloud: str) -> float:
         """The sum over the tenants of that group, in the mean of runs."""
-        total: float = sum(getattr(tenant, field) for run in self.runs(cloud) for tenant, one in self._grouped(run) if one == group)
+        total: float = sum(
+            getattr(tenant, field)
+            for run in self.runs(cloud)
+            for tenant, one in self._grouped(run)
+            if one == group
+        )
         return total / self.plan.seeds
 
     def _grouped(self, run: RunResult) -> list[tuple[TenantResult, str]]:
         adaptive = who_adapts(self.scenario, run.seed)
-        return [(tenant, ADAPTIVE if number in adaptive else FIXED) for number, tenant in enumerate(run.tenants)]
+        return [
+            (tenant, ADAPTIVE if number in adaptive else FIXED)
+            for number, tenant in enumerate(run.tenants)
+        ]
 
     def rows(self) -> Rows:
         return [
@@ -153,8 +196,10 @@ def _claim(claim: str, found: Estimate | None, unit: str, times: float = 1.0) ->
 def _text(points: Sequence[Point]) -> str:
     tenants, seeds = len(points[0].runs("market")[0].tenants), points[0].plan.seeds
     return (
-        f"{tenants} tenants on the slightly oversubscribed cluster, under {seeds} seed{'s' if seeds > 1 else ''}. Some trade through adapters; the "
-        f"others hold as many GPUs as they need in the mean, at a limit of {ON_DEMAND_TIMES:g} times the highest list price, whatever the cloud. "
+        f"{tenants} tenants on the slightly oversubscribed cluster, under {seeds}"
+        f" seed{'s' if seeds > 1 else ''}. Some trade through adapters; the others hold as many"
+        f" GPUs as they need in the mean, at a limit of {ON_DEMAND_TIMES:g} times the highest list"
+        " price, whatever the cloud. "
         + " ".join(f"Where {point.label} adapt, {_told(point)}." for point in points)
         + f" {_bought(points[0])}"
     )
@@ -165,8 +210,10 @@ def _bought(fewest: Point) -> str:
     paid = [fewest.a_run("cost", FIXED, cloud) for cloud in CLOUDS]
     held = [fewest.a_run("held_hours", ADAPTIVE, cloud) for cloud in CLOUDS]
     return (
-        f"Where it is {fewest.label}, fixed tenants pay {paid[0]:.0f} dollars a run on the market and {paid[1]:.0f} on fcfs; adaptive ones hold "
-        f"{held[0]:.1f} GPU-hours against {held[1]:.1f}, and have a GPU taken away {fewest.a_run('revocations', ADAPTIVE, 'market'):.0f} times a run."
+        f"Where it is {fewest.label}, fixed tenants pay {paid[0]:.0f} dollars a run on the market"
+        f" and {paid[1]:.0f} on fcfs; adaptive ones hold {held[0]:.1f} GPU-hours against"
+        f" {held[1]:.1f}, and have a GPU taken away"
+        f" {fewest.a_run('revocations', ADAPTIVE, 'market'):.0f} times a run."
     )
 
 
@@ -174,20 +221,31 @@ def _told(point: Point) -> str:
     less = None if point.reduction is None else point.reduction.value * PERCENT
     reduction = "" if less is None else f", a degradation that is {_compared(less)}"
     groups = "; ".join(
-        f"{group} tenants keep {point.mean('market', group).value:.3f} against {point.mean('fcfs', group).value:.3f}" for group in point.groups
+        f"{group} tenants keep {point.mean('market', group).value:.3f} against"
+        f" {point.mean('fcfs', group).value:.3f}"
+        for group in point.groups
     )
-    told = f"tenants keep {point.mean('market').value:.3f} on the market and {point.mean('fcfs').value:.3f} on fcfs{reduction}"
+    told = (
+        f"tenants keep {point.mean('market').value:.3f} on the market and"
+        f" {point.mean('fcfs').value:.3f} on fcfs{reduction}"
+    )
     return told if len(point.groups) == 1 else f"{told}; {groups}"
 
 
 def _compared(less: float) -> str:
-    return f"{abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}" if round(less) else "about the same"
+    return (
+        f"{abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}"
+        if round(less)
+        else "about the same"
+    )
 
 
 def _tips(points: Sequence[Point]) -> dict[str, list[str]]:
     return {
         f"{group}-{cloud}": [
-            f"{point.label} adapt; {group} tenants, {cloud}: {shown(point.mean(cloud, group))}" for point in points if group in (ALL, *point.groups)
+            f"{point.label} adapt; {group} tenants, {cloud}: {shown(point.mean(cloud, group))}"
+            for point in points
+            if group in (ALL, *point.groups)
         ]
         for group in (ALL, ADAPTIVE, FIXED)
         for cloud in CLOUDS
@@ -219,28 +277,67 @@ def _drawn(points: Sequence[Point]) -> Figure:
 def _caption(points: Sequence[Point]) -> str:
     seeds = points[0].plan.seeds
     whiskers = " Whiskers: 95 % intervals." if points[0].mean("market").has_interval else ""
-    return f"Means over {seeds} seed{'s' if seeds > 1 else ''}.{whiskers} Left, above: the market's degradation against that of fcfs."
+    return (
+        f"Means over {seeds} seed{'s' if seeds > 1 else ''}.{whiskers} Left, above: the market's"
+        " degradation against that of fcfs."
+    )
 
 
 def _curve(axes: Axes, cloud: str, group: str, points: Sequence[Point]) -> None:
     """Fixed tenants have hollow marks."""
     look, means = LOOKS[cloud], [point.mean(cloud, group) for point in points]
-    places, values = [point.share * PERCENT + ASIDE[cloud] for point in points], [one.value for one in means]
-    of_cloud(cloud, *axes.plot(places, values, color=look.line, linestyle=look.dash, linewidth=1.6, zorder=3))
+    places, values = (
+        [point.share * PERCENT + ASIDE[cloud] for point in points],
+        [one.value for one in means],
+    )
+    of_cloud(
+        cloud,
+        *axes.plot(places, values, color=look.line, linestyle=look.dash, linewidth=1.6, zorder=3),
+    )
     for place, one in zip(places, means, strict=True):
         if one.low is not None and one.high is not None:
-            of_cloud(cloud, *axes.plot([place, place], [one.low, one.high], color=look.line, linewidth=1.2, marker="_", zorder=4))
+            of_cloud(
+                cloud,
+                *axes.plot(
+                    [place, place],
+                    [one.low, one.high],
+                    color=look.line,
+                    linewidth=1.2,
+                    marker="_",
+                    zorder=4,
+                ),
+            )
     fill = "white" if group == FIXED else look.fill
-    marks = axes.scatter(places, values, s=34, marker=look.marker, color=fill, edgecolors=look.line, linewidths=1.2, zorder=5)
+    marks = axes.scatter(
+        places,
+        values,
+        s=34,
+        marker=look.marker,
+        color=fill,
+        edgecolors=look.line,
+        linewidths=1.2,
+        zorder=5,
+    )
     with_tips(f"{group}-{cloud}", marks, cloud)
 
 
 def _names(axes: Axes, last: Point) -> None:
-    """Beside the ends of the curves, the one of the higher curve not below it and the other not above it."""
+    """Beside the ends of the curves, the one of the higher curve not below it and the other not
+    above it."""
     lower, higher = sorted(CLOUDS, key=lambda cloud: last.mean(cloud).value)
     for cloud, side in ((lower, "top"), (higher, "bottom")):
         place = (1.01, last.mean(cloud).value)
-        of_cloud(cloud, axes.annotate(cloud, place, xycoords=("axes fraction", "data"), color=LOOKS[cloud].line, va=side, fontweight="bold"))
+        of_cloud(
+            cloud,
+            axes.annotate(
+                cloud,
+                place,
+                xycoords=("axes fraction", "data"),
+                color=LOOKS[cloud].line,
+                va=side,
+                fontweight="bold",
+            ),
+        )
 
 
 def _reduction(axes: Axes, point: Point) -> None:
@@ -248,8 +345,23 @@ def _reduction(axes: Axes, point: Point) -> None:
     if point.reduction is None:
         return
     top = max(mean.high or mean.value for mean in map(point.mean, CLOUDS))
-    sign = "\N{PLUS-MINUS SIGN}" if round(point.reduction.value, 2) == 0 else "\N{MINUS SIGN}" if point.reduction.value > 0 else "+"
+    sign = (
+        "\N{PLUS-MINUS SIGN}"
+        if round(point.reduction.value, 2) == 0
+        else "\N{MINUS SIGN}"
+        if point.reduction.value > 0
+        else "+"
+    )
     text = f"{sign}{abs(point.reduction.value):.0%}"
     place = (point.share * PERCENT, top)
-    name = axes.annotate(text, place, (0, 6), textcoords="offset points", ha="center", va="bottom", color=LOOKS["market"].line, fontsize=8.5)
+    name = axes.annotate(
+        text,
+        place,
+        (0, 6),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        color=LOOKS["market"].line,
+        fontsize=8.5,
+    )
     of_cloud("market", name)

@@ -1,4 +1,5 @@
-"""All experiments, in the order of the report: the paper's, section by section, and then what goes beyond it."""
+"""All experiments, in the order of the report: the paper's, section by section, and then what goes
+beyond it."""
 
 from __future__ import annotations
 

@@ -32,25 +32,64 @@ from laissez_experiments.report.run import Outcome
 from laissez_experiments.reproduce import CELLS, Reproduction, Watch, check_tools
 
 OUT: Final = Path("laissez-paper")
-QUICK_OUT: Final = Path("laissez-paper-quick")  # what is not true must not take the place of what is
+# what is not true must not take the place of what is
+QUICK_OUT: Final = Path("laissez-paper-quick")
 
 
 def paper(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all unless given. --list names them.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version of each: shows that everything works, not what is true.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Experiments; all unless given. --list names them."),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="A small version of each: shows that everything works, not what is true.",
+        ),
+    ] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, max=SEEDS_MAX, help=f"How many seeds; {SEEDS} unless given, {QUICK_SEEDS} with --quick.")
+        int | None,
+        typer.Option(
+            "--seeds",
+            min=1,
+            max=SEEDS_MAX,
+            help=f"How many seeds; {SEEDS} unless given, {QUICK_SEEDS} with --quick.",
+        ),
     ] = None,
     trace: Annotated[
-        list[Path] | None, typer.Option("--trace", metavar="FILE", help="A trace of requests: Azure's .csv or Mooncake's .jsonl. Again for more.")
+        list[Path] | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="A trace of requests: Azure's .csv or Mooncake's .jsonl. Again for more.",
+        ),
     ] = None,
-    power: Annotated[list[Path] | None, typer.Option("--power", metavar="FILE", help="A trace of power, Google's .csv. Again for more.")] = None,
+    power: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--power", metavar="FILE", help="A trace of power, Google's .csv. Again for more."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help=f"Where everything goes and is kept; {OUT} or {QUICK_OUT} unless given."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help=f"Where everything goes and is kept; {OUT} or {QUICK_OUT} unless given.",
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0 means one per core. The results do not depend on it.")] = 0,
-    only_list: Annotated[bool, typer.Option("--list", help="List the experiments, and do nothing.")] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            "--workers",
+            min=0,
+            help="Processes; 0 means one per core. The results do not depend on it.",
+        ),
+    ] = 0,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="List the experiments, and do nothing.")
+    ] = False,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
@@ -88,12 +127,15 @@ def known(names: Sequence[str]) -> list[Experiment]:
         if name not in EXPERIMENTS:
             near = get_close_matches(name, EXPERIMENTS, 1)
             hint = f" (perhaps {near[0]})" if near else ""
-            raise typer.BadParameter(f"expected one of {', '.join(EXPERIMENTS)}, found {name!r}{hint}", param_hint="NAME")
+            raise typer.BadParameter(
+                f"expected one of {', '.join(EXPERIMENTS)}, found {name!r}{hint}", param_hint="NAME"
+            )
     return [one for name, one in EXPERIMENTS.items() if not names or name in names]
 
 
 def readable_trace(path: Path) -> Path:
-    """It is read here and now, so that nothing runs for an hour before it turns out to be broken."""
+    """It is read here and now, so that nothing runs for an hour before it turns out to be
+    broken."""
     try:
         read_bins(path)
     except TraceError as error:
@@ -128,7 +170,11 @@ def watched(reproduction: Reproduction) -> list[Claim]:
 def say_stopped(reproduction: Reproduction) -> None:
     kept, wanted = reproduction.kept()
     where = reproduction.store.folder
-    typer.echo(f"stopped: {kept:,} of {wanted:,} cells are done and kept in {where}; the same command goes on from there", err=True)
+    typer.echo(
+        f"stopped: {kept:,} of {wanted:,} cells are done and kept in {where}; the same command goes"
+        " on from there",
+        err=True,
+    )
 
 
 class Shown(Watch):
@@ -143,7 +189,9 @@ class Shown(Watch):
         self._bar = Weighed("cells", len(missing), Forecast(total, total / self.workers))
         self._bar.bar.start()
         if wanted > len(missing):
-            self._bar.say(f"{wanted - len(missing):,} of {wanted:,} cells are there from an earlier run")
+            self._bar.say(
+                f"{wanted - len(missing):,} of {wanted:,} cells are there from an earlier run"
+            )
 
     def done(self, cell: Cell) -> None:
         self._bar.end(self._weight(cell))

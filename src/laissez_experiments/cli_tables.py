@@ -39,13 +39,22 @@ MEASURED_WIDTH: Final = 24
 
 def outcome_line(outcome: Outcome) -> str:
     """Of an experiment that is complete, or left out."""
-    came_to = outcome.why_not if outcome.findings is None else f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
+    came_to = (
+        outcome.why_not
+        if outcome.findings is None
+        else f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
+    )
     return f"{outcome.experiment.name:<{NAME_WIDTH}}  {came_to}"
 
 
 def show_experiments(experiments: Sequence[Experiment], form: Format) -> None:
     if form is Format.JSON:
-        show_json([{"name": one.name, "title": one.title, "beyond_the_paper": one.is_beyond} for one in experiments])
+        show_json(
+            [
+                {"name": one.name, "title": one.title, "beyond_the_paper": one.is_beyond}
+                for one in experiments
+            ]
+        )
         return
     columns: list[Column[Experiment]] = [
         Column("name", lambda one: one.name),
@@ -68,7 +77,11 @@ def show_claims(claims: Sequence[Claim]) -> None:
             console.print(f"\n{title}: {in_words(tally(some))}", style="bold", markup=False)
             console.print(_table(some))
     signs = ", ".join(f"{one.sign} {one.words}" for one in VERDICTS)
-    console.print(f"{signs}; below what was measured, its 95 % interval" if claims else "no claims", style="dim", markup=False)
+    console.print(
+        f"{signs}; below what was measured, its 95 % interval" if claims else "no claims",
+        style="dim",
+        markup=False,
+    )
 
 
 def _table(claims: Sequence[Claim]) -> Table:
@@ -85,5 +98,10 @@ def _table(claims: Sequence[Claim]) -> Table:
             found = Text(f"{measured(claim)} {unit_in_words(claim)}".rstrip())
             if claim.interval is not None:
                 found.append(f"\n{interval(claim)}", style="dim")
-            table.add_row(Text(one.sign, style=COLOURS[one]), Text(claim.claim), Text(paper_says(claim)), found)
+            table.add_row(
+                Text(one.sign, style=COLOURS[one]),
+                Text(claim.claim),
+                Text(paper_says(claim)),
+                found,
+            )
     return table

@@ -1,4 +1,5 @@
-"""How much there is to gain, and how much of it the market gains: fcfs, the market, and an allocator that knows everything."""
+"""How much there is to gain, and how much of it the market gains: fcfs, the market, and an
+allocator that knows everything."""
 
 from __future__ import annotations
 
@@ -32,25 +33,41 @@ class Gap(Experiment):
     takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [cell for regime in _regimes(plan) for cell in runs_of(regime, SHOWN, plan.all_seeds)]
+        return [
+            cell for regime in _regimes(plan) for cell in runs_of(regime, SHOWN, plan.all_seeds)
+        ]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         regimes = _regimes(plan)
         ways = [_way(regime, plan, results) for regime in regimes]
-        parts = ", ".join(f"{way.value:.0%} ({regime.name})" for way, regime in zip(ways, regimes, strict=True) if way is not None)
+        parts = ", ".join(
+            f"{way.value:.0%} ({regime.name})"
+            for way, regime in zip(ways, regimes, strict=True)
+            if way is not None
+        )
         text = (
-            "The cloud `ideal` could not exist: it looks into all applications, foresees their load and re-assigns GPUs every minute by what they "
-            "are truly worth, paying each tenant's real reconfigurations. It plans by linear programs and rounds, so it is no proven bound. Of the "
-            f"way from fcfs to it, the market goes {parts or 'no part that could be told'}."
+            "The cloud `ideal` could not exist: it looks into all applications, foresees their"
+            " load and re-assigns GPUs every minute by what they are truly worth, paying each"
+            " tenant's real reconfigurations. It plans by linear programs and rounds, so it is no"
+            " proven bound. Of the way from fcfs to it, the market goes"
+            f" {parts or 'no part that could be told'}."
         )
         return Findings(
             claims=[_claim(regime, way) for regime, way in zip(regimes, ways, strict=True)],
             text=text,
             rows=[
-                {"scenario": regime.name, "demand": regime.demand, "cloud": cloud, "seed": seed, "retention": retention}
+                {
+                    "scenario": regime.name,
+                    "demand": regime.demand,
+                    "cloud": cloud,
+                    "seed": seed,
+                    "retention": retention,
+                }
                 for regime in regimes
                 for cloud in SHOWN
-                for seed, retention in zip(plan.all_seeds, retentions(regime, cloud, plan.all_seeds, results), strict=True)
+                for seed, retention in zip(
+                    plan.all_seeds, retentions(regime, cloud, plan.all_seeds, results), strict=True
+                )
             ],
             draw=lambda: _drawn(regimes, ways, plan, results),
         )
@@ -78,29 +95,90 @@ def _claim(regime: Scenario, way: Estimate | None) -> Claim:
     )
 
 
-def _drawn(regimes: Sequence[Scenario], ways: Sequence[Estimate | None], plan: Plan, results: Results) -> Figure:
+def _drawn(
+    regimes: Sequence[Scenario], ways: Sequence[Estimate | None], plan: Plan, results: Results
+) -> Figure:
     figure = new_figure(ROW_IN * len(regimes) + FOOT_IN)
     axes = figure.subplots()
     dress(axes, "x")
     for row, (regime, way) in enumerate(zip(regimes, ways, strict=True)):
-        _row(axes, row, {cloud: Bootstrap(plan.seeds).mean(retentions(regime, cloud, plan.all_seeds, results)) for cloud in SHOWN}, way)
-    axes.set_yticks(range(len(regimes)), [f"{regime.name}\n(demand {regime.demand:g})" for regime in regimes])
+        _row(
+            axes,
+            row,
+            {
+                cloud: (
+                    Bootstrap(plan.seeds).mean(retentions(regime, cloud, plan.all_seeds, results))
+                )
+                for cloud in SHOWN
+            },
+            way,
+        )
+    axes.set_yticks(
+        range(len(regimes)), [f"{regime.name}\n(demand {regime.demand:g})" for regime in regimes]
+    )
     axes.set_ylim(len(regimes) - 0.45, -0.7)
-    axes.set_xlabel(f"mean retention{', with 95 % intervals over seeds' if plan.seeds >= SEEDS_MIN else ''}")
+    axes.set_xlabel(
+        f"mean retention{', with 95 % intervals over seeds' if plan.seeds >= SEEDS_MIN else ''}"
+    )
     return figure
 
 
 def _row(axes: Axes, row: int, means: dict[str, Estimate], way: Estimate | None) -> None:
     places = [means[cloud].value for cloud in SHOWN]
-    axes.plot([min(places), max(places)], [row, row], color=EDGE, linewidth=5, solid_capstyle="round", zorder=1)
+    axes.plot(
+        [min(places), max(places)],
+        [row, row],
+        color=EDGE,
+        linewidth=5,
+        solid_capstyle="round",
+        zorder=1,
+    )
     for cloud, mean in means.items():
         look = LOOKS[cloud]
         if mean.low is not None and mean.high is not None:
-            of_cloud(cloud, *axes.plot([mean.low, mean.high], [row, row], color=INK, linewidth=1.2, zorder=2))
-        of_cloud(cloud, *axes.plot([mean.value], [row], marker=look.marker, markersize=8, color=look.fill, markeredgecolor=INK, zorder=3))
-        below = cloud != "market"  # between the two others, which are never so near to each other that their names would meet
-        of_cloud(cloud, axes.annotate(cloud, (mean.value, row), (0, -17 if below else 9), textcoords="offset points", ha="center", fontsize=8.5))
+            of_cloud(
+                cloud,
+                *axes.plot([mean.low, mean.high], [row, row], color=INK, linewidth=1.2, zorder=2),
+            )
+        of_cloud(
+            cloud,
+            *axes.plot(
+                [mean.value],
+                [row],
+                marker=look.marker,
+                markersize=8,
+                color=look.fill,
+                markeredgecolor=INK,
+                zorder=3,
+            ),
+        )
+        # between the two others, which are never so near to each other that their names would meet
+        below = cloud != "market"
+        of_cloud(
+            cloud,
+            axes.annotate(
+                cloud,
+                (mean.value, row),
+                (0, -17 if below else 9),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8.5,
+            ),
+        )
     if way is not None:
-        axes.annotate(f"{way.value:.0%}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontweight="bold")
+        axes.annotate(
+            f"{way.value:.0%}",
+            (1.02, row),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontweight="bold",
+        )
     if row == 0:
-        axes.annotate("of the way", (1.02, 1.0), xycoords="axes fraction", va="bottom", color=SOFT, fontsize=8.5)
+        axes.annotate(
+            "of the way",
+            (1.02, 1.0),
+            xycoords="axes fraction",
+            va="bottom",
+            color=SOFT,
+            fontsize=8.5,
+        )

@@ -1,4 +1,5 @@
-"""How many lines of code it takes to bring an application or a signal into the market (the paper's table of implementation effort)."""
+"""How many lines of code it takes to bring an application or a signal into the market (the paper's
+table of implementation effort)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ class Integration(Experiment):
 
 def found(counts: Sequence[Count], headroom_lines: int) -> Findings:
     return Findings(
-        claims=[*(_claim(count, part) for count in counts for part in PARTS), _from_headroom(headroom_lines)],
+        claims=[
+            *(_claim(count, part) for count in counts for part in PARTS),
+            _from_headroom(headroom_lines),
+        ],
         text=_text(counts, headroom_lines),
         rows=[_row(count) for count in counts],
         draw=lambda: _draw(counts),
@@ -47,7 +51,11 @@ def found(counts: Sequence[Count], headroom_lines: int) -> Findings:
 
 def _lines(count: Count, part: str) -> tuple[int, int]:
     """Here and in the paper."""
-    return (count.pricing, count.paper_pricing) if part == "pricing" else (count.profiling, count.paper_profiling)
+    return (
+        (count.pricing, count.paper_pricing)
+        if part == "pricing"
+        else (count.profiling, count.paper_profiling)
+    )
 
 
 def _claim(count: Count, part: str) -> Claim:
@@ -70,19 +78,31 @@ def _from_headroom(lines: int) -> Claim:
         measured=lines,
         holds=lines <= PAPER_HEADROOM_TO_PRICE,
         unit="lines",
-        note="one function with its parameter; all maps share what makes a price of it, which is not counted",
+        note=(
+            "one function with its parameter; all maps share what makes a price of it, which is not"
+            " counted"
+        ),
     )
 
 
 def _text(counts: Sequence[Count], headroom_lines: int) -> str:
-    each = ", ".join(f"{count.system} {count.pricing} + {count.profiling} ({count.paper_pricing} + {count.paper_profiling})" for count in counts)
-    here, paper = (sum(_lines(count, part)[whose] for count in counts for part in PARTS) for whose in (0, 1))
+    each = ", ".join(
+        f"{count.system} {count.pricing} + {count.profiling} ({count.paper_pricing} +"
+        f" {count.paper_profiling})"
+        for count in counts
+    )
+    here, paper = (
+        sum(_lines(count, part)[whose] for count in counts for part in PARTS) for whose in (0, 1)
+    )
     return (
-        "Lines of code that are particular to one application or signal: profiling says what hardware does for it, pricing what that is worth. They "
-        "are counted from the sources without blank lines, comments, docstrings and imports, and have up to 150 columns; what all share is not "
-        "counted, nor is what an autoscaler has anyway (planner, performance model, progress). The paper does not say how it counts, so the figures "
-        f"can be compared only roughly. Pricing + profiling, in parentheses the paper's: {each}; in all {here} ({paper}). Of these, {headroom_lines} "
-        f"map power headroom to a price ({PAPER_HEADROOM_TO_PRICE})."
+        "Lines of code that are particular to one application or signal: profiling says what"
+        " hardware does for it, pricing what that is worth. They are counted from the sources"
+        " as statements, however they are wrapped, without comments, docstrings and imports; what"
+        " all share is not counted, nor is what an autoscaler has anyway (planner, performance"
+        " model, progress). The paper does not say how it counts, so the figures can be compared"
+        f" only roughly. Pricing + profiling, in parentheses the paper's: {each}; in all {here}"
+        f" ({paper}). Of these, {headroom_lines} map power headroom to a price"
+        f" ({PAPER_HEADROOM_TO_PRICE})."
     )
 
 
@@ -112,8 +132,18 @@ def _panel(axes: Axes, part: str, counts: Sequence[Count]) -> None:
     axes.set_xlabel("lines of code")
     for at, count in enumerate(counts):
         here, paper = _lines(count, part)
-        for lines, above, name, fill in ((paper, -BAR / 2, "paper", PAPER_FILL), (here, BAR / 2, "here", ACCENT)):
+        for lines, above, name, fill in (
+            (paper, -BAR / 2, "paper", PAPER_FILL),
+            (here, BAR / 2, "here", ACCENT),
+        ):
             axes.barh(at + above, lines, BAR, color=fill, edgecolor=INK, linewidth=0.6)
             text = f"{name} {lines}" if at == 0 else f"{lines}"
-            axes.annotate(text, (lines, at + above), (4, 0), textcoords="offset points", va="center", fontsize=8)
+            axes.annotate(
+                text,
+                (lines, at + above),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
     axes.margins(x=0.25)

@@ -1,4 +1,5 @@
-"""What becomes of the market's gain when it costs tenants more, or less, to reconfigure (the paper's figure of reconfiguration overhead)."""
+"""What becomes of the market's gain when it costs tenants more, or less, to reconfigure (the
+paper's figure of reconfiguration overhead)."""
 
 from __future__ import annotations
 
@@ -9,13 +10,29 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim.scenario import COLD_STARTS, BatchTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    COLD_STARTS,
+    BatchTable,
+    InferenceTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import PERCENT, Claim, Findings, reaches
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import SLIGHTLY, sized
-from laissez_experiments.lab.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez_experiments.lab.sweeps import (
+    EXCHANGES,
+    Point,
+    Sweep,
+    cells_of,
+    drawn,
+    judged,
+    shown,
+    tips,
+)
 
 MULTIPLIERS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 QUICK_MULTIPLIERS: Final = (1.0, 3.0)
@@ -26,7 +43,8 @@ BASE: Final = Scenario(
     name=SLIGHTLY.name,
     demand=SLIGHTLY.demand,
     tenants=TenantsTable(decide_seconds=120.0),  # runs are longer: a slower pace pays for it
-    inference=InferenceTable(hours=HOURS, plan_seconds=60.0, hold_plan_seconds=1200.0),  # twice ten times the cold start
+    # twice ten times the cold start
+    inference=InferenceTable(hours=HOURS, plan_seconds=60.0, hold_plan_seconds=1200.0),
     training=TrainingTable(hours=HOURS),
     batch=BatchTable(hours=HOURS),
 )
@@ -49,7 +67,10 @@ class Reconfiguration(Experiment):
             claims=[
                 _falls(sweep),
                 _ends(sweep, cheapest, dearest),
-                *(_nearer_to_fcfs(sweep, point, dearest) for point in {one.at: one for one in (cheapest, usual)}.values()),
+                *(
+                    _nearer_to_fcfs(sweep, point, dearest)
+                    for point in {one.at: one for one in (cheapest, usual)}.values()
+                ),
                 _suppressed(sweep, cheapest, dearest),
                 _ideal(cheapest),
             ],
@@ -64,24 +85,35 @@ def _set_up(sweep: Sweep) -> str:
     usual, dearest = sweep.usual.scenario, sweep.points[-1]
     hours = usual.batch.hours
     return (
-        "What it takes to start, move or restart is multiplied for all tenants of a slightly oversubscribed cluster alike, and retention is relative "
-        f"to what each achieves alone with the same overhead. Tenants stay for {hours[0]:g} to {hours[1]:g} hours, and services keep a plan for "
-        f"{usual.inference.hold_plan_seconds / 60:g} minutes, so that objectives can be met at every point. To save computing time, jobs decide "
-        f"every {usual.tenants.decide_seconds:g} and services every {usual.inference.plan_seconds:g} seconds. Points share seeds, not tenants: a "
-        f"job has the work that its GPUs do in its time less {COLD_STARTS:g} cold starts, clusters are sized anew, and who could not meet its "
-        f"objectives alone is drawn again; {_cluster(sweep, dearest)} and {_cluster(sweep, sweep.usual)}."
+        "What it takes to start, move or restart is multiplied for all tenants of a slightly"
+        " oversubscribed cluster alike, and retention is relative to what each achieves alone with"
+        f" the same overhead. Tenants stay for {hours[0]:g} to {hours[1]:g} hours, and services"
+        f" keep a plan for {usual.inference.hold_plan_seconds / 60:g} minutes, so that objectives"
+        " can be met at every point. To save computing time, jobs decide every"
+        f" {usual.tenants.decide_seconds:g} and services every {usual.inference.plan_seconds:g}"
+        " seconds. Points share seeds, not tenants: a job has the work that its GPUs do in its"
+        f" time less {COLD_STARTS:g} cold starts, clusters are sized anew, and who could not meet"
+        f" its objectives alone is drawn again; {_cluster(sweep, dearest)} and"
+        f" {_cluster(sweep, sweep.usual)}."
     )
 
 
 def _cluster(sweep: Sweep, point: Point) -> str:
     runs = sweep.runs(point)
-    return f"at {point.label} there are {fmean(run.gpus for run in runs):.0f} GPUs for a demand of {fmean(run.demand for run in runs):.2f}"
+    return (
+        f"at {point.label} there are {fmean(run.gpus for run in runs):.0f} GPUs for a demand of"
+        f" {fmean(run.demand for run in runs):.2f}"
+    )
 
 
 def _shown(sweep: Sweep) -> str:
     return (
         "On the market and on fcfs tenants keep "
-        + ", ".join(f"{shown(sweep.retention(point))} and {shown(sweep.retention(point, 'fcfs'))} at {point.label}" for point in sweep.points)
+        + ", ".join(
+            f"{shown(sweep.retention(point))} and {shown(sweep.retention(point, 'fcfs'))} at"
+            f" {point.label}"
+            for point in sweep.points
+        )
         + ". GPUs change hands "
         + ", ".join(f"{fmean(sweep.totals(point, *EXCHANGES)):.0f}" for point in sweep.points)
         + " times a run on the market, in the same order."
@@ -110,8 +142,12 @@ def _with_overheads(base: Scenario, times: float) -> Scenario:
     return msgspec.structs.replace(
         base,
         name=f"{base.name}, overheads x {times:g}",
-        inference=msgspec.structs.replace(base.inference, cold_seconds=base.inference.cold_seconds * times),
-        training=msgspec.structs.replace(base.training, cold_seconds=multiplied(base.training.cold_seconds)),
+        inference=msgspec.structs.replace(
+            base.inference, cold_seconds=base.inference.cold_seconds * times
+        ),
+        training=msgspec.structs.replace(
+            base.training, cold_seconds=multiplied(base.training.cold_seconds)
+        ),
         batch=msgspec.structs.replace(base.batch, cold_seconds=multiplied(base.batch.cold_seconds)),
     )
 
@@ -121,34 +157,62 @@ def _falls(sweep: Sweep) -> Claim:
     places = [point.at for point in sweep.points]
     by_seed = zip(*(sweep.retentions(point) for point in sweep.points), strict=True)
     found = sweep.bootstrap.mean([-linear_regression(places, kept).slope for kept in by_seed])
-    claim = "the market's retention falls as reconfiguration becomes dearer: with ten times the overhead, by"
+    claim = (
+        "the market's retention falls as reconfiguration becomes dearer: with ten times the"
+        " overhead, by"
+    )
     return judged(Reconfiguration.name, claim, "falls", found)
 
 
 def _ends(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
     found = sweep.bootstrap.difference(sweep.retentions(cheapest), sweep.retentions(dearest))
-    return judged(Reconfiguration.name, f"the market retains more at {cheapest.label} than at {dearest.label}", "falls", found)
+    return judged(
+        Reconfiguration.name,
+        f"the market retains more at {cheapest.label} than at {dearest.label}",
+        "falls",
+        found,
+    )
 
 
 def _nearer_to_fcfs(sweep: Sweep, point: Point, dearest: Point) -> Claim:
     gains, left = (sweep.gains(one, one, "fcfs") for one in (point, dearest))
     claim = f"the market's gain over fcfs is smaller at {dearest.label} than at {point.label}"
     reason = f"it is {fmean(left):.3f} at {dearest.label} and {fmean(gains):.3f} at {point.label}"
-    return judged(Reconfiguration.name, claim, "back toward FCFS-like behavior", sweep.bootstrap.difference(gains, left), reason=reason)
+    return judged(
+        Reconfiguration.name,
+        claim,
+        "back toward FCFS-like behavior",
+        sweep.bootstrap.difference(gains, left),
+        reason=reason,
+    )
 
 
 def _suppressed(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
     found = sweep.less(sweep.totals(dearest, *EXCHANGES), sweep.totals(cheapest, *EXCHANGES))
-    claim = f"almost no GPU changes hands on the market at {dearest.label}: at least {ALMOST_ALL * PERCENT:g} % fewer than at {cheapest.label}"
+    claim = (
+        f"almost no GPU changes hands on the market at {dearest.label}: at least"
+        f" {ALMOST_ALL * PERCENT:g} % fewer than at {cheapest.label}"
+    )
     moves, revocations = (fmean(sweep.totals(dearest, field)) for field in EXCHANGES)
     reason = f"there are still {moves:.0f} moves and {revocations:.0f} revocations a run"
-    return judged(Reconfiguration.name, claim, "suppresses almost all", found, lambda one: reaches(one, ALMOST_ALL), unit="%", reason=reason)
+    return judged(
+        Reconfiguration.name,
+        claim,
+        "suppresses almost all",
+        found,
+        lambda one: reaches(one, ALMOST_ALL),
+        unit="%",
+        reason=reason,
+    )
 
 
 def _ideal(cheapest: Point) -> Claim:
     return Claim(
         figure=Reconfiguration.name,
-        claim=f"cheaper reconfiguration ({cheapest.label}) moves the market closer to the ideal allocation",
+        claim=(
+            f"cheaper reconfiguration ({cheapest.label}) moves the market closer to the ideal"
+            " allocation"
+        ),
         paper="closer to the ideal",
         measured=None,
         holds=None,

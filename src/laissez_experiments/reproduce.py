@@ -1,4 +1,5 @@
-"""The whole reproduction: all cells that the chosen experiments need, each experiment's findings as soon as its cells are done, and the report."""
+"""The whole reproduction: all cells that the chosen experiments need, each experiment's findings as
+soon as its cells are done, and the report."""
 
 from __future__ import annotations
 
@@ -46,9 +47,17 @@ class Watch:
 
 
 class Reproduction:
-    """Given a plan, experiments and a folder: `run` it. A run that was cut off goes on where it was, with the same folder."""
+    """Given a plan, experiments and a folder: `run` it. A run that was cut off goes on where it
+    was, with the same folder."""
 
-    def __init__(self, plan: Plan, experiments: Sequence[Experiment], folder: Path, watch: Watch, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        experiments: Sequence[Experiment],
+        folder: Path,
+        watch: Watch,
+        workers: int | None = None,
+    ) -> None:
         self.plan, self.experiments, self.folder, self.watch = plan, experiments, folder, watch
         self.workers = workers or cores()
         self.store = Store(folder / CELLS)
@@ -73,7 +82,14 @@ class Reproduction:
         self._work(todo)
         outcomes = [self.outcomes[one.name] for one in self.experiments]
         claims = [claim for one in outcomes for claim in one.claims]
-        run = run_of(self.plan, outcomes, self.workers, len(self._wanted), len(self._wanted) - len(todo), monotonic() - started)
+        run = run_of(
+            self.plan,
+            outcomes,
+            self.workers,
+            len(self._wanted),
+            len(self._wanted) - len(todo),
+            monotonic() - started,
+        )
         try:
             write_json(claims, self.folder / CLAIMS)
             write_json(run, self.folder / RUN)
@@ -93,13 +109,19 @@ class Reproduction:
 
     def _work(self, todo: Sequence[Cell]) -> None:
         missing = set(todo)
-        left = {one: missing.intersection(self._cells[one.name]) for one in self.experiments if one.name in self._cells}
+        left = {
+            one: missing.intersection(self._cells[one.name])
+            for one in self.experiments
+            if one.name in self._cells
+        }
         failed: dict[Cell, str] = {}
 
         def find_what_is_complete() -> None:
             for one in [one for one, cells in left.items() if not cells]:
                 del left[one]
-                self._conclude(one, [failed[cell] for cell in self._cells[one.name] if cell in failed])
+                self._conclude(
+                    one, [failed[cell] for cell in self._cells[one.name] if cell in failed]
+                )
 
         def on_done(cell: Cell, why: str) -> None:
             if why:
@@ -115,7 +137,11 @@ class Reproduction:
     def _conclude(self, experiment: Experiment, failures: Sequence[str]) -> None:
         """What it found; or why it could find nothing, which keeps no other from it."""
         if failures:
-            more = f"; and {len(failures) - 1} more of its {len(self._cells[experiment.name])} cells" if failures[1:] else ""
+            more = (
+                f"; and {len(failures) - 1} more of its {len(self._cells[experiment.name])} cells"
+                if failures[1:]
+                else ""
+            )
             outcome = Outcome(experiment, failed=f"{failures[0]}{more}")
         else:
             self.watch.draws(experiment)
@@ -124,15 +150,25 @@ class Reproduction:
         self.watch.found(outcome)
 
     def _found(self, experiment: Experiment) -> Outcome:
-        results: dict[Cell, Any] = {cell: self.store.get(cell) for cell in self._cells[experiment.name]}
+        results: dict[Cell, Any] = {
+            cell: self.store.get(cell) for cell in self._cells[experiment.name]
+        }
         try:
             findings = experiment.findings(experiment.own(self.plan), results)
-            return Outcome(experiment, findings, write_findings(experiment.name, findings, self.folder))
+            return Outcome(
+                experiment, findings, write_findings(experiment.name, findings, self.folder)
+            )
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot write there: {error.strerror}") from error
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
-            return Outcome(experiment, failed=f"its findings: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})")
+            return Outcome(
+                experiment,
+                failed=(
+                    f"its findings: {type(error).__name__}: {error} ({Path(place.filename).name},"
+                    f" line {place.lineno})"
+                ),
+            )
 
 
 def check_tools() -> None:

@@ -1,4 +1,5 @@
-"""How fast prices may rise and fall, from not at all to without bounds (the paper's figure of market volatility)."""
+"""How fast prices may rise and fall, from not at all to without bounds (the paper's figure of
+market volatility)."""
 
 from __future__ import annotations
 
@@ -15,12 +16,22 @@ from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import PERCENT, Claim, Findings, reaches
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import CONTRACTS, OTHERS, SLIGHTLY, sized
-from laissez_experiments.lab.sweeps import EXCHANGES, Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez_experiments.lab.sweeps import (
+    EXCHANGES,
+    Point,
+    Sweep,
+    cells_of,
+    drawn,
+    judged,
+    shown,
+    tips,
+)
 
 SHARES: Final = (0.0, 0.02, 0.1, 0.5)  # of the price, in `SECONDS`
 SECONDS: Final = 60.0
 QUICK_SHARES: Final = (0.0, 0.1)
-MOST: Final = 0.5  # of the gain over fcfs is gone: the market has come nearer to fcfs than to its best
+# of the gain over fcfs is gone: the market has come nearer to fcfs than to its best
+MOST: Final = 0.5
 
 
 class Volatility(Experiment):
@@ -37,10 +48,13 @@ class Volatility(Experiment):
         tightest, *middle = bounded
         best = Best(sweep, middle)
         text = (
-            f"On the slightly oversubscribed cluster, prices of the market may rise by a bounded share of themselves within {SECONDS:g} seconds: "
-            "bids beyond are clipped, and their tenants try again a minute later. Floors may fall by the same share, but nobody moves them here. "
-            "Tenants keep "
-            + ", ".join(f"{shown(sweep.retention(point))} with {_named(point)}" for point in bounded)
+            "On the slightly oversubscribed cluster, prices of the market may rise by a bounded"
+            f" share of themselves within {SECONDS:g} seconds: bids beyond are clipped, and their"
+            " tenants try again a minute later. Floors may fall by the same share, but nobody"
+            " moves them here. Tenants keep "
+            + ", ".join(
+                f"{shown(sweep.retention(point))} with {_named(point)}" for point in bounded
+            )
             + f", and {shown(sweep.retention(free))} without a bound; "
             + " and ".join(f"{shown(sweep.retention(free, cloud))} on {cloud}" for cloud in OTHERS)
             + ". GPUs change hands "
@@ -69,9 +83,16 @@ def points(plan: Plan) -> list[Point]:
     bounded = []
     for at, share in enumerate(shares):
         band, label = Band(share=share, seconds=SECONDS), f"{share * PERCENT:g} %"
-        scenario = msgspec.structs.replace(usual, name=f"{usual.name}, prices move by {label} a minute", market=MarketTable(rise=band, fall=band))
+        scenario = msgspec.structs.replace(
+            usual,
+            name=f"{usual.name}, prices move by {label} a minute",
+            market=MarketTable(rise=band, fall=band),
+        )
         bounded.append(Point(at=at, tick=label, label=label, scenario=scenario))
-    return [*bounded, Point(at=len(shares), tick="none", label="no bound", scenario=usual, clouds=CONTRACTS)]
+    return [
+        *bounded,
+        Point(at=len(shares), tick="none", label="no bound", scenario=usual, clouds=CONTRACTS),
+    ]
 
 
 def _named(point: Point) -> str:
@@ -82,16 +103,18 @@ def _beside_fcfs(sweep: Sweep, tightest: Point) -> str:
     """Where hardly anything can be taken away, the market is still no queue."""
     gain = sweep.bootstrap.mean(sweep.gains(tightest, sweep.usual, "fcfs"))
     return (
-        f"With {_named(tightest)} there are {fmean(sweep.totals(tightest, 'revocations')):.0f} revocations a run; tenants keep {shown(gain)} more "
-        "than on fcfs. What differs from fcfs there: a free GPU goes to whoever set the highest limit, not to who asked first, and prices start from "
-        f"floors of {sweep.usual.scenario.prices.floor:g} of the list price; a GPU-hour costs {sweep.dollars_per_hour(tightest):.2f} dollars in the "
-        f"mean, against {sweep.dollars_per_hour(sweep.usual, 'fcfs'):.2f}."
+        f"With {_named(tightest)} there are {fmean(sweep.totals(tightest, 'revocations')):.0f}"
+        f" revocations a run; tenants keep {shown(gain)} more than on fcfs. What differs from fcfs"
+        " there: a free GPU goes to whoever set the highest limit, not to who asked first, and"
+        f" prices start from floors of {sweep.usual.scenario.prices.floor:g} of the list price; a"
+        f" GPU-hour costs {sweep.dollars_per_hour(tightest):.2f} dollars in the mean, against"
+        f" {sweep.dollars_per_hour(sweep.usual, 'fcfs'):.2f}."
     )
 
 
 class Best:
-    """The best bound between the tightest and none. Picked by the runs on which it is judged it would flatter itself: each seed is judged at the
-    bound that is best under the other seeds.
+    """The best bound between the tightest and none. Picked by the runs on which it is judged it
+    would flatter itself: each seed is judged at the bound that is best under the other seeds.
     """
 
     def __init__(self, sweep: Sweep, middle: Sequence[Point]) -> None:
@@ -100,7 +123,10 @@ class Best:
         self.retentions = [kept[at][seed] for seed, at in enumerate(picked)]
         ((at, times),) = Counter(picked).most_common(1)
         self.point = middle[at]
-        self.note = f"each seed is judged at the bound that is best under the others: {self.point.label} under {times} of {len(picked)}"
+        self.note = (
+            f"each seed is judged at the bound that is best under the others: {self.point.label}"
+            f" under {times} of {len(picked)}"
+        )
 
 
 def _best_of_the_others(kept: Sequence[Sequence[float]], seed: int) -> int:
@@ -112,20 +138,45 @@ def _better(sweep: Sweep, best: Best, end: Point) -> Claim:
     found = sweep.bootstrap.difference(best.retentions, sweep.retentions(end))
     claim = f"the best bound between ({best.point.label} a minute) retains more than {_named(end)}"
     at_best, at_end = (fmean(sweep.totals(point, "revocations")) for point in (best.point, end))
-    reason = f"there are {at_best:.0f} revocations a run with {_named(best.point)} and {at_end:.0f} with {_named(end)}"
-    return judged(Volatility.name, claim, "a middle ground performs best", found, reason=reason, note=best.note)
+    reason = (
+        f"there are {at_best:.0f} revocations a run with {_named(best.point)} and {at_end:.0f} with"
+        f" {_named(end)}"
+    )
+    return judged(
+        Volatility.name,
+        claim,
+        "a middle ground performs best",
+        found,
+        reason=reason,
+        note=best.note,
+    )
 
 
 def _beats_unbounded(sweep: Sweep, cloud: str) -> Claim:
     found = sweep.bootstrap.mean(sweep.gains(sweep.usual, sweep.usual, cloud))
-    return judged(Volatility.name, f"even without a bound the market retains more than {cloud}", "outperforms", found)
+    return judged(
+        Volatility.name,
+        f"even without a bound the market retains more than {cloud}",
+        "outperforms",
+        found,
+    )
 
 
 def _all_beat(sweep: Sweep, bounded: Sequence[Point]) -> Claim:
-    """By the bound and the cloud that are nearest to one another; it holds if every bound is above both."""
-    gains = [(sweep.bootstrap.mean(sweep.gains(point, sweep.usual, cloud)), point, cloud) for point in bounded for cloud in OTHERS]
-    least, point, cloud = min(gains, key=lambda one: one[0].value if one[0].low is None else one[0].low)
-    claim = f"with every bound the market retains more than {' and '.join(OTHERS)} (least: {_named(point)}, over {cloud})"
+    """By the bound and the cloud that are nearest to one another; it holds if every bound is above
+    both."""
+    gains = [
+        (sweep.bootstrap.mean(sweep.gains(point, sweep.usual, cloud)), point, cloud)
+        for point in bounded
+        for cloud in OTHERS
+    ]
+    least, point, cloud = min(
+        gains, key=lambda one: one[0].value if one[0].low is None else one[0].low
+    )
+    claim = (
+        f"with every bound the market retains more than {' and '.join(OTHERS)} (least:"
+        f" {_named(point)}, over {cloud})"
+    )
     return judged(Volatility.name, claim, None, least)
 
 
@@ -133,11 +184,28 @@ def _like_fcfs(sweep: Sweep, tightest: Point, best: Best) -> Claim:
     fcfs = sweep.retentions(sweep.usual, "fcfs")
     at_best = [ours - theirs for ours, theirs in zip(best.retentions, fcfs, strict=True)]
     found = sweep.less(sweep.gains(tightest, sweep.usual, "fcfs"), at_best)
-    claim = f"the tightest bound ({tightest.label}) takes most ({MOST * PERCENT:g} % or more) of what the best ({best.point.label}) gains over fcfs"
-    return judged(Volatility.name, claim, "approaches FCFS-like inefficiency", found, lambda one: reaches(one, MOST), unit="%", note=best.note)
+    claim = (
+        f"the tightest bound ({tightest.label}) takes most ({MOST * PERCENT:g} % or more) of what"
+        f" the best ({best.point.label}) gains over fcfs"
+    )
+    return judged(
+        Volatility.name,
+        claim,
+        "approaches FCFS-like inefficiency",
+        found,
+        lambda one: reaches(one, MOST),
+        unit="%",
+        note=best.note,
+    )
 
 
 def _churns(sweep: Sweep, tightest: Point) -> Claim:
-    found = sweep.bootstrap.difference(sweep.totals(sweep.usual, *EXCHANGES), sweep.totals(tightest, *EXCHANGES))
-    claim = f"without a bound GPUs change hands more often than with the tightest ({tightest.label})"
-    return judged(Volatility.name, claim, "induces churn", found, unit="more moves and revocations a run")
+    found = sweep.bootstrap.difference(
+        sweep.totals(sweep.usual, *EXCHANGES), sweep.totals(tightest, *EXCHANGES)
+    )
+    claim = (
+        f"without a bound GPUs change hands more often than with the tightest ({tightest.label})"
+    )
+    return judged(
+        Volatility.name, claim, "induces churn", found, unit="more moves and revocations a run"
+    )

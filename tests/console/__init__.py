@@ -1,1 +1,2 @@
-"""The console in a real browser, on a real server. One worker does all of it, with one browser and few servers."""
+"""The console in a real browser, on a real server. One worker does all of it, with one browser and
+few servers."""

@@ -1,5 +1,6 @@
-"""One browser and few servers for everything that is looked at in a browser. They end with the last of these tests: while a browser is driven, the
-thread has an event loop, in which the tests of others could start none of theirs."""
+"""One browser and few servers for everything that is looked at in a browser. They end with the last
+of these tests: while a browser is driven, the thread has an event loop, in which the tests of
+others could start none of theirs."""
 
 from __future__ import annotations
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
     from console.window import Window
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ZONES = "abcdefghijklmnop"  # tests share a market: each has a zone, and nobody else's orders reach it
-SMALL = "".join(f'[h100.zone-{zone}]\nrack1 = ["gpu[1-4]"]\nrack2 = ["gpu[1-4]"]\n' for zone in ZONES)
+# tests share a market: each has a zone, and nobody else's orders reach it
+ZONES = "abcdefghijklmnop"
+SMALL = "".join(
+    f'[h100.zone-{zone}]\nrack1 = ["gpu[1-4]"]\nrack2 = ["gpu[1-4]"]\n' for zone in ZONES
+)
 
 
 class Opening(Protocol):
@@ -29,12 +33,17 @@ class Opening(Protocol):
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing: install the extra `test`")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is missing: install the extra `test`"
+    )
     found = next((path for path in map(shutil.which, BROWSERS) if path), None)
     if found is None:
         pytest.skip("no Chromium is installed: the console is not looked at in a browser")
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox does not run as root
-    with playwright.sync_playwright() as play, contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as launched:
+    with (
+        playwright.sync_playwright() as play,
+        contextlib.closing(play.chromium.launch(executable_path=found, args=alone)) as launched,
+    ):
         yield launched
 
 

@@ -1,4 +1,5 @@
-"""A market in a server process of its own, on a free port: what the console is looked at with, and what changes it from elsewhere."""
+"""A market in a server process of its own, on a free port: what the console is looked at with, and
+what changes it from elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ SETTINGS = {
 
 
 class Market:
-    """`laissez serve`; it may be stopped, or killed, and started again on the same port and folder."""
+    """`laissez serve`; it may be stopped, or killed, and started again on the same port and
+    folder."""
 
     def __init__(self, home: Path, topology: str) -> None:
         self.home = home
@@ -42,7 +44,14 @@ class Market:
         self._numbers = itertools.count(1)
 
     def start(self) -> None:
-        options = ["--data", str(self.home / "data"), "--topology", str(self.home / "cluster.toml"), "--port", str(self.port)]
+        options = [
+            "--data",
+            str(self.home / "data"),
+            "--topology",
+            str(self.home / "cluster.toml"),
+            "--port",
+            str(self.port),
+        ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "laissez.cli", "serve", *options],
@@ -71,7 +80,9 @@ class Market:
         finally:
             self.start()
 
-    def ask(self, method: str, path: str, body: object = None, key: str | None = None, **more: Any) -> httpx.Response:
+    def ask(
+        self, method: str, path: str, body: object = None, key: str | None = None, **more: Any
+    ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key or self.key}"}
         return self.http.request(method, path, json=body, headers=headers, **more)
 
@@ -86,7 +97,8 @@ class Market:
         return found
 
     def newest_event(self, key: str | None = None) -> int:
-        """The number of the last event that a key may see: tests share a market, so there may be many pages of them."""
+        """The number of the last event that a key may see: tests share a market, so there may be
+        many pages of them."""
         n, page = 0, {"has_more": True}
         while page["has_more"]:
             page = self.done("GET", f"/v1/events?after={n}&limit=1000", key=key)
@@ -94,7 +106,8 @@ class Market:
         return n
 
     def tenant(self, name: str) -> Tenant:
-        """A new tenant. Names differ from test to test, so that tests share a market and not its people."""
+        """A new tenant. Names differ from test to test, so that tests share a market and not its
+        people."""
         own = f"{name}{next(self._numbers)}"
         self.done("POST", "/v1/tenants", {"name": own})
         made = self.done("POST", f"/v1/tenants/{own}/keys", {})
@@ -115,7 +128,9 @@ class Tenant:
 
     def order(self, scope: str, limit: str, bid: str | None = None) -> str:
         wanted = {"scope": scope, "limit": limit, **({} if bid is None else {"bid": bid})}
-        placed: str = self.market.done("POST", "/v1/orders", {"alternatives": [wanted]}, self.key)["id"]
+        placed: str = self.market.done("POST", "/v1/orders", {"alternatives": [wanted]}, self.key)[
+            "id"
+        ]
         return placed
 
     def cancel(self, order: str) -> None:

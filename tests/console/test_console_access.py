@@ -1,4 +1,5 @@
-"""For everybody: with a keyboard alone, on a phone, in the dark, by a screen reader; and safe from names that are meant to harm."""
+"""For everybody: with a keyboard alone, on a phone, in the dark, by a screen reader; and safe from
+names that are meant to harm."""
 
 from __future__ import annotations
 
@@ -22,8 +23,10 @@ FOCUSED = """() => {
     if (at === document.body) return null;
     const [box, style] = [at.getBoundingClientRect(), getComputedStyle(at)];
     const ringed = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-    const name = at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent.trim();
-    return [`${at.tagName.toLowerCase()} ${name}`, ringed && box.width > 0 && box.height > 0 && Boolean(name)];
+    const label = at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent;
+    const name = label ?? at.textContent.trim();
+    const shown = ringed && box.width > 0 && box.height > 0 && Boolean(name);
+    return [`${at.tagName.toLowerCase()} ${name}`, shown];
 }"""
 
 # One of each kind of barrier.
@@ -44,7 +47,14 @@ SPOIL = """() => {
 
 # Markup, a script and a handler made of texts, and a picture from elsewhere.
 HARM = """() => {
-    const made = (tag, set) => { try { const one = document.createElement(tag); set(one); document.body.append(one); one.click(); } catch {} };
+    const made = (tag, set) => {
+        try {
+            const one = document.createElement(tag);
+            set(one);
+            document.body.append(one);
+            one.click();
+        } catch {}
+    };
     made("p", (one) => (one.innerHTML = "<b>harm</b>"));
     made("script", (one) => (one.text = "window.harmed = 1"));
     made("p", (one) => one.setAttribute("onclick", "window.harmed = 1"));
@@ -54,7 +64,11 @@ HARM = """() => {
 
 def addresses(window: Window) -> list[str]:
     """Every page that the navigation leads to."""
-    found: list[str] = window.page.get_by_role("navigation", name="Pages").get_by_role("link").evaluate_all("links => links.map((link) => link.hash)")
+    found: list[str] = (
+        window.page.get_by_role("navigation", name="Pages")
+        .get_by_role("link")
+        .evaluate_all("links => links.map((link) => link.hash)")
+    )
     assert len(found) >= 4
     return found
 
@@ -73,16 +87,27 @@ def people(market: Market) -> dict[str, tuple[str, list[str]]]:
     ann.order(LEAF, "2")
     hostile.order("h100/zone-i", "1.5")
     lease = ann.leases()[0]["id"]
-    return {"operator": (market.key, [f"#/map/{LEAF}", "#/map/h100/zone-i", f"#/tenants/{ann.name}"]), "tenant": (ann.key, [f"#/leases/{lease}"])}
+    return {
+        "operator": (market.key, [f"#/map/{LEAF}", "#/map/h100/zone-i", f"#/tenants/{ann.name}"]),
+        "tenant": (ann.key, [f"#/leases/{lease}"]),
+    }
 
 
 @pytest.mark.parametrize("role", ["operator", "tenant"])
 @pytest.mark.parametrize("kind", ["desk in the light", "phone in the dark"])
 def test_every_page_fits_and_is_open_to_everybody(
-    market: Market, open_window: Opening, people: dict[str, tuple[str, list[str]]], role: str, kind: str
+    market: Market,
+    open_window: Opening,
+    people: dict[str, tuple[str, list[str]]],
+    role: str,
+    kind: str,
 ) -> None:
     key, more = people[role]
-    window = open_window(market) if kind == "desk in the light" else open_window(market, size=PHONE, dark=True)
+    window = (
+        open_window(market)
+        if kind == "desk in the light"
+        else open_window(market, size=PHONE, dark=True)
+    )
     window.sign_in(key)
     assert "en" == window.page.locator("html").get_attribute("lang")
     found = {}
@@ -118,7 +143,8 @@ def test_the_form_to_sign_in_is_open_to_everybody(market: Market, open_window: O
 
 
 def step_to(window: Window, name: str) -> None:
-    """Press Tab until something has the focus; on the way, the focus is always somewhere, named and seen."""
+    """Press Tab until something has the focus; on the way, the focus is always somewhere, named and
+    seen."""
     seen = []
     for _ in range(STEPS_MAX):
         window.page.keyboard.press("Tab")
@@ -132,7 +158,9 @@ def step_to(window: Window, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached: {seen}")
 
 
-def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(market: Market, open_window: Opening) -> None:
+def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     ann.order("h100/zone-j/rack1/gpu1", "2")
     window = open_window(market).open()
@@ -154,7 +182,8 @@ def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(market: Market, ope
     keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert 1 == len(ann.leases())
-    assert "Relinquish: h100/zone-j/rack1/gpu1" in window.page.evaluate(FOCUSED)[0]  # back where it was
+    # back where it was
+    assert "Relinquish: h100/zone-j/rack1/gpu1" in window.page.evaluate(FOCUSED)[0]
     keyboard.press("Enter")
     step_to(window, "button Relinquish")
     keyboard.press("Enter")
@@ -162,18 +191,32 @@ def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(market: Market, ope
     assert [] == ann.leases()
 
 
-def test_names_that_are_meant_to_harm_are_only_text(market: Market, open_window: Opening, people: dict[str, tuple[str, list[str]]]) -> None:
+def test_names_that_are_meant_to_harm_are_only_text(
+    market: Market, open_window: Opening, people: dict[str, tuple[str, list[str]]]
+) -> None:
     window = open_window(market).sign_in(market.key)
     for address in addresses(window):
         visit(window, address)
     expect(window.main).to_contain_text(HOSTILE)  # the events, which come last
-    assert window.page.evaluate("window.harmed === undefined && !document.querySelector('img[src=x]')")
+    assert window.page.evaluate(
+        "window.harmed === undefined && !document.querySelector('img[src=x]')"
+    )
 
 
-def test_markup_and_scripts_from_texts_are_refused_by_the_browser(market: Market, open_window: Opening) -> None:
+def test_markup_and_scripts_from_texts_are_refused_by_the_browser(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.tenant("ann").key)
-    window.expects("request: csp|policy violated|Trusted ?Type|Content Security Policy|TrustedHTML|TrustedScript")
+    window.expects(
+        "request: csp|policy violated|Trusted ?Type|Content Security"
+        " Policy|TrustedHTML|TrustedScript"
+    )
     window.page.evaluate(HARM)
-    assert window.page.evaluate("window.harmed === undefined && !document.body.textContent.includes('harm')")
+    assert window.page.evaluate(
+        "window.harmed === undefined && !document.body.textContent.includes('harm')"
+    )
     refused = " ".join(window.complaints)
-    assert (3, 1) == (refused.count("policy violated require-trusted-types-for"), refused.count("policy violated img-src"))
+    assert (3, 1) == (
+        refused.count("policy violated require-trusted-types-for"),
+        refused.count("policy violated img-src"),
+    )

@@ -1,4 +1,5 @@
-"""What others do is seen at once and without a reload: prices that move, leases that change hands, floors that rise."""
+"""What others do is seen at once and without a reload: prices that move, leases that change hands,
+floors that rise."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from console.window import expect, price
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
-def test_a_price_moves_and_a_lease_changes_hands_before_everybodys_eyes(market: Market, open_window: Opening) -> None:
+def test_a_price_moves_and_a_lease_changes_hands_before_everybodys_eyes(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-a/rack1/gpu1"
     ann, bob = market.tenant("ann"), market.tenant("bob")
     market.set_floor(leaf, "1.25")
@@ -19,7 +22,9 @@ def test_a_price_moves_and_a_lease_changes_hands_before_everybodys_eyes(market: 
     hers = open_window(market).sign_in(ann.key)
     operators = open_window(market).sign_in(market.key).go(f"#/map/{leaf}")
     row = hers.main.get_by_role("row").filter(has_text="gpu1")
-    lease = operators.page.locator("aside section", has=operators.page.get_by_role("heading", name="Lease", exact=True))
+    lease = operators.page.locator(
+        "aside section", has=operators.page.get_by_role("heading", name="Lease", exact=True)
+    )
     expect(row).to_contain_text(price("1.25"))
     expect(lease).to_contain_text(f"Owner{ann.name}Rate$1.25/h")
 
@@ -28,15 +33,24 @@ def test_a_price_moves_and_a_lease_changes_hands_before_everybodys_eyes(market: 
     expect(lease).to_contain_text(f"Owner{ann.name}Rate$3.50/h")
 
     bob.order(leaf, "6")
-    ended = hers.main.locator("section", has=hers.page.get_by_role("heading", name="Ended recently"))
+    ended = hers.main.locator(
+        "section", has=hers.page.get_by_role("heading", name="Ended recently")
+    )
     expect(ended).to_contain_text("outbid")
     expect(ended).to_contain_text("another bid made it $6.00/h, more than the limit of $5.00/h")
     expect(hers.main).to_contain_text("You hold nothing now.")
     expect(lease).to_contain_text(f"Owner{bob.name}")
     operators.go("#/events")
     feed = operators.page.get_by_role("list", name="Events, newest first")
-    expect(feed.get_by_role("listitem").filter(has_text="lease.ended").filter(has_text=ann.name).first).to_contain_text(f"{leaf} ended, outbid")
-    expect(feed.get_by_role("listitem").filter(has_text="lease.started").filter(has_text=bob.name).first).to_contain_text(f"{leaf} won at")
+    expect(
+        feed.get_by_role("listitem").filter(has_text="lease.ended").filter(has_text=ann.name).first
+    ).to_contain_text(f"{leaf} ended, outbid")
+    expect(
+        feed.get_by_role("listitem")
+        .filter(has_text="lease.started")
+        .filter(has_text=bob.name)
+        .first
+    ).to_contain_text(f"{leaf} won at")
 
 
 def test_what_a_floor_does_is_what_its_preview_said(market: Market, open_window: Opening) -> None:
@@ -53,7 +67,9 @@ def test_what_a_floor_does_is_what_its_preview_said(market: Market, open_window:
     dialog.get_by_role("button", name="$2.50/h").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("status").filter(has_text="2 leases ended")).to_be_visible()
-    assert [("h100/zone-b/rack1/gpu3", "2.5")] == [(lease["leaf"], lease["rate"]) for lease in ann.leases()]
+    assert [("h100/zone-b/rack1/gpu3", "2.5")] == [
+        (lease["leaf"], lease["rate"]) for lease in ann.leases()
+    ]
     floor = next(floor for floor in market.listed("/v1/floors") if floor["node"] == "h100/zone-b")
     assert "2.5" == floor["own"]
     expect(page.locator("aside")).to_contain_text("$2.50/h set here")

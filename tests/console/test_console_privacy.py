@@ -1,4 +1,5 @@
-"""A tenant's console holds nothing of anybody else: not in its page, not in its memory, not on the wire."""
+"""A tenant's console holds nothing of anybody else: not in its page, not in its memory, not on the
+wire."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ LISTEN = """{
         const kept = { address: String(address), text: "" };
         heard.push(kept);
         const reader = response.clone().body.pipeThrough(new TextDecoderStream()).getReader();
-        (async () => { for (let part; !(part = await reader.read()).done; ) kept.text += part.value; })().catch(() => {});
+        const keep = async () => {
+            for (let part; !(part = await reader.read()).done; ) kept.text += part.value;
+        };
+        keep().catch(() => {});
         return response;
     };
 }"""
@@ -56,7 +60,9 @@ def look_around(window: Window, lease: str) -> None:
         expect(window.state).to_have_text("Live")
 
 
-def test_a_tenant_sees_and_hears_nothing_outside_its_domain(market: Market, open_window: Opening) -> None:
+def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
+    market: Market, open_window: Opening
+) -> None:
     ann, bob = market.tenant("ann"), market.tenant("bob")
     ann.order("h100/zone-f/rack1/gpu1", "4.125")
     lease = ann.leases()[0]["id"]
@@ -69,22 +75,36 @@ def test_a_tenant_sees_and_hears_nothing_outside_its_domain(market: Market, open
         look_around(window, lease)
         pages.append(window.page.content())
     market.set_floor("h100/zone-f/rack1/gpu1", "1.625")  # what is hers is told
-    expect(window.page.get_by_role("list", name="Events, newest first")).to_contain_text("h100/zone-f/rack1/gpu1 won")
+    expect(window.page.get_by_role("list", name="Events, newest first")).to_contain_text(
+        "h100/zone-f/rack1/gpu1 won"
+    )
     window.go("#/leases")
     expect(window.main).to_contain_text(price("1.625"))
 
     heard = window.page.evaluate("window.heard.map(({address, text}) => [address, text])")
     told = "".join(text for _, text in heard)
-    assert "4.125" in told and "1.625" in told and "/v1/events" in {urlsplit(address).path for address, _ in heard}
-    names = [bob.name, bob.key_id, *SECRET_PRICES, *(f"{float(secret):.4f}" for secret in SECRET_PRICES)]
+    assert (
+        "4.125" in told
+        and "1.625" in told
+        and "/v1/events" in {urlsplit(address).path for address, _ in heard}
+    )
+    names = [
+        bob.name,
+        bob.key_id,
+        *SECRET_PRICES,
+        *(f"{float(secret):.4f}" for secret in SECRET_PRICES),
+    ]
     names += [entry["id"] for entry in (*bob.leases(), *bob.orders())]
     for text in (told, *pages, window.page.content()):
         assert [] == [name for name in names if name in text]
-    places = "".join(text for address, text in heard if urlsplit(address).path != "/v1/topology")  # where there are leaves is no secret
+    # where there are leaves is no secret
+    places = "".join(text for address, text in heard if urlsplit(address).path != "/v1/topology")
     assert "zone-g" not in places and [] == [page for page in pages if "zone-g" in page]
 
 
-def test_a_tenants_console_asks_for_nothing_that_is_the_operators(market: Market, open_window: Opening) -> None:
+def test_a_tenants_console_asks_for_nothing_that_is_the_operators(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     ann.order("h100/zone-f/rack2/gpu1", "4.125")
     window = open_window(market).sign_in(ann.key)
@@ -93,7 +113,12 @@ def test_a_tenants_console_asks_for_nothing_that_is_the_operators(market: Market
         window.go(address)
         expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
     asked = {(request.method, urlsplit(request.url).path) for request in window.asked}
-    used = {name for method, path in asked if path.startswith("/v1/") for name in [operation_of(method, path)]}
+    used = {
+        name
+        for method, path in asked
+        if path.startswith("/v1/")
+        for name in [operation_of(method, path)]
+    }
     theirs = {operation.name for operation in OPERATIONS if operation.scopes == ("operate",)}
     assert {"getMe", "listLeases", "getBill", "getEvents"} & used and not used & theirs
     assert [] == [path for _, path in asked if path.startswith("/console/js/operator/")]
@@ -102,6 +127,9 @@ def test_a_tenants_console_asks_for_nothing_that_is_the_operators(market: Market
 def operation_of(method: str, path: str) -> str:
     def fits(operation: Operation) -> bool:
         pattern = re.sub(r"\{[^}]*:path\}", ".+", operation.path)
-        return operation.method == method and re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", pattern), path) is not None
+        return (
+            operation.method == method
+            and re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", pattern), path) is not None
+        )
 
     return next(operation.name for operation in OPERATIONS if fits(operation))

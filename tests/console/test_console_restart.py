@@ -1,4 +1,5 @@
-"""A server that dies and comes back: the loss is shown, heals by itself, and nothing that happened is missing."""
+"""A server that dies and comes back: the loss is shown, heals by itself, and nothing that happened
+is missing."""
 
 from __future__ import annotations
 
@@ -15,23 +16,32 @@ pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("brows
 
 def numbers(window: Window) -> list[int]:
     """Of the events that are shown, newest first."""
-    return [int(text.removeprefix("#").replace(",", "")) for text in window.page.locator(".event .n").all_text_contents()]
+    return [
+        int(text.removeprefix("#").replace(",", ""))
+        for text in window.page.locator(".event .n").all_text_contents()
+    ]
 
 
-def test_a_killed_server_is_missed_found_again_and_loses_no_event(market: Market, open_window: Opening) -> None:
+def test_a_killed_server_is_missed_found_again_and_loses_no_event(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     leaf = "h100/zone-h/rack1/gpu1"
     hers = open_window(market).sign_in(ann.key).go("#/events")
     operators = open_window(market).sign_in(market.key).go("#/events")
     ann.order(leaf, "2")
     for window in (hers, operators):
-        window.expects(r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)")
+        window.expects(
+            r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)"
+        )
         window.expects(r"\b503\b")
         expect(window.page.locator(".event").first).to_contain_text("won")
     with market.away(signal.SIGKILL):
         for window in (hers, operators):
             expect(window.state).to_have_text("Connection lost")
-            expect(window.page.get_by_role("alert")).to_contain_text("What you see may be old; trying again")
+            expect(window.page.get_by_role("alert")).to_contain_text(
+                "What you see may be old; trying again"
+            )
     for price in ("3", "4", "5"):
         market.set_floor(leaf, price)
     for window, key in ((hers, ann.key), (operators, market.key)):

@@ -1,4 +1,5 @@
-"""Ten thousand leaves, all of whose prices move several times a second: the map keeps up and the page stays smooth."""
+"""Ten thousand leaves, all of whose prices move several times a second: the map keeps up and the
+page stays smooth."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def painted(window: Window) -> int:
     return int(window.page.locator("canvas").get_attribute("data-painted") or "0")
 
 
-def test_ten_thousand_prices_that_move_five_times_a_second_leave_the_page_smooth(large: Market, open_window: Opening) -> None:
+def test_ten_thousand_prices_that_move_five_times_a_second_leave_the_page_smooth(
+    large: Market, open_window: Opening
+) -> None:
     ann = large.tenant("ann")
     for zone in range(1, 9):
         ann.order(f"h100/zone-{zone:02}", "900")

@@ -14,7 +14,10 @@ from console.window import Window, expect
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-KEPT = "() => JSON.stringify([document.cookie, Object.entries(localStorage), Object.entries(sessionStorage), location.href, history.state])"
+KEPT = (
+    "() => JSON.stringify([document.cookie, Object.entries(localStorage),"
+    " Object.entries(sessionStorage), location.href, history.state])"
+)
 
 
 def cookie(window: Window) -> dict[str, object]:
@@ -24,7 +27,12 @@ def cookie(window: Window) -> dict[str, object]:
 
 
 def signed_in_by(market: Market, token: dict[str, object]) -> bool:
-    return 200 == httpx.get(f"{market.url}/v1/me", headers={"Cookie": f"{token['name']}={token['value']}"}).status_code
+    return (
+        200
+        == httpx.get(
+            f"{market.url}/v1/me", headers={"Cookie": f"{token['name']}={token['value']}"}
+        ).status_code
+    )
 
 
 def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Opening) -> None:
@@ -34,34 +42,49 @@ def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Openin
         expect(window.page.get_by_role("banner")).to_contain_text(holder)
         expect(window.page.get_by_role("heading", level=1)).to_have_count(1)
         modules = {
-            "operator" if "/js/operator/" in answer.url else "tenant" for answer in window.answers if re.search("/js/(operator|tenant)/", answer.url)
+            "operator" if "/js/operator/" in answer.url else "tenant"
+            for answer in window.answers
+            if re.search("/js/(operator|tenant)/", answer.url)
         }
         assert {"operator" if holder == "operator" else "tenant"} == modules
 
 
-def test_a_wrong_key_is_refused_in_words_and_the_right_one_still_works(market: Market, open_window: Opening) -> None:
+def test_a_wrong_key_is_refused_in_words_and_the_right_one_still_works(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).open()
     window.expects(r"401 POST .*/v1/signin|status of 401 .*/v1/signin")
     window.page.get_by_label("Your key").fill("lz_nobody_has_this_one")
     window.page.keyboard.press("Enter")
-    expect(window.page.get_by_role("alert")).to_have_text("This key is not known here, or it was revoked.")
+    expect(window.page.get_by_role("alert")).to_have_text(
+        "This key is not known here, or it was revoked."
+    )
     window.page.get_by_label("Your key").fill(market.key)
     window.page.keyboard.press("Enter")
     expect(window.state).to_have_text("Live")
 
 
-def test_a_browser_keeps_nothing_of_a_key_and_the_log_neither(market: Market, open_window: Opening) -> None:
+def test_a_browser_keeps_nothing_of_a_key_and_the_log_neither(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     window = open_window(market).sign_in(ann.key)
     own = {key: cookie(window)[key] for key in ("httpOnly", "sameSite", "path", "secure")}
     assert {"httpOnly": True, "sameSite": "Strict", "path": "/", "secure": False} == own
     secrets = [ann.key, ann.key.split("_", 2)[2], str(cookie(window)["value"])]
-    seen = [window.page.evaluate(KEPT), window.page.content(), market.log.read_text(), *(request.url for request in window.asked)]
+    seen = [
+        window.page.evaluate(KEPT),
+        window.page.content(),
+        market.log.read_text(),
+        *(request.url for request in window.asked),
+    ]
     assert [] == [secret for secret in secrets for text in seen if secret in text]
     assert ann.key not in str(cookie(window))
 
 
-def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(market: Market, open_window: Opening) -> None:
+def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.tenant("ann").key)
     token = cookie(window)
     assert signed_in_by(market, token)
@@ -72,7 +95,9 @@ def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(market: Market
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-def test_a_reload_stays_signed_in_and_on_the_same_page(market: Market, open_window: Opening) -> None:
+def test_a_reload_stays_signed_in_and_on_the_same_page(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.key)
     window.page.get_by_role("navigation").get_by_role("link").last.click()
     title, heading = window.page.title(), window.page.get_by_role("heading", level=1).text_content()
@@ -82,7 +107,9 @@ def test_a_reload_stays_signed_in_and_on_the_same_page(market: Market, open_wind
     expect(window.page.get_by_role("heading", level=1)).to_have_text(heading or "")
 
 
-def test_a_revoked_key_ends_the_console_and_it_says_so(market: Market, open_window: Opening) -> None:
+def test_a_revoked_key_ends_the_console_and_it_says_so(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     window = open_window(market).sign_in(ann.key)
     window.expects(r"\b401\b")
@@ -94,7 +121,9 @@ def test_a_revoked_key_ends_the_console_and_it_says_so(market: Market, open_wind
     expect(window.page.get_by_role("alert")).to_contain_text("revoked")
 
 
-def test_an_operators_reading_key_is_shown_everything_and_offered_no_change(market: Market, open_window: Opening) -> None:
+def test_an_operators_reading_key_is_shown_everything_and_offered_no_change(
+    market: Market, open_window: Opening
+) -> None:
     reader = market.done("POST", "/v1/keys", {"name": "reader", "scopes": ["read"]})["secret"]
     window = open_window(market).sign_in(reader)
     for link in window.page.get_by_role("navigation", name="Pages").get_by_role("link").all():
@@ -105,5 +134,6 @@ def test_an_operators_reading_key_is_shown_everything_and_offered_no_change(mark
     expect(window.page.locator("aside")).to_contain_text("Standing rate")
     expect(window.page.get_by_role("button", name="Set floor")).to_have_count(0)
     assert {"GET", "POST /v1/signin"} == {
-        "GET" if request.method == "GET" else f"{request.method} {urlsplit(request.url).path}" for request in window.asked
+        "GET" if request.method == "GET" else f"{request.method} {urlsplit(request.url).path}"
+        for request in window.asked
     }

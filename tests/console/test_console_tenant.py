@@ -1,4 +1,5 @@
-"""What a tenant does in the console: orders, limits, leases given up, and the bill, to the millionth of a dollar."""
+"""What a tenant does in the console: orders, limits, leases given up, and the bill, to the
+millionth of a dollar."""
 
 from __future__ import annotations
 
@@ -13,16 +14,19 @@ from console.window import Window, expect, price
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-# The area below a chart's line as a share of the chart, the highest tick, and the ends of the time axis in hours.
+# The area below a chart's line as a share of the chart, the highest tick, and the ends of the time
+# axis in hours.
 DRAWN = """svg => {
-    const points = svg.querySelector("path.area").getAttribute("d").match(/-?[\\d.]+,-?[\\d.]+/g).map((pair) => pair.split(",").map(Number));
+    const path = svg.querySelector("path.area").getAttribute("d");
+    const points = path.match(/-?[\\d.]+,-?[\\d.]+/g).map((pair) => pair.split(",").map(Number));
     const area = Math.abs(points.reduce((sum, [x, y], i) => {
         const [nextX, nextY] = points[(i + 1) % points.length];
         return sum + (x * nextY - nextX * y) / 2;
     }, 0));
-    const lines = [...svg.querySelectorAll("line.grid")].map((line) => Number(line.getAttribute("y1")));
+    const grid = [...svg.querySelectorAll("line.grid")];
+    const lines = grid.map((line) => Number(line.getAttribute("y1")));
     const [low, high] = [Math.max(...lines), Math.min(...lines)];
-    const [left, right] = ["x1", "x2"].map((end) => Number(svg.querySelector("line.grid").getAttribute(end)));
+    const [left, right] = ["x1", "x2"].map((end) => Number(grid[0].getAttribute(end)));
     const top = [...svg.querySelectorAll("text[text-anchor=end]")].at(-1).textContent;
     return [area / ((right - left) * (low - high)), top];
 }"""
@@ -40,7 +44,9 @@ def place(window: Window, scope: str, limit: str, bid: str = "") -> None:
     form.get_by_role("button", name="Place order").click()
 
 
-def test_an_order_is_placed_waits_is_amended_and_cancelled(market: Market, open_window: Opening) -> None:
+def test_an_order_is_placed_waits_is_amended_and_cancelled(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-d/rack1/gpu1"
     ann, bob = market.tenant("ann"), market.tenant("bob")
     bob.order(leaf, "8")
@@ -53,7 +59,9 @@ def test_an_order_is_placed_waits_is_amended_and_cancelled(market: Market, open_
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name="Amend"))
     for told in (price("2"), price("3")):
         expect(row).to_contain_text(told)
-    assert [[{"scope": leaf, "bid": "2", "limit": "3"}]] == [order["alternatives"] for order in ann.orders()]
+    assert [[{"scope": leaf, "bid": "2", "limit": "3"}]] == [
+        order["alternatives"] for order in ann.orders()
+    ]
 
     row.get_by_role("button", name="Amend").click()
     dialog = page.get_by_role("dialog")
@@ -68,7 +76,9 @@ def test_an_order_is_placed_waits_is_amended_and_cancelled(market: Market, open_
     assert [] == ann.orders()
 
 
-def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(market: Market, open_window: Opening) -> None:
+def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-d/rack2/gpu1"
     ann = market.tenant("ann")
     market.set_floor(leaf, "0.75")
@@ -91,7 +101,9 @@ def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(market: Marke
     assert [] == ann.leases()
 
 
-def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(market: Market, open_window: Opening) -> None:
+def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-e/rack1/gpu1"
     ann = market.tenant("ann")
     market.set_floor(leaf, "3600")
@@ -106,32 +118,55 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(market: M
     segments = market.done("GET", f"/v1/leases/{lease}/prices", key=ann.key)["segments"]
 
     window.page.reload()
-    expect(window.main).to_contain_text(f"The lines as printed add up to ${bill['lines'][0]['cost']}")
-    cost = window.page.get_by_role("group", name="Lines of the bill").get_by_role("row").nth(1).get_by_role("cell").last
+    expect(window.main).to_contain_text(
+        f"The lines as printed add up to ${bill['lines'][0]['cost']}"
+    )
+    cost = (
+        window.page.get_by_role("group", name="Lines of the bill")
+        .get_by_role("row")
+        .nth(1)
+        .get_by_role("cell")
+        .last
+    )
     assert Decimal(bill["total"]) == money(cost.text_content() or "")
 
     window.go(f"#/leases/{lease}")
     expect(window.main).to_contain_text("Cost in all")
-    pieces = window.page.get_by_role("group", name="What it was charged, piece by piece").locator("tbody tr")
+    pieces = window.page.get_by_role("group", name="What it was charged, piece by piece").locator(
+        "tbody tr"
+    )
     expect(pieces).to_have_count(len(segments))
-    shown = [[money(cell) for cell in row.locator("td").all_text_contents()[3:]] for row in pieces.all()]
-    assert [[Decimal(segment["rate"]), Decimal(segment["cost"])] for segment in reversed(segments)] == shown
+    shown = [
+        [money(cell) for cell in row.locator("td").all_text_contents()[3:]] for row in pieces.all()
+    ]
+    assert [
+        [Decimal(segment["rate"]), Decimal(segment["cost"])] for segment in reversed(segments)
+    ] == shown
     assert Decimal(bill["total"]) == sum(price for _, price in shown)
 
     share, top = window.page.locator(".chart svg").first.evaluate(DRAWN)
     hours = Decimal(
-        window.page.evaluate("ends => (Date.parse(ends[1]) - Date.parse(ends[0])) / 3600000", [segments[0]["start"], segments[-1]["end"]])
+        window.page.evaluate(
+            "ends => (Date.parse(ends[1]) - Date.parse(ends[0])) / 3600000",
+            [segments[0]["start"], segments[-1]["end"]],
+        )
     )
-    assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)  # pixels
+    # pixels
+    assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)
 
 
-def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(market: Market, open_window: Opening) -> None:
+def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-e/rack1/gpu2"
     ann = market.tenant("ann")
     ann.order(leaf, "9000")
     lease = ann.leases()[0]["id"]
     for _ in range(5):
-        floors = [{"type": "set_floor", "node": leaf, "price": str(3600 + number % 2)} for number in range(500)]
+        floors = [
+            {"type": "set_floor", "node": leaf, "price": str(3600 + number % 2)}
+            for number in range(500)
+        ]
         market.done("POST", "/v1/batch", {"commands": floors})
     window = open_window(market).sign_in(ann.key).go(f"#/leases/{lease}")
     expect(window.main).to_contain_text("summed up: only the cost is known")
@@ -141,7 +176,9 @@ def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(
     expect(window.main).to_contain_text(f"${total} in all")
 
 
-def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: Market, open_window: Opening) -> None:
+def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(
+    market: Market, open_window: Opening
+) -> None:
     leaf = "h100/zone-d/rack2/gpu4"
     ann = market.tenant("ann")
     market.set_floor(leaf, "3600")
@@ -154,7 +191,9 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: M
     dialog.get_by_label("Give everything up").check()
     dialog.get_by_role("button", name="Set it").click()
     expect(window.main).to_contain_text("then all is given up")
-    assert ("5000.000000", "relinquish") == tuple(market.done("GET", "/v1/budget", key=ann.key)[name] for name in ("amount", "action"))
+    assert ("5000.000000", "relinquish") == tuple(
+        market.done("GET", "/v1/budget", key=ann.key)[name] for name in ("amount", "action")
+    )
 
     first = market.done("GET", "/v1/budget", key=ann.key)
     page.get_by_role("button", name="Change", exact=True).click()
@@ -166,7 +205,8 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: M
     assert ("4000.000000", True) == (anew["amount"], first["since"] < anew["since"])
 
     page.get_by_role("button", name="Change", exact=True).click()
-    expect(dialog.get_by_label("Count on")).to_be_checked()  # what is spent stays spent, unless one says otherwise
+    # what is spent stays spent, unless one says otherwise
+    expect(dialog.get_by_label("Count on")).to_be_checked()
     dialog.get_by_label("Dollars").fill("0.5")
     dialog.get_by_role("button", name="Change it").click()
     expect(window.main).to_contain_text("all was given up")
@@ -174,5 +214,10 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(market: M
     expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
     assert [] == ann.leases()
     window.go("#/events")
-    for told in ("50 % of the budget", "80 % of the budget", "Budget changed to $0.50", "The budget of $0.50 is spent: all leases are given up"):
+    for told in (
+        "50 % of the budget",
+        "80 % of the budget",
+        "Budget changed to $0.50",
+        "The budget of $0.50 is spent: all leases are given up",
+    ):
         expect(window.main).to_contain_text(told)

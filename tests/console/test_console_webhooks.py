@@ -1,4 +1,5 @@
-"""Webhooks and caps in the console: made, watched, and taken back, by tenants and by the operator."""
+"""Webhooks and caps in the console: made, watched, and taken back, by tenants and by the
+operator."""
 
 from __future__ import annotations
 
@@ -64,20 +65,37 @@ def test_a_webhook_is_made_its_secret_shown_once_its_failing_told_and_it_is_dele
     assert (1, []) == (len(made), market.listed("/v1/webhooks", key))
 
 
-def test_dead_letters_are_shown_with_what_they_were_and_why(market: Market, open_window: Opening, nobody: str) -> None:
+def test_dead_letters_are_shown_with_what_they_were_and_why(
+    market: Market, open_window: Opening, nobody: str
+) -> None:
     ann = market.tenant("ann")
     made = market.done("POST", "/v1/webhooks", {"url": nobody}, ann.key)
-    told = {"n": 7, "event": {"type": "order.cancelled", "at": "2026-11-16T08:00:00Z", "order": "ord_x1"}}
+    told = {
+        "n": 7,
+        "event": {"type": "order.cancelled", "at": "2026-11-16T08:00:00Z", "order": "ord_x1"},
+    }
     why = "not delivered in time; at last: no connection"
     letters = [
-        {"n": 1, "last": 6, "told": None, "why": "they left the history of events", "at": "2026-11-17T08:00:00Z"},
+        {
+            "n": 1,
+            "last": 6,
+            "told": None,
+            "why": "they left the history of events",
+            "at": "2026-11-17T08:00:00Z",
+        },
         {"n": 7, "last": 7, "told": told, "why": why, "at": "2026-11-17T08:00:00Z"},
     ]
     window = open_window(market)
     page = window.page  # nobody waits for a day: the answers are made up
     shown = [{**made, "secret": None, "delivered": 7, "dead_letters": 2, "dead_letters_dropped": 0}]
-    page.route("**/v1/webhooks?*", lambda route: route.fulfill(json={"data": shown, "has_more": False, "cursor": None}))
-    page.route("**/dead-letters?*", lambda route: route.fulfill(json={"data": letters, "has_more": False, "cursor": None}))
+    page.route(
+        "**/v1/webhooks?*",
+        lambda route: route.fulfill(json={"data": shown, "has_more": False, "cursor": None}),
+    )
+    page.route(
+        "**/dead-letters?*",
+        lambda route: route.fulfill(json={"data": letters, "has_more": False, "cursor": None}),
+    )
     window.sign_in(ann.key).go("#/webhooks")
     page.get_by_role("button", name="Show 2").click()
     rows = page.get_by_role("dialog").locator("tbody tr")
@@ -88,10 +106,14 @@ def test_dead_letters_are_shown_with_what_they_were_and_why(market: Market, open
         expect(rows.last).to_contain_text(text)
 
 
-def test_a_key_that_may_only_read_sees_webhooks_and_caps_and_changes_nothing(market: Market, open_window: Opening, nobody: str) -> None:
+def test_a_key_that_may_only_read_sees_webhooks_and_caps_and_changes_nothing(
+    market: Market, open_window: Opening, nobody: str
+) -> None:
     ann = market.tenant("ann")
     market.done("POST", "/v1/webhooks", {"url": nobody}, ann.key)
-    key = market.done("POST", f"/v1/tenants/{ann.name}/keys", {"name": "wall", "scopes": ["read"]})["secret"]
+    key = market.done("POST", f"/v1/tenants/{ann.name}/keys", {"name": "wall", "scopes": ["read"]})[
+        "secret"
+    ]
     window = open_window(market).sign_in(key).go("#/webhooks")
     expect(window.main).to_contain_text(nobody)
     expect(window.main.get_by_role("button")).to_have_count(0)
@@ -100,12 +122,17 @@ def test_a_key_that_may_only_read_sees_webhooks_and_caps_and_changes_nothing(mar
     expect(window.page.get_by_role("button", name="Set caps")).to_have_count(0)
 
 
-def test_caps_of_ones_own_are_set_show_what_is_taken_and_are_taken_back(market: Market, open_window: Opening) -> None:
+def test_caps_of_ones_own_are_set_show_what_is_taken_and_are_taken_back(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     market.done("PATCH", f"/v1/tenants/{ann.name}", {"caps": {"worst_rate": "40"}})
     ann.order("h100/zone-p/rack1/gpu1", "3")
     window = open_window(market).sign_in(ann.key).go("#/leases")
-    tile, dialog = window.page.locator(".tile").filter(has_text="Most per hour"), window.page.get_by_role("dialog")
+    tile, dialog = (
+        window.page.locator(".tile").filter(has_text="Most per hour"),
+        window.page.get_by_role("dialog"),
+    )
     expect(tile).to_contain_text("$40.00/h")
     expect(tile).to_contain_text("$3.00/h by your limits")
     tile.get_by_role("button", name="Set caps").click()
@@ -114,7 +141,9 @@ def test_caps_of_ones_own_are_set_show_what_is_taken_and_are_taken_back(market: 
     dialog.get_by_label("At worst, $/h").fill("20")
     dialog.get_by_role("button", name="Set caps").click()
     expect(tile).to_contain_text("of $12.50/h charged and ordered")
-    assert {"rate": "12.5", "worst_rate": "20"} == market.done("GET", "/v1/caps", key=ann.key)["own"]
+    assert {"rate": "12.5", "worst_rate": "20"} == market.done("GET", "/v1/caps", key=ann.key)[
+        "own"
+    ]
 
     tile.get_by_role("button", name="Set caps").click()
     for label in ("Charged now, $/h", "At worst, $/h"):

@@ -1,4 +1,5 @@
-"""Several windows of one browser, answers that get lost, and addresses that somebody has cut off."""
+"""Several windows of one browser, answers that get lost, and addresses that somebody has cut
+off."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ WINDOWS = 5  # with two streams each, more than a browser has connections
 NOT_SIGNED_IN = r"\b401\b"
 
 
-def test_an_address_that_is_cut_off_shows_the_first_page(market: Market, open_window: Opening) -> None:
+def test_an_address_that_is_cut_off_shows_the_first_page(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.key)
     window.page.goto("about:blank")
     window.page.goto("/#/%E0%A4%A")
@@ -22,12 +25,16 @@ def test_an_address_that_is_cut_off_shows_the_first_page(market: Market, open_wi
     expect(window.page.locator("canvas")).to_be_visible()
 
 
-def test_an_address_of_a_page_that_is_for_others_shows_ones_own_first(market: Market, open_window: Opening) -> None:
+def test_an_address_of_a_page_that_is_for_others_shows_ones_own_first(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.tenant("tom").key).go("#/map/h100/zone-k")
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Leases")
 
 
-def test_many_windows_leave_connections_for_everything_else(market: Market, open_window: Opening) -> None:
+def test_many_windows_leave_connections_for_everything_else(
+    market: Market, open_window: Opening
+) -> None:
     window = open_window(market).sign_in(market.key)
     pages = [window.context.new_page() for _ in range(WINDOWS - 1)]
     for page in pages:
@@ -55,7 +62,9 @@ def test_no_window_goes_on_under_another_name(market: Market, open_window: Openi
     expect(window.page.locator(".who b")).to_have_text(vic.name)
 
 
-def test_a_question_is_closed_with_the_key_of_who_was_asked(market: Market, open_window: Opening) -> None:
+def test_a_question_is_closed_with_the_key_of_who_was_asked(
+    market: Market, open_window: Opening
+) -> None:
     wil = market.tenant("wil")
     wil.order("h100/zone-l/rack1/gpu1", "2")
     window = open_window(market).sign_in(wil.key)
@@ -67,31 +76,50 @@ def test_a_question_is_closed_with_the_key_of_who_was_asked(market: Market, open
     expect(window.page.locator("dialog")).to_have_count(0)
 
 
-def test_an_order_whose_answer_was_lost_is_placed_once(market: Market, open_window: Opening) -> None:
+def test_an_order_whose_answer_was_lost_is_placed_once(
+    market: Market, open_window: Opening
+) -> None:
     xan = market.tenant("xan")
     window = open_window(market).sign_in(xan.key).go("#/orders")
     window.expects(r"net::ERR_FAILED")
     window.page.get_by_label("Place", exact=True).fill("h100/zone-m/rack1")
     window.page.get_by_label("Limit, $/h").fill("2.5")
-    window.context.route("**/v1/orders", lambda route: (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback())
+    window.context.route(
+        "**/v1/orders",
+        lambda route: (
+            (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback()
+        ),
+    )
     window.page.get_by_role("button", name="Place order").click()
-    expect(window.page.get_by_role("alert")).to_contain_text("it is not known whether this was done")
+    expect(window.page.get_by_role("alert")).to_contain_text(
+        "it is not known whether this was done"
+    )
     window.context.unroute("**/v1/orders")
     window.page.get_by_role("button", name="Place order").click()
     expect(window.page.locator(".placed")).to_contain_text("won")
     assert 1 == len(xan.leases()) + len(xan.orders())
 
 
-def test_a_key_whose_answer_was_lost_has_no_secret_and_the_page_says_so(market: Market, open_window: Opening) -> None:
+def test_a_key_whose_answer_was_lost_has_no_secret_and_the_page_says_so(
+    market: Market, open_window: Opening
+) -> None:
     """It had shown nothing, and asked whether that was kept."""
     zoe = market.tenant("zoe")
     window = open_window(market).sign_in(market.key).go(f"#/tenants/{zoe.name}")
     window.expects(r"net::ERR_FAILED")
     dialog = window.page.get_by_role("dialog")
     window.page.get_by_role("button", name="Issue a key").click()
-    window.context.route("**/keys", lambda route: (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback(), times=1)
+    window.context.route(
+        "**/keys",
+        lambda route: (
+            (route.fetch(), route.abort()) if route.request.method == "POST" else route.fallback()
+        ),
+        times=1,
+    )
     dialog.get_by_role("button", name="Issue").click()
-    expect(dialog).to_contain_text("It was in the first answer alone, and that was lost on its way here.")
+    expect(dialog).to_contain_text(
+        "It was in the first answer alone, and that was lost on its way here."
+    )
     expect(dialog).to_contain_text("Revoke it and issue another.")
     dialog.get_by_role("button", name="Close").click()
     assert 2 == len(market.listed(f"/v1/tenants/{zoe.name}/keys", market.key))

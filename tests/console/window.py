@@ -1,7 +1,9 @@
 """A page of the console in a real browser, which notes everything that is not as it should be.
 
-window = open_window(market)          whoever opens it may not leave a complaint behind: the fixture looks at the end
-window.sign_in(key)
+    window = open_window(market)
+    window.sign_in(key)
+
+A window fails its test for any complaint that it leaves behind: the fixture looks at the end.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 WITHIN_MS = 15_000
 STREAM_CLOSED = "net::ERR_ABORTED"  # a page that is left closes its streams
-TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI, sample}) =>
-    console.error("policy violated", violatedDirective, blockedURI, sample))"""
+TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", (violation) => {
+    const { violatedDirective, blockedURI, sample } = violation;
+    console.error("policy violated", violatedDirective, blockedURI, sample);
+})"""
 
 FRAME = "() => new Promise((done) => requestAnimationFrame(() => done()))"
 expect.set_options(timeout=WITHIN_MS)  # on a busy machine
@@ -41,14 +45,21 @@ def price(amount: str) -> re.Pattern[str]:
 class Window:
     """One person's browser: cookies and storage of its own."""
 
-    def __init__(self, browser: Browser, market: Market, size: ViewportSize = DESK, dark: bool = False) -> None:
+    def __init__(
+        self, browser: Browser, market: Market, size: ViewportSize = DESK, dark: bool = False
+    ) -> None:
         self.market = market
         self.complaints: list[str] = []
         self.answers: list[Response] = []
         self.asked: list[Request] = []
         self._unanswered: set[Request] = set()
         self._expected: list[re.Pattern[str]] = []
-        self.context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", reduced_motion="reduce", base_url=market.url)
+        self.context = browser.new_context(
+            viewport=size,
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            base_url=market.url,
+        )
         self.context.set_default_timeout(WITHIN_MS)
         self.context.add_init_script(TELL_VIOLATIONS)
         self.page = self.context.new_page()
@@ -74,7 +85,9 @@ class Window:
     def _take(self, response: Response) -> None:
         self.answers.append(response)
         if response.status >= 400:
-            self.complaints.append(f"answer: {response.status} {response.request.method} {response.url}")
+            self.complaints.append(
+                f"answer: {response.status} {response.request.method} {response.url}"
+            )
 
     def _fail(self, request: Request) -> None:
         self._unanswered.discard(request)
@@ -86,7 +99,11 @@ class Window:
         self._expected.append(re.compile(pattern))
 
     def unexpected(self) -> list[str]:
-        return [said for said in self.complaints if not any(pattern.search(said) for pattern in self._expected)]
+        return [
+            said
+            for said in self.complaints
+            if not any(pattern.search(said) for pattern in self._expected)
+        ]
 
     def open(self) -> Window:
         self.page.goto("/")

@@ -1,4 +1,5 @@
-"""The command `laissez`: reads arguments, calls one package, prints. What a command does lives in the package it belongs to.
+"""The command `laissez`: reads arguments, calls one package, prints. What a command does lives in
+the package it belongs to.
 
 The commands are listed in `app`, the exit codes in `exits`.
 """

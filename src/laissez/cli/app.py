@@ -1,8 +1,10 @@
 """The commands of `laissez`, and how it ends.
 
-What a command does is in the module named beside it, which is imported only when the command is called: every command starts fast.
+What a command does is in the module named beside it, which is imported only when the command is
+called: every command starts fast.
 
-Other packages add commands by entry points: of the group `laissez.commands` for `laissez NAME`, of `laissez.commands.audit` for `laissez audit NAME`.
+Other packages add commands by entry points: of the group `laissez.commands` for `laissez NAME`, of
+`laissez.commands.audit` for `laissez audit NAME`.
 """
 
 from __future__ import annotations
@@ -22,9 +24,15 @@ from laissez.cli.exits import EXIT_TERMINATED, exit_code, told
 from laissez.cli.output import Format, FormatOption, with_seconds
 from laissez.cli.version import show_version
 
-app = typer.Typer(name="laissez", help="LaissezCloud: a market for GPU leases.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    name="laissez",
+    help="LaissezCloud: a market for GPU leases.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
-HANDS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}  # the called module reads its own options
+# the called module reads its own options
+HANDS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 # panel of the help: (command, where it is, what it does)
 COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
@@ -39,7 +47,11 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("bill", "laissez.cli.bills:bill", "Show what is owed."),
         ("budget", "laissez.cli.budget:app", "Show, set or remove your budget."),
         ("caps", "laissez.cli.caps:app", "Show or set what you may spend per hour."),
-        ("price-history", "laissez.cli.prices:price_history", "Show what a lease was charged, and when."),
+        (
+            "price-history",
+            "laissez.cli.prices:price_history",
+            "Show what a lease was charged, and when.",
+        ),
         ("events", "laissez.cli.events:events", "Show what happened, or follow it."),
         ("webhooks", "laissez.cli.webhooks:app", "Have what happens sent to an address of yours."),
         ("tenant", "laissez.cli.tenant:app", "Let a task trade for itself."),
@@ -52,14 +64,26 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("floor", "laissez.cli.pricing:floors", "List, set or remove floors."),
         ("controls", "laissez.cli.pricing:controls", "List, set or remove bands, holds and fees."),
         ("tenants", "laissez.cli.tenants:app", "Tenants, their caps and their keys."),
-        ("operator", "laissez.cli.operator:app", "Let maps of power, cooling and more price the market."),
+        (
+            "operator",
+            "laissez.cli.operator:app",
+            "Let maps of power, cooling and more price the market.",
+        ),
     ),
     "The server": (
         ("up", "laissez.cli.serve:up", "Start a small market to try things out."),
         ("serve", "laissez.cli.serve:serve", "Run the service."),
         ("journal", "laissez.cli.journal:app", "Look into a journal, and check it."),
-        ("audit", "laissez.cli.audit:app", "What was done and refused, and whether bills follow from it."),
-        ("doctor", "laissez.cli.doctor:doctor", "Check that everything is in place, and say what to do."),
+        (
+            "audit",
+            "laissez.cli.audit:app",
+            "What was done and refused, and whether bills follow from it.",
+        ),
+        (
+            "doctor",
+            "laissez.cli.doctor:doctor",
+            "Check that everything is in place, and say what to do.",
+        ),
     ),
     "The market itself": (
         ("demo", "laissez.cli.demo:main", "Show a small market at work."),
@@ -83,7 +107,8 @@ class NotInstalled(Exception):
 
 def main() -> None:
     """Run the command line. An operating error ends it with one line; a bug keeps its traceback."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # leave through the front door, so that workers are ended too
+    # leave through the front door, so that workers are ended too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         check_text(sys.argv[1:], os.environ)
         app(prog_name="laissez")
@@ -103,7 +128,12 @@ def version_and_exit(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=version_and_exit)] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", is_eager=True, callback=version_and_exit
+        ),
+    ] = False,
 ) -> None:
     pass
 
@@ -111,7 +141,9 @@ def options(
 def add(name: str, place: str, about: str, panel: str) -> None:
     """A command that hands the rest of its line on to the module where it is."""
 
-    @app.command(name, help=about, rich_help_panel=panel, context_settings=HANDS_ON, add_help_option=False)
+    @app.command(
+        name, help=about, rich_help_panel=panel, context_settings=HANDS_ON, add_help_option=False
+    )
     def command(context: typer.Context) -> None:
         module, _, attribute = place.partition(":")
         commands = getattr(import_module(module), attribute)
@@ -121,10 +153,16 @@ def add(name: str, place: str, about: str, panel: str) -> None:
 
 
 def add_plugins() -> None:
-    """Add the commands of other packages, and say where those of ours are that are not installed."""
+    """Add the commands of other packages, and say where those of ours are that are not
+    installed."""
     found = {plugin.name: plugin.value for plugin in entry_points(group=PLUGINS)}
     for name, place in found.items():
-        add(name, place, PROOFS.get(name, f"A command of {place.partition('.')[0]}."), "Proof and plug-ins")
+        add(
+            name,
+            place,
+            PROOFS.get(name, f"A command of {place.partition('.')[0]}."),
+            "Proof and plug-ins",
+        )
     for name in PROOFS.keys() - found:
         add_missing(name)
 
@@ -132,16 +170,22 @@ def add_plugins() -> None:
 def add_missing(name: str) -> None:
     @app.command(name, hidden=True, context_settings=HANDS_ON, add_help_option=False)
     def command() -> None:
-        raise NotInstalled(f"'laissez {name}' is part of {PROOF}, which is not installed: pip install {PROOF}=={laissez.__version__}")
+        raise NotInstalled(
+            f"'laissez {name}' is part of {PROOF}, which is not installed: pip install"
+            f" {PROOF}=={laissez.__version__}"
+        )
 
 
 def hand_on(context: typer.Context, commands: Any) -> None:
-    """Give the rest of the line to `commands`, a function or a group of them, which ends the process itself."""
+    """Give the rest of the line to `commands`, a function or a group of them, which ends the
+    process itself."""
     if not isinstance(commands, typer.Typer):
         alone = typer.Typer(add_completion=False)
         alone.command()(commands)
         commands = alone
-    typer.main.get_command(commands)(args=with_seconds(context.args), prog_name=context.command_path)
+    typer.main.get_command(commands)(
+        args=with_seconds(context.args), prog_name=context.command_path
+    )
 
 
 for panel, members in COMMANDS.items():

@@ -28,19 +28,24 @@ def price(text: str) -> str:
 
 
 def price_or_none(text: str) -> str:
-    """A price, or the word `none`, which stays as it is: Typer takes a parsed `None` for an argument left out."""
+    """A price, or the word `none`, which stays as it is: Typer takes a parsed `None` for an
+    argument left out."""
     return text if text == "none" else price(text)
 
 
 def amount(text: str) -> str:
     """Dollars; how much is possible is the server's to say."""
     if _AMOUNT.fullmatch(text) is None:
-        raise typer.BadParameter(f"expected dollars, digits with at most six decimals such as 250.50, found {text[:40]!r}")
+        raise typer.BadParameter(
+            "expected dollars, digits with at most six decimals such as 250.50, found"
+            f" {text[:40]!r}"
+        )
     return text
 
 
 def cap_per_hour(text: str) -> str:
-    """Dollars per hour, or the word `none`, which stays as it is: Typer takes a parsed `None` for an option left out."""
+    """Dollars per hour, or the word `none`, which stays as it is: Typer takes a parsed `None` for
+    an option left out."""
     return text if text == "none" else amount(text)
 
 
@@ -55,7 +60,9 @@ def moment(text: str) -> str:
     except ValueError:
         raise typer.BadParameter(f"expected a day such as 2026-11-15, found {text!r}") from None
     except OverflowError:  # its zone puts it there
-        raise typer.BadParameter(f"expected a time that in UTC is in the years 1 to 9999, found {text!r}") from None
+        raise typer.BadParameter(
+            f"expected a time that in UTC is in the years 1 to 9999, found {text!r}"
+        ) from None
 
 
 def alternative(text: str) -> Alternative:
@@ -79,7 +86,9 @@ def band(text: str) -> BandSetting:
     """`10%/1h` or `0.1/1h`: at most a tenth within an hour."""
     match = _BAND.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"expected FRACTION/DURATION such as 10%/1h or 0.1/1h, found {text!r}")
+        raise typer.BadParameter(
+            f"expected FRACTION/DURATION such as 10%/1h or 0.1/1h, found {text!r}"
+        )
     return BandSetting(_hundredth(match[1]) if match[2] else match[1], seconds(match[3]))
 
 
@@ -91,16 +100,38 @@ def _hundredth(number: str) -> str:
 
 
 PriceOption: TypeAlias = Annotated[
-    str, typer.Option("--max-price", parser=price, metavar="PRICE", help="The most you will pay for each, in dollars per hour.")
+    str,
+    typer.Option(
+        "--max-price",
+        parser=price,
+        metavar="PRICE",
+        help="The most you will pay for each, in dollars per hour.",
+    ),
 ]
 AlternativesArgument: TypeAlias = Annotated[
     list[Alternative],
-    typer.Argument(parser=alternative, metavar="SCOPE@PRICE...", help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay."),
+    typer.Argument(
+        parser=alternative,
+        metavar="SCOPE@PRICE...",
+        help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay.",
+    ),
 ]
 AgainOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--idempotency-key", metavar="KEY", help="Of an earlier attempt whose outcome is unknown: it is carried out at most once."),
+    typer.Option(
+        "--idempotency-key",
+        metavar="KEY",
+        help="Of an earlier attempt whose outcome is unknown: it is carried out at most once.",
+    ),
 ]
-TenantOption: TypeAlias = Annotated[str | None, typer.Option("--tenant", help="Only this tenant's; for the operator.")]
-SinceOption: TypeAlias = Annotated[str | None, typer.Option("--since", parser=moment, metavar="TIME", help="From this time or day on (UTC).")]
-UntilOption: TypeAlias = Annotated[str | None, typer.Option("--until", parser=moment, metavar="TIME", help="Before this time or day (UTC).")]
+TenantOption: TypeAlias = Annotated[
+    str | None, typer.Option("--tenant", help="Only this tenant's; for the operator.")
+]
+SinceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--since", parser=moment, metavar="TIME", help="From this time or day on (UTC)."),
+]
+UntilOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--until", parser=moment, metavar="TIME", help="Before this time or day (UTC)."),
+]

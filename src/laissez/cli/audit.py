@@ -1,4 +1,5 @@
-"""`laissez audit`: what was done and refused, whether the record of it is whole, and whether bills follow from it. Works beside a running server."""
+"""`laissez audit`: what was done and refused, whether the record of it is whole, and whether bills
+follow from it. Works beside a running server."""
 
 from __future__ import annotations
 
@@ -24,9 +25,16 @@ from laissez.service.audit.view import Acted, Wanted, acted
 from laissez.service.settings import read_settings
 from laissez.wire.times import parse_time
 
-app = typer.Typer(help="What was done and refused, and whether bills follow from it.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="What was done and refused, and whether bills follow from it.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
-DataOption: TypeAlias = Annotated[Path | None, typer.Option("--data", metavar="FOLDER", help="The data folder; else that of the settings.")]
+DataOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="The data folder; else that of the settings."),
+]
 KeepDaysOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -34,10 +42,15 @@ KeepDaysOption: TypeAlias = Annotated[
         envvar="LAISSEZ_AUDIT__KEEP_DAYS",
         min=1,
         max=36_500,
-        help="How long refusals are kept. Days that are gone and were younger, somebody took away; else the log itself is asked.",
+        help=(
+            "How long refusals are kept. Days that are gone and were younger, somebody took away;"
+            " else the log itself is asked."
+        ),
     ),
 ]
-OneTenantOption: TypeAlias = Annotated[str | None, typer.Option("--tenant", help="Only this tenant's.")]
+OneTenantOption: TypeAlias = Annotated[
+    str | None, typer.Option("--tenant", help="Only this tenant's.")
+]
 
 
 class CannotAudit(Exception):
@@ -51,23 +64,40 @@ def folder_of(data: Path | None) -> Path:
 @app.command()
 def verify(
     data: DataOption = None,
-    digests: Annotated[Path | None, typer.Option("--digests", metavar="FILE", help="Digests that were kept elsewhere, one to a line.")] = None,
+    digests: Annotated[
+        Path | None,
+        typer.Option(
+            "--digests", metavar="FILE", help="Digests that were kept elsewhere, one to a line."
+        ),
+    ] = None,
     keep_days: KeepDaysOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Check the journal and its snapshots, by carrying all of it out again, the log of refusals and digests. Exit status 1 if anything is wrong."""
+    """Check the journal and its snapshots, by carrying all of it out again, the log of refusals and
+    digests. Exit status 1 if anything is wrong."""
     with progress() as bar:
         task = bar.add_task("entries", total=None)
 
         def on_progress(what: str, done: int, of: int) -> None:
             bar.update(task, description=what, completed=done, total=of)
 
-        verdict = verify_folder(folder_of(data), digests, keep_days, time_ns() // 1_000, on_progress)
+        verdict = verify_folder(
+            folder_of(data), digests, keep_days, time_ns() // 1_000, on_progress
+        )
     if output is Format.JSON:
         show_json({**asdict(verdict), "ok": verdict.ok})
     else:
-        print("\n".join(f"{name:19} {value}" for name, value in asdict(verdict).items() if name != "problems"))
-        print("\n".join(f"problem             {problem}" for problem in verdict.problems) or "all is well")
+        print(
+            "\n".join(
+                f"{name:19} {value}"
+                for name, value in asdict(verdict).items()
+                if name != "problems"
+            )
+        )
+        print(
+            "\n".join(f"problem             {problem}" for problem in verdict.problems)
+            or "all is well"
+        )
     if not verdict.ok:
         raise typer.Exit(EXIT_FAILED)
 
@@ -90,26 +120,52 @@ def log_command(
     since: SinceOption = None,
     until: UntilOption = None,
     tenant: OneTenantOption = None,
-    key: Annotated[str | None, typer.Option("--key", metavar="ID", help="Only what was asked for with this key.")] = None,
-    code: Annotated[str | None, typer.Option("--code", help='Only with this outcome: "done", or the code of a refusal.')] = None,
-    refused_only: Annotated[bool, typer.Option("--refused-only", help="Only what was refused.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=MANY, help="At most so many, the latest.")] = 100,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="ID", help="Only what was asked for with this key."),
+    ] = None,
+    code: Annotated[
+        str | None,
+        typer.Option("--code", help='Only with this outcome: "done", or the code of a refusal.'),
+    ] = None,
+    refused_only: Annotated[
+        bool, typer.Option("--refused-only", help="Only what was refused.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MANY, help="At most so many, the latest.")
+    ] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show who did what and with which outcome: what was carried out; and what was refused, and from where."""
-    wanted = Wanted(0 if since is None else parse_time(since), None if until is None else parse_time(until), tenant, key, code, refused_only)
+    """Show who did what and with which outcome: what was carried out; and what was refused, and
+    from where."""
+    wanted = Wanted(
+        0 if since is None else parse_time(since),
+        None if until is None else parse_time(until),
+        tenant,
+        key,
+        code,
+        refused_only,
+    )
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-        found = deque(acted(folder_of(data), wanted, lambda done, of: bar.update(task, completed=done, total=of)), maxlen=limit)
+        found = deque(
+            acted(
+                folder_of(data), wanted, lambda done, of: bar.update(task, completed=done, total=of)
+            ),
+            maxlen=limit,
+        )
     show(list(found), ACTED, output, "nothing that matches")
 
 
 @app.command()
 def digest(
     data: DataOption = None,
-    all_days: Annotated[bool, typer.Option("--all", help="Of every day, not only the latest.")] = False,
+    all_days: Annotated[
+        bool, typer.Option("--all", help="Of every day, not only the latest.")
+    ] = False,
 ) -> None:
-    """Print the digest of the last day that is over, as it is stored: keep it where nobody who can write to this machine can."""
+    """Print the digest of the last day that is over, as it is stored: keep it where nobody who can
+    write to this machine can."""
     folder = folder_of(data)
     with Reader.of(folder) as reader:
         stored = DigestFile(folder / FOLDER, start(reader.identity)).stored()

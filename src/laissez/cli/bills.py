@@ -1,4 +1,5 @@
-"""`laissez bill`: what is owed for a period, to read or to hand on (CSV, or FOCUS for cost tools)."""
+"""`laissez bill`: what is owed for a period, to read or to hand on (CSV, or FOCUS for cost
+tools)."""
 
 from __future__ import annotations
 
@@ -45,15 +46,22 @@ def bill(
     client: Client,
     since: SinceOption = None,
     until: UntilOption = None,
-    form: Annotated[BillForm, typer.Option("--format", help="csv and focus are files for programs; see -o json too.")] = BillForm.TABLE,
+    form: Annotated[
+        BillForm,
+        typer.Option("--format", help="csv and focus are files for programs; see -o json too."),
+    ] = BillForm.TABLE,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what is owed: everything until now, unless a period is given. The operator sees what each tenant owes, or one tenant's bill."""
+    """Show what is owed: everything until now, unless a period is given. The operator sees what
+    each tenant owes, or one tenant's bill."""
     if form is not BillForm.TABLE:
         if output is Format.JSON:
             raise typer.BadParameter(f"expected either --format {form} or -o json, found both")
-        typer.echo(client.bill_csv("csv" if form is BillForm.CSV else "focus", since, until, tenant), nl=False)
+        typer.echo(
+            client.bill_csv("csv" if form is BillForm.CSV else "focus", since, until, tenant),
+            nl=False,
+        )
         return
     if tenant is None and client.me().holder == OPERATOR:
         show(list(client.bills(since, until)), BILLS, output, "no tenants")
@@ -63,4 +71,7 @@ def bill(
         show_json(found)
         return
     show(found.lines, LINES, output, "nothing was charged")
-    typer.echo(f"\n{found.tenant} owes {found.total} $ for {moment(found.since)} until {moment(found.until)}; now {money(found.rate_now)} $/h")
+    typer.echo(
+        f"\n{found.tenant} owes {found.total} $ for {moment(found.since)} until"
+        f" {moment(found.until)}; now {money(found.rate_now)} $/h"
+    )

@@ -18,11 +18,23 @@ FIGURES: list[Column[NodeBook]] = [
     Column("NODE", lambda book: book.node),
     Column("LEVEL", lambda book: book.level),
     Column("AT", lambda book: moment(book.at)),
-    Column("LEAVES", lambda book: f"{book.leaves:,}, {book.online:,} online, {book.leased:,} leased"),
-    Column("ORDERS", lambda book: f"{book.orders_here:,} here, {book.orders_above:,} above, {book.orders_below:,} below"),
-    Column("FLOOR $/h", lambda book: f"{money(book.floor_in_force)} in force, {money(book.floor_own)} set here"),
+    Column(
+        "LEAVES", lambda book: f"{book.leaves:,}, {book.online:,} online, {book.leased:,} leased"
+    ),
+    Column(
+        "ORDERS",
+        lambda book: (
+            f"{book.orders_here:,} here, {book.orders_above:,} above, {book.orders_below:,} below"
+        ),
+    ),
+    Column(
+        "FLOOR $/h",
+        lambda book: f"{money(book.floor_in_force)} in force, {money(book.floor_own)} set here",
+    ),
     Column("RATE $/h", lambda book: money(book.standing_rate)),
-    Column("BEST BID $/h", lambda book: "none here" if book.best_bid is None else money(book.best_bid)),
+    Column(
+        "BEST BID $/h", lambda book: "none here" if book.best_bid is None else money(book.best_bid)
+    ),
     Column("QUOTE $/h", lambda book: "not to be had" if book.quote is None else money(book.quote)),
     Column("CHARGED $/h", lambda book: money(book.rate_now)),
     Column("CONTROLS", lambda book: _controls(book.controls_in_force)),
@@ -33,7 +45,11 @@ BIDS: list[Column[Bid]] = [
     Column("HERE", lambda bid: f"{bid.here:,}", right=True),
 ]
 ASKS: list[Column[Ask]] = [
-    Column("ASK $/h", lambda ask: "not to be had" if ask.price is None else money(ask.price), right=True),
+    Column(
+        "ASK $/h",
+        lambda ask: "not to be had" if ask.price is None else money(ask.price),
+        right=True,
+    ),
     Column("LEAVES", lambda ask: f"{ask.leaves:,}", right=True),
 ]
 
@@ -41,7 +57,9 @@ ASKS: list[Column[Ask]] = [
 @connected
 def book(
     client: Client,
-    node: Annotated[str, typer.Argument(help="A node of the topology, such as h100 or h100/rack1.")],
+    node: Annotated[
+        str, typer.Argument(help="A node of the topology, such as h100 or h100/rack1.")
+    ],
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show what rests around a node and what could be had there (operator)."""
@@ -70,7 +88,9 @@ def _controls(controls: Controls) -> str:
         "hold": _seconds(controls.hold_s),
         "flash": _seconds(controls.flash_s),
     }
-    return ", ".join(f"{kind} {text}" for kind, text in settings.items() if text is not None) or "none"
+    return (
+        ", ".join(f"{kind} {text}" for kind, text in settings.items() if text is not None) or "none"
+    )
 
 
 def _seconds(duration: float | None) -> str | None:

@@ -17,7 +17,11 @@ from laissez.client import Client
 from laissez.client.errors import Forbidden, NotFound
 from laissez.wire.figures import Budget
 
-app = typer.Typer(help="Your budget: what you mean to spend, and what happens then.", cls=ShowByDefault, add_completion=False)
+app = typer.Typer(
+    help="Your budget: what you mean to spend, and what happens then.",
+    cls=ShowByDefault,
+    add_completion=False,
+)
 
 
 class Action(StrEnum):
@@ -48,8 +52,11 @@ BUDGET: list[Column[Budget]] = [
 
 @app.command("show")
 @connected
-def show_budget(client: Client, tenant: TenantOption = None, output: FormatOption = Format.TABLE) -> None:
-    """Show your budget, how much of it is spent, and until when it lasts at what you are charged now."""
+def show_budget(
+    client: Client, tenant: TenantOption = None, output: FormatOption = Format.TABLE
+) -> None:
+    """Show your budget, how much of it is spent, and until when it lasts at what you are charged
+    now."""
     show_one(client.budget(tenant), BUDGET, output)
 
 
@@ -57,33 +64,45 @@ def show_budget(client: Client, tenant: TenantOption = None, output: FormatOptio
 @connected
 def set_budget(
     client: Client,
-    dollars: Annotated[str, typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent, such as 250 or 99.50.")],
+    dollars: Annotated[
+        str,
+        typer.Argument(parser=amount, metavar="DOLLARS", help="To be spent, such as 250 or 99.50."),
+    ],
     action: Annotated[
         Action | None,
         typer.Option(
-            help="What happens when it is spent: warn unless given, or with --keep what was to happen before. All but warn cancel your orders and "
-            "take no new ones; limits_to_floor also lowers every limit to the floor and gives up what is under a minimum hold; relinquish also "
-            "gives every lease up."
+            help=(
+                "What happens when it is spent: warn unless given, or with --keep what was to"
+                " happen before. All but warn cancel your orders and take no new ones;"
+                " limits_to_floor also lowers every limit to the floor and gives up what is under"
+                " a minimum hold; relinquish also gives every lease up."
+            )
         ),
     ] = None,
     keep: Annotated[
         bool,
         typer.Option(
             "--keep",
-            help="Change the budget that is set: what was spent of it stays spent. Where none is set, it counts from now. If less is given than is "
-            "spent, it acts at once.",
+            help=(
+                "Change the budget that is set: what was spent of it stays spent. Where none is"
+                " set, it counts from now. If less is given than is spent, it acts at once."
+            ),
         ),
     ] = False,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget in place of the one before, counted from now on unless you --keep it. Events tell when 50, 80 and 100 % are spent."""
+    """Set a budget in place of the one before, counted from now on unless you --keep it. Events
+    tell when 50, 80 and 100 % are spent."""
     before = None if keep and action else _budget_so_far(client, must_know=keep)
     then = action or (before.action if keep and before else None) or Action.WARN
     budget = client.set_budget(dollars, str(then), keep, idempotency_key=idempotency_key)
     show_one(budget, BUDGET, output)
     if not keep and before is not None and before.since != budget.since:
-        spent = f"of the one before, {before.spent} of {before.amount} dollars were spent since {moment(before.since)}"
+        spent = (
+            f"of the one before, {before.spent} of {before.amount} dollars were spent since"
+            f" {moment(before.since)}"
+        )
         typer.echo(f"it counts from now; {spent} (--keep would have counted on)", err=True)
 
 
@@ -101,7 +120,9 @@ def _budget_so_far(client: Client, must_know: bool) -> Budget | None:
 
 @app.command("remove")
 @connected
-def remove_budget(client: Client, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def remove_budget(
+    client: Client, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+) -> None:
     """Remove your budget."""
     done = client.remove_budget(idempotency_key=idempotency_key)
     if output is Format.JSON:

@@ -1,4 +1,5 @@
-"""That what is typed is text. Python hides bytes that are not UTF-8 in characters that no server takes and no terminal shows."""
+"""That what is typed is text. Python hides bytes that are not UTF-8 in characters that no server
+takes and no terminal shows."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ VARIABLES = "LAISSEZ_"  # ours begin like this
 
 
 class NotText(Exception):
-    """An argument or a variable of ours is not UTF-8; the message does not show it, since it may hold a key."""
+    """An argument or a variable of ours is not UTF-8; the message does not show it, since it may
+    hold a key."""
 
 
 def check_text(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -23,4 +25,6 @@ def _check(text: str, place: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise NotText(f"{place}: expected text in UTF-8, found other bytes after {error.start} characters") from None
+        raise NotText(
+            f"{place}: expected text in UTF-8, found other bytes after {error.start} characters"
+        ) from None

@@ -1,4 +1,5 @@
-"""`laissez events`: what happened, one line each; `-f` goes on as it happens. In JSON, one object per line."""
+"""`laissez events`: what happened, one line each; `-f` goes on as it happens. In JSON, one object
+per line."""
 
 from __future__ import annotations
 
@@ -23,13 +24,26 @@ KIND_WIDTH = 18
 @connected
 def events(
     client: Client,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens until Ctrl-C, with the rates of your leases.")] = False,
-    after: Annotated[int | None, typer.Option("--after", min=0, metavar="N", help="Only what came after event N.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, max=MANY, help="At most so many.")] = None,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            "-f",
+            help="Go on with what happens until Ctrl-C, with the rates of your leases.",
+        ),
+    ] = False,
+    after: Annotated[
+        int | None,
+        typer.Option("--after", min=0, metavar="N", help="Only what came after event N."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, max=MANY, help="At most so many.")
+    ] = None,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what happened to you, as far back as the server keeps it; with -f, what happens from now on, or after event N."""
+    """Show what happened to you, as far back as the server keeps it; with -f, what happens from now
+    on, or after event N."""
     if follow and tenant is not None:
         raise typer.BadParameter("expected either --follow or --tenant, found both")
     happened = client.follow(after) if follow else client.events(after, limit, tenant=tenant)
@@ -42,10 +56,16 @@ def events(
 
 def line(told: Numbered | Notice) -> str:
     """Number, time, kind and what there is to say about it. A notice has no number."""
-    number, event, tenant = (str(told.n), told.event, told.tenant) if isinstance(told, Numbered) else ("-", told, None)
+    number, event, tenant = (
+        (str(told.n), told.event, told.tenant) if isinstance(told, Numbered) else ("-", told, None)
+    )
     kind = str(event.__struct_config__.tag)
     facts = [f"tenant={tenant}"] if tenant is not None else []
-    facts += [f"{field}={_shown(getattr(event, field))}" for field in event.__struct_fields__ if field != "at"]
+    facts += [
+        f"{field}={_shown(getattr(event, field))}"
+        for field in event.__struct_fields__
+        if field != "at"
+    ]
     return f"{number:>8}  {moment(event.at)}  {kind:<{KIND_WIDTH}}  {' '.join(facts)}"
 
 
@@ -60,7 +80,14 @@ def _shown(value: object) -> str:
         case Band():
             return f"{value.fraction}/{value.seconds:g}s"
         case Caps():
-            return ",".join(f"{name}:{cap}" for name, cap in msgspec.structs.asdict(value).items() if cap is not None) or "default"
+            return (
+                ",".join(
+                    f"{name}:{cap}"
+                    for name, cap in msgspec.structs.asdict(value).items()
+                    if cap is not None
+                )
+                or "default"
+            )
         case tuple():
             return ",".join(map(_shown, value))
         case _:

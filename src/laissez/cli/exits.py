@@ -24,19 +24,33 @@ EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
 
 def is_ours(error: Exception) -> bool:
-    """An operating error is an exception class that we defined; everything else that gets this far is a bug."""
+    """An operating error is an exception class that we defined; everything else that gets this far
+    is a bug."""
     return type(error).__module__.startswith("laissez") and not isinstance(error, AssertionError)
 
 
-# What a system says of a file that somebody named. That one is not there, or is there already, is for whoever looks for it to tell.
+# What a system says of a file that somebody named. That one is not there, or is there already, is
+# for whoever looks for it to tell.
 _OF_FILES = frozenset(
-    {errno.EACCES, errno.EDQUOT, errno.EIO, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
 )
 _NAME_SHOWN_MAX = 200
 
 
 def told(error: Exception) -> str | None:
-    """What is said of an operating error: one of ours, or the system's of a file. None of a bug, which keeps its traceback."""
+    """What is said of an operating error: one of ours, or the system's of a file. None of a bug,
+    which keeps its traceback."""
     if is_ours(error):
         return str(error)
     if isinstance(error, OSError) and error.errno in _OF_FILES and error.filename is not None:

@@ -22,7 +22,9 @@ POLL_S = 1.0
 INSTANCES: list[Column[Instance]] = [
     Column("INSTANCE", lambda instance: instance.id),
     Column("STATE", lambda instance: instance.state),
-    Column("SCOPE", lambda instance: instance.scope if instance.leaf is None else None, optional=True),
+    Column(
+        "SCOPE", lambda instance: instance.scope if instance.leaf is None else None, optional=True
+    ),
     Column("LEAF", lambda instance: instance.leaf, optional=True),
     Column("LEASE", lambda instance: instance.lease, optional=True),
     Column("RATE $/h", lambda instance: instance.rate and money(instance.rate), right=True),
@@ -36,23 +38,58 @@ INSTANCES: list[Column[Instance]] = [
 def run(
     client: Client,
     max_price: PriceOption,
-    type: Annotated[str | None, typer.Option("--type", help="A type of resource, such as h100.")] = None,
-    scope: Annotated[str | None, typer.Option("--scope", help="A node below a type: any leaf below it will do.")] = None,
-    near: Annotated[str | None, typer.Option("--near", metavar="LEASE", help="Near a lease of yours: below the node above it at --level.")] = None,
-    level: Annotated[str | None, typer.Option("--level", help="With --near: a level's name (rack), or steps up from the leaf.")] = None,
+    type: Annotated[
+        str | None, typer.Option("--type", help="A type of resource, such as h100.")
+    ] = None,
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="A node below a type: any leaf below it will do.")
+    ] = None,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--near",
+            metavar="LEASE",
+            help="Near a lease of yours: below the node above it at --level.",
+        ),
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            "--level", help="With --near: a level's name (rack), or steps up from the leaf."
+        ),
+    ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="How many.")] = 1,
-    wait: Annotated[bool, typer.Option("--wait", help="Until all are running; ends with 1 if one never will.")] = False,
-    timeout: Annotated[float | None, typer.Option("--timeout", parser=seconds, metavar="DURATION", help="With --wait: no longer than this.")] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until all are running; ends with 1 if one never will.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            parser=seconds,
+            metavar="DURATION",
+            help="With --wait: no longer than this.",
+        ),
+    ] = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Ask for instances, up to a price. They run as soon as the market lets them, and for as long as it does."""
+    """Ask for instances, up to a price. They run as soon as the market lets them, and for as long
+    as it does."""
     if sum(given is not None for given in (type, scope, near)) != 1:
         raise typer.BadParameter("expected exactly one of --type, --scope and --near")
     if (near is None) != (level is None):
         raise typer.BadParameter("expected --near and --level together")
     steps = int(level) if level is not None and level.isdecimal() else level
-    done = client.run(type=type, scope=scope, near=near, level=steps, count=count, max_price=max_price, idempotency_key=idempotency_key)
+    done = client.run(
+        type=type,
+        scope=scope,
+        near=near,
+        level=steps,
+        count=count,
+        max_price=max_price,
+        idempotency_key=idempotency_key,
+    )
     instances = waited(client, done.instances, timeout) if wait else done.instances
     if output is Format.JSON:
         show_json(InstancesDone(instances=tuple(instances), refused=done.refused))
@@ -65,18 +102,27 @@ def run(
 
 
 @connected
-def instances(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def instances(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List your instances."""
     listing(client.instances, INSTANCES, output, watch, "no instances")
 
 
-def waited(client: Client, instances: Sequence[Instance], timeout_s: float | None) -> Sequence[Instance]:
-    """The instances once none is pending, or as they are when time is up. What is still pending stays asked for."""
+def waited(
+    client: Client, instances: Sequence[Instance], timeout_s: float | None
+) -> Sequence[Instance]:
+    """The instances once none is pending, or as they are when time is up. What is still pending
+    stays asked for."""
     latest = {instance.id: instance for instance in instances}
     ends = None if timeout_s is None else monotonic() + timeout_s
     while pending := [instance for instance in latest.values() if instance.state == "pending"]:
         if ends is not None and monotonic() >= ends:
-            typer.echo(f"{len(pending)} still pending, and still asked for; `laissez release INSTANCE` ends that", err=True)
+            typer.echo(
+                f"{len(pending)} still pending, and still asked for; `laissez release INSTANCE`"
+                " ends that",
+                err=True,
+            )
             break
         sleep(POLL_S)
         latest |= {instance.id: client.instance(instance.id) for instance in pending}

@@ -1,4 +1,5 @@
-"""`laissez journal`: look into a data folder's journal, check it, copy it. Works beside a running server; changes nothing."""
+"""`laissez journal`: look into a data folder's journal, check it, copy it. Works beside a running
+server; changes nothing."""
 
 from __future__ import annotations
 
@@ -25,11 +26,15 @@ from laissez.service.opening import Replaying
 from laissez.service.outcomes import read_outcome
 from laissez.wire.times import format_time
 
-app = typer.Typer(help="Look into a journal, and check it.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Look into a journal, and check it.", no_args_is_help=True, add_completion=False
+)
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
 FirstOption: TypeAlias = Annotated[int, typer.Option("--from", min=1, help="The first entry.")]
-LastOption: TypeAlias = Annotated[int | None, typer.Option("--to", min=1, help="The last entry; all that follow if left out.")]
+LastOption: TypeAlias = Annotated[
+    int | None, typer.Option("--to", min=1, help="The last entry; all that follow if left out.")
+]
 
 
 def describe(entry: Entry) -> object:
@@ -43,21 +48,36 @@ def describe(entry: Entry) -> object:
         "by": request.by,
         "id": request.id,
         "command": command,
-        "refused": outcome.refused and {"code": outcome.refused.code, "detail": outcome.refused.detail},
-        "events": [{"tenant": told.tenant, "n": told.n, "event": msgspec.to_builtins(told.event)} for told in outcome.told],
+        "refused": outcome.refused
+        and {"code": outcome.refused.code, "detail": outcome.refused.detail},
+        "events": [
+            {"tenant": told.tenant, "n": told.n, "event": msgspec.to_builtins(told.event)}
+            for told in outcome.told
+        ],
     }
 
 
 @app.command()
 def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
-    """Check everything: the chain, the order, every outcome by carrying it out again, every snapshot. Exit status 1 if anything is wrong."""
+    """Check everything: the chain, the order, every outcome by carrying it out again, every
+    snapshot. Exit status 1 if anything is wrong."""
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-        report = verify_folder(folder, begin=Replaying.begin, on_progress=lambda done, of: bar.update(task, completed=done, total=of))
+        report = verify_folder(
+            folder,
+            begin=Replaying.begin,
+            on_progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
     if output is Format.JSON:
         show_json(verdict(report))
     else:
-        print("\n".join(f"{name:10} {value}" for name, value in verdict(report).items() if name != "problems"))
+        print(
+            "\n".join(
+                f"{name:10} {value}"
+                for name, value in verdict(report).items()
+                if name != "problems"
+            )
+        )
         print("\n".join(f"problem    {problem}" for problem in report.problems) or "all is well")
     if not report.ok:
         raise typer.Exit(EXIT_FAILED)
@@ -81,7 +101,12 @@ def verdict(report: Report) -> dict[str, object]:
 @app.command("inspect")
 def inspect_command(
     folder: FolderArgument,
-    first: Annotated[int | None, typer.Option("--from", min=1, help="Show entries from this one on, instead of the summary.")] = None,
+    first: Annotated[
+        int | None,
+        typer.Option(
+            "--from", min=1, help="Show entries from this one on, instead of the summary."
+        ),
+    ] = None,
     last: LastOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -91,10 +116,20 @@ def inspect_command(
         if output is Format.JSON:
             show_json(found)
         else:
-            times = {"created_us": format_time(found["created_us"]), "last_at": format_time(found["last_at"]) if found["entries"] else ""}
-            print("\n".join(f"{name.removesuffix('_us'):14} {value}" for name, value in {**found, **times}.items()))
+            times = {
+                "created_us": format_time(found["created_us"]),
+                "last_at": format_time(found["last_at"]) if found["entries"] else "",
+            }
+            print(
+                "\n".join(
+                    f"{name.removesuffix('_us'):14} {value}"
+                    for name, value in {**found, **times}.items()
+                )
+            )
         return
-    show(list(inspect(folder, first or 1, last, describe)), ENTRY_COLUMNS, output, "no such entries")
+    show(
+        list(inspect(folder, first or 1, last, describe)), ENTRY_COLUMNS, output, "no such entries"
+    )
 
 
 def _part(name: str) -> Column[Described]:
@@ -126,9 +161,12 @@ def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = No
 
 @app.command()
 def backup(
-    folder: FolderArgument, target: Annotated[Path, typer.Argument(help="A new folder for the copy.")], output: FormatOption = Format.TABLE
+    folder: FolderArgument,
+    target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy a journal and its log of refusals, also those of a running server, into a folder from which the service can be started."""
+    """Copy a journal and its log of refusals, also those of a running server, into a folder from
+    which the service can be started."""
     entries = copy_journal(folder, target, copy_audit)
     if output is Format.JSON:
         show_json({"folder": str(target), "entries": entries})

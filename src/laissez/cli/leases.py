@@ -1,4 +1,5 @@
-"""`laissez leases`, `limit` and `release`: what you hold, what you will pay for it at most, and giving it up."""
+"""`laissez leases`, `limit` and `release`: what you hold, what you will pay for it at most, and
+giving it up."""
 
 from __future__ import annotations
 
@@ -34,8 +35,14 @@ LEASES: list[Column[Lease]] = [
 
 @app.command("list")
 @connected
-def list_leases(client: Client, tenant: TenantOption = None, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
-    """List your leases: rate is what presses on the leaf, charged what is billed now, cost what it came to so far."""
+def list_leases(
+    client: Client,
+    tenant: TenantOption = None,
+    output: FormatOption = Format.TABLE,
+    watch: WatchOption = None,
+) -> None:
+    """List your leases: rate is what presses on the leaf, charged what is billed now, cost what it
+    came to so far."""
     listing(lambda: client.leases(tenant=tenant), LEASES, output, watch, "no leases")
 
 
@@ -50,29 +57,44 @@ def show_lease(client: Client, lease: LeaseArgument, output: FormatOption = Form
 def limit(
     client: Client,
     lease: LeaseArgument,
-    price: Annotated[str, typer.Argument(parser=price_or_none, metavar="PRICE|none", help="Dollars per hour; none keeps it whatever the price.")],
+    price: Annotated[
+        str,
+        typer.Argument(
+            parser=price_or_none,
+            metavar="PRICE|none",
+            help="Dollars per hour; none keeps it whatever the price.",
+        ),
+    ],
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Set the most you will pay for a lease; a rate above it ends the lease at once."""
-    done = client.set_limit(lease, None if price == "none" else price, idempotency_key=idempotency_key)
+    done = client.set_limit(
+        lease, None if price == "none" else price, idempotency_key=idempotency_key
+    )
     if output is Format.JSON:
         show_json(done)
     else:
-        typer.echo(f"{done.id} {done.state}, limit {money(done.limit)}{'' if done.limit is None else ' $/h'}")
+        typer.echo(
+            f"{done.id} {done.state}, limit"
+            f" {money(done.limit)}{'' if done.limit is None else ' $/h'}"
+        )
 
 
 @connected
 def release(
     client: Client,
-    target: Annotated[str, typer.Argument(metavar="LEASE|INSTANCE", help="The id of what to give up.")],
+    target: Annotated[
+        str, typer.Argument(metavar="LEASE|INSTANCE", help="The id of what to give up.")
+    ],
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Give up a lease, or stop an instance, which cancels its order or gives up its lease."""
     if not target.startswith((LEASE, INSTANCE)):
         raise typer.BadParameter(
-            f"expected a lease ({LEASE}...) or an instance ({INSTANCE}...), found {target!r}; orders end with `laissez orders cancel`"
+            f"expected a lease ({LEASE}...) or an instance ({INSTANCE}...), found {target!r};"
+            " orders end with `laissez orders cancel`"
         )
     end = client.relinquish if target.startswith(LEASE) else client.stop
     done = end(target, idempotency_key=idempotency_key)

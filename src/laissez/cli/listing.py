@@ -1,4 +1,5 @@
-"""Lists: `laissez orders` alone is `laissez orders list`, and `--watch` shows a list again and again."""
+"""Lists: `laissez orders` alone is `laissez orders list`, and `--watch` shows a list again and
+again."""
 
 from __future__ import annotations
 
@@ -40,7 +41,13 @@ def noun(about: str) -> typer.Typer:
     return typer.Typer(help=about, cls=ListByDefault, add_completion=False)
 
 
-def listing(rows: Callable[[], Iterable[T]], columns: Sequence[Column[T]], output: Format, watch: float | None, none: str) -> None:
+def listing(
+    rows: Callable[[], Iterable[T]],
+    columns: Sequence[Column[T]],
+    output: Format,
+    watch: float | None,
+    none: str,
+) -> None:
     """Print what `rows` gives, once or until Ctrl-C."""
     if watch is None:
         show(tuple(rows()), columns, output, none)
@@ -48,7 +55,9 @@ def listing(rows: Callable[[], Iterable[T]], columns: Sequence[Column[T]], outpu
         with Live(console=console, auto_refresh=False) as live:
             while True:
                 found = tuple(rows())
-                live.update(rendered(found, columns, console.width) if found else Text(none), refresh=True)
+                live.update(
+                    rendered(found, columns, console.width) if found else Text(none), refresh=True
+                )
                 sleep(watch)
     else:
         while True:

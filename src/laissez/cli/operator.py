@@ -28,8 +28,16 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 def runner_name(text: str) -> str:
-    if not 1 <= len(text) <= RUNNER_MAX or not text.isprintable() or "/" in text or text in (".", ".."):
-        raise typer.BadParameter(f"expected 1 to {RUNNER_MAX} printable characters without /, found {text[:RUNNER_MAX]!r}")
+    if (
+        not 1 <= len(text) <= RUNNER_MAX
+        or not text.isprintable()
+        or "/" in text
+        or text in (".", "..")
+    ):
+        raise typer.BadParameter(
+            f"expected 1 to {RUNNER_MAX} printable characters without /, found"
+            f" {text[:RUNNER_MAX]!r}"
+        )
     return text
 
 
@@ -42,15 +50,30 @@ def operator() -> None:
 @located
 def run(
     where: Target,
-    maps: Annotated[Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file (docs/operators.md).")],
-    state: Annotated[Path | None, typer.Option("--state", help="Where the maps' memory is kept; beside them unless given.")] = None,
+    maps: Annotated[
+        Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file (docs/operators.md).")
+    ],
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Where the maps' memory is kept; beside them unless given."),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Decide and send once, then end.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent now, and how each floor comes about.")] = False,
-    pace: Annotated[float, typer.Option("--pace", min=0.1, max=3600, help="Seconds between two decisions.")] = PACE_S,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only show what would be sent now, and how each floor comes about."
+        ),
+    ] = False,
+    pace: Annotated[
+        float, typer.Option("--pace", min=0.1, max=3600, help="Seconds between two decisions.")
+    ] = PACE_S,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", parser=runner_name, metavar="NAME", help="What these maps are called where they are shown; the file's name unless given."
+            "--name",
+            parser=runner_name,
+            metavar="NAME",
+            help="What these maps are called where they are shown; the file's name unless given.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
@@ -61,14 +84,26 @@ def run(
     file = MemoryFile(state or maps.with_suffix(".state.json"), Memory)
     called = name or maps.stem[:RUNNER_MAX]
     try:
-        work = show(where, operator, file, output) if dry_run else price(where, operator, file, output, once, pace, called)
+        work = (
+            show(where, operator, file, output)
+            if dry_run
+            else price(where, operator, file, output, once, pace, called)
+        )
         asyncio.run(work)
     finally:
         file.close()
         operator.close()
 
 
-async def price(where: Target, operator: Operator, file: MemoryFile[Memory], output: Format, once: bool, pace_s: float, name: str) -> None:
+async def price(
+    where: Target,
+    operator: Operator,
+    file: MemoryFile[Memory],
+    output: Format,
+    once: bool,
+    pace_s: float,
+    name: str,
+) -> None:
     """Decide again and again. A server that is away is waited for."""
     tell, stopped = teller(output), asyncio.Event()
     stop_on_signals(stopped.set)
@@ -99,11 +134,20 @@ def explain(decision: Decision, tell: Callable[..., None]) -> None:
     """How each floor comes about, what would be sent, and what is wrong."""
     for one in decision.priced:
         terms = {term.name: f"{term.weight:g}x{term.pressure:.3f}" for term in one.terms}
-        tell("floor", node=one.node, base=format_price(one.base), **terms, wanted=format_price(one.wanted), in_force=format_price(one.in_force))
+        tell(
+            "floor",
+            node=one.node,
+            base=format_price(one.base),
+            **terms,
+            wanted=format_price(one.wanted),
+            in_force=format_price(one.in_force),
+        )
     for command in decision.commands:
         tell("would_send", command=msgspec.json.encode(command).decode())
     for alarm in decision.alarms:
-        tell("alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason)
+        tell(
+            "alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason
+        )
 
 
 app.command()(status)

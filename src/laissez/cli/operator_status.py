@@ -1,4 +1,5 @@
-"""`laissez operator status`: what the maps of an operator read, how hard they press, and how each floor comes about."""
+"""`laissez operator status`: what the maps of an operator read, how hard they press, and how each
+floor comes about."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ MAPS: list[Column[MapRow]] = [
 FLOORS: list[Column[FloorReport]] = [
     Column("FLOOR", lambda floor: floor.node),
     Column("IN FORCE $/h", lambda floor: money(floor.in_force), right=True),
-    Column("ASKED $/h", lambda floor: floor.asked and money(floor.asked), right=True, optional=True),
+    Column(
+        "ASKED $/h", lambda floor: floor.asked and money(floor.asked), right=True, optional=True
+    ),
     Column("WANTED $/h", lambda floor: money(floor.wanted), right=True),
     Column("FROM", lambda floor: how(floor)),
 ]
@@ -65,7 +68,11 @@ ALARMS: list[Column[AlarmReport]] = [
 
 def how(floor: FloorReport) -> str:
     """How the floor that is wanted comes about; maps that do not press are left out."""
-    terms = "".join(f" + {term.weight:g} x {term.pressure:.3g} {term.map}" for term in floor.terms if term.pressure)
+    terms = "".join(
+        f" + {term.weight:g} x {term.pressure:.3g} {term.map}"
+        for term in floor.terms
+        if term.pressure
+    )
     return f"{money(floor.base)} x (1{terms})" if terms else money(floor.base)
 
 
@@ -84,7 +91,10 @@ def status(client: Client, output: FormatOption = Format.TABLE) -> None:
 
 
 def _show(runner: RunnerShown) -> None:
-    typer.echo(f"{runner.runner}: {moment(runner.at)}, every {runner.pace_s:g} s{': LATE, nothing was heard of it since' if runner.late else ''}")
+    typer.echo(
+        f"{runner.runner}: {moment(runner.at)}, every {runner.pace_s:g}"
+        f" s{': LATE, nothing was heard of it since' if runner.late else ''}"
+    )
     show(list(_rows(runner)), MAPS, Format.TABLE, "no maps")
     if runner.floors:
         typer.echo()

@@ -30,13 +30,20 @@ ORDERS: list[Column[Order]] = [
     Column("ORDER", lambda order: order.id),
     Column("PLACED", lambda order: moment(order.placed_at)),
     Column("TENANT", lambda order: order.tenant, optional=True),
-    Column("ALTERNATIVES $/h", lambda order: "  ".join(written(each) for each in order.alternatives)),
+    Column(
+        "ALTERNATIVES $/h", lambda order: "  ".join(written(each) for each in order.alternatives)
+    ),
 ]
 
 
 @app.command("list")
 @connected
-def list_orders(client: Client, tenant: TenantOption = None, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def list_orders(
+    client: Client,
+    tenant: TenantOption = None,
+    output: FormatOption = Format.TABLE,
+    watch: WatchOption = None,
+) -> None:
     """List your open orders, with what is in force."""
     listing(lambda: client.orders(tenant=tenant), ORDERS, output, watch, "no open orders")
 
@@ -50,15 +57,25 @@ def show_order(client: Client, order: IdArgument, output: FormatOption = Format.
 
 @app.command()
 @connected
-def place(client: Client, alternatives: AlternativesArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
-    """Place an order for one leaf below any of the scopes; the first that can be had cancels the others."""
+def place(
+    client: Client,
+    alternatives: AlternativesArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Place an order for one leaf below any of the scopes; the first that can be had cancels the
+    others."""
     tell(client.place(*alternatives, idempotency_key=idempotency_key), output)
 
 
 @app.command()
 @connected
 def amend(
-    client: Client, order: IdArgument, alternatives: AlternativesArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+    client: Client,
+    order: IdArgument,
+    alternatives: AlternativesArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Replace the alternatives of an order."""
     tell(client.amend(order, *alternatives, idempotency_key=idempotency_key), output)
@@ -66,7 +83,12 @@ def amend(
 
 @app.command()
 @connected
-def cancel(client: Client, order: IdArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def cancel(
+    client: Client,
+    order: IdArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
     """Cancel an order."""
     tell(client.cancel(order, idempotency_key=idempotency_key), output)
 
@@ -76,7 +98,11 @@ def tell(done: OrderDone, output: Format) -> None:
         show_json(done)
         return
     if done.lease is not None:
-        typer.echo(f"{done.id} {done.state}: {done.leaf} is yours as {done.lease}, at {money(done.rate)} $/h")
+        typer.echo(
+            f"{done.id} {done.state}: {done.leaf} is yours as {done.lease}, at"
+            f" {money(done.rate)} $/h"
+        )
         return
     clipped = " (clipped by the band in force)" if done.clipped else ""
-    typer.echo(f"{done.id} {done.state}{': ' if done.alternatives else ''}{'  '.join(map(written, done.alternatives))}{clipped}")
+    alternatives = ": " + "  ".join(map(written, done.alternatives)) if done.alternatives else ""
+    typer.echo(f"{done.id} {done.state}{alternatives}{clipped}")

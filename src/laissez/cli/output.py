@@ -1,4 +1,5 @@
-"""How commands print: a table for people, or JSON for programs (`-o json`); once, or again and again (`--watch`)."""
+"""How commands print: a table for people, or JSON for programs (`-o json`); once, or again and
+again (`--watch`)."""
 
 from __future__ import annotations
 
@@ -20,11 +21,20 @@ class Format(StrEnum):
     JSON = "json"
 
 
-FormatOption: TypeAlias = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
+FormatOption: TypeAlias = Annotated[
+    Format, typer.Option("--output", "-o", help="How to print the answer.")
+]
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 WatchOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--watch", "-w", metavar="[SECONDS]", min=0.1, max=DAY_S, help="Show it again every so many seconds (2 unless given) until Ctrl-C."),
+    typer.Option(
+        "--watch",
+        "-w",
+        metavar="[SECONDS]",
+        min=0.1,
+        max=DAY_S,
+        help="Show it again every so many seconds (2 unless given) until Ctrl-C.",
+    ),
 ]
 
 WATCH_SECONDS = "2"

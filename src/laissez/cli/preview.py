@@ -13,7 +13,9 @@ from laissez.client import Client
 from laissez.wire.figures import PreviewDone, PreviewEnded, PreviewTenant
 from laissez.wire.requests import OperatorCommand
 
-PreviewOption: TypeAlias = Annotated[bool, typer.Option("--preview", help="Show what would happen, and change nothing.")]
+PreviewOption: TypeAlias = Annotated[
+    bool, typer.Option("--preview", help="Show what would happen, and change nothing.")
+]
 
 TENANTS: list[Column[PreviewTenant]] = [
     Column("TENANT", lambda one: one.tenant),
@@ -29,10 +31,14 @@ ENDED: list[Column[PreviewEnded]] = [
 ]
 
 
-def show_preview(client: Client, command: OperatorCommand, idempotency_key: str | None, output: Format) -> None:
+def show_preview(
+    client: Client, command: OperatorCommand, idempotency_key: str | None, output: Format
+) -> None:
     """A command that would be refused ends like one that was."""
     if idempotency_key is not None:
-        raise typer.BadParameter("expected either --preview or --idempotency-key, found both: a preview changes nothing")
+        raise typer.BadParameter(
+            "expected either --preview or --idempotency-key, found both: a preview changes nothing"
+        )
     found = client.preview([command])
     if output is Format.JSON:
         show_json(found)
@@ -47,9 +53,17 @@ def _tell(found: PreviewDone, output: Format) -> None:
         typer.echo(f"laissez: it would be refused: {refused.detail} ({refused.code})", err=True)
     if found.refused:
         return
-    typer.echo(f"{found.leases_ended:,} leases would end and {found.leases_started:,} start; {found.transfers:,} leaves would change hands")
-    typer.echo(f"of the leases that last, {found.dearer:,} would pay more and {found.cheaper:,} less")
-    typer.echo(f"all together {money(found.rate_before)} -> {money(found.rate_after)} $/h; idle leaves {found.idle_before:,} -> {found.idle_after:,}")
+    typer.echo(
+        f"{found.leases_ended:,} leases would end and {found.leases_started:,} start;"
+        f" {found.transfers:,} leaves would change hands"
+    )
+    typer.echo(
+        f"of the leases that last, {found.dearer:,} would pay more and {found.cheaper:,} less"
+    )
+    typer.echo(
+        f"all together {money(found.rate_before)} -> {money(found.rate_after)} $/h; idle leaves"
+        f" {found.idle_before:,} -> {found.idle_after:,}"
+    )
     if found.tenants:
         show(found.tenants, TENANTS, output, "")
     if found.ended:

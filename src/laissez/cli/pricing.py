@@ -20,11 +20,18 @@ from laissez.wire.views import Controls, Done, Floor
 floors = noun("Floors: the least price of everything below a node (operator).")
 controls = noun("Controls: bands, holds and flash fees (operator).")
 
-NodeArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help="A node of the topology.")]
-BandOption: TypeAlias = Annotated[
-    BandSetting | None, typer.Option(parser=band, metavar="FRACTION/DURATION", help="At most so much within that time, 10%/1h.")
+NodeArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NODE", help="A node of the topology.")
 ]
-DurationOption: TypeAlias = Annotated[float | None, typer.Option(parser=seconds, metavar="DURATION")]
+BandOption: TypeAlias = Annotated[
+    BandSetting | None,
+    typer.Option(
+        parser=band, metavar="FRACTION/DURATION", help="At most so much within that time, 10%/1h."
+    ),
+]
+DurationOption: TypeAlias = Annotated[
+    float | None, typer.Option(parser=seconds, metavar="DURATION")
+]
 
 
 def written(limit: Band | None) -> str | None:
@@ -41,13 +48,17 @@ CONTROLS: list[Column[Controls]] = [
     Column("RISE", lambda node: written(node.rise), right=True),
     Column("FALL", lambda node: written(node.fall), right=True),
     Column("HOLD s", lambda node: None if node.hold_s is None else f"{node.hold_s:g}", right=True),
-    Column("FLASH s", lambda node: None if node.flash_s is None else f"{node.flash_s:g}", right=True),
+    Column(
+        "FLASH s", lambda node: None if node.flash_s is None else f"{node.flash_s:g}", right=True
+    ),
 ]
 
 
 @floors.command("list")
 @connected
-def list_floors(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def list_floors(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List the nodes that have a floor."""
     listing(client.floors, FLOORS, output, watch, "no floors")
 
@@ -66,19 +77,34 @@ def set_floor(
     if preview:
         show_preview(client, SetFloor(node=node, price=floor), idempotency_key, output)
         return
-    tell(client.set_floor(node, floor, idempotency_key=idempotency_key), f"the floor of {node} is set", output)
+    tell(
+        client.set_floor(node, floor, idempotency_key=idempotency_key),
+        f"the floor of {node} is set",
+        output,
+    )
 
 
 @floors.command("remove")
 @connected
-def remove_floor(client: Client, node: NodeArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def remove_floor(
+    client: Client,
+    node: NodeArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
     """Remove the floor of a node; those above it stay in force."""
-    tell(client.remove_floor(node, idempotency_key=idempotency_key), f"{node} has no floor of its own", output)
+    tell(
+        client.remove_floor(node, idempotency_key=idempotency_key),
+        f"{node} has no floor of its own",
+        output,
+    )
 
 
 @controls.command("list")
 @connected
-def list_controls(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def list_controls(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List the nodes that have controls of their own."""
     listing(client.controls, CONTROLS, output, watch, "no controls")
 
@@ -96,21 +122,41 @@ def set_controls(
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Replace all controls of a node; what is left out comes from the nearest node above that sets it."""
+    """Replace all controls of a node; what is left out comes from the nearest node above that sets
+    it."""
     if rise is None and fall is None and hold is None and flash is None:
-        raise typer.BadParameter("expected at least one of --rise, --fall, --hold and --flash; `laissez controls remove` takes all away")
+        raise typer.BadParameter(
+            "expected at least one of --rise, --fall, --hold and --flash; `laissez controls remove`"
+            " takes all away"
+        )
     if preview:
-        show_preview(client, SetControls(node=node, rise=rise, fall=fall, hold_s=hold, flash_s=flash), idempotency_key, output)
+        show_preview(
+            client,
+            SetControls(node=node, rise=rise, fall=fall, hold_s=hold, flash_s=flash),
+            idempotency_key,
+            output,
+        )
         return
-    done = client.set_controls(node, rise=rise, fall=fall, hold_s=hold, flash_s=flash, idempotency_key=idempotency_key)
+    done = client.set_controls(
+        node, rise=rise, fall=fall, hold_s=hold, flash_s=flash, idempotency_key=idempotency_key
+    )
     tell(done, f"the controls of {node} are set", output)
 
 
 @controls.command("remove")
 @connected
-def remove_controls(client: Client, node: NodeArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def remove_controls(
+    client: Client,
+    node: NodeArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
     """Remove the controls of a node; those above it come into force."""
-    tell(client.remove_controls(node, idempotency_key=idempotency_key), f"{node} has no controls of its own", output)
+    tell(
+        client.remove_controls(node, idempotency_key=idempotency_key),
+        f"{node} has no controls of its own",
+        output,
+    )
 
 
 def tell(done: Done, words: str, output: Format) -> None:

@@ -1,6 +1,7 @@
 """Which server the command line speaks to, and with which key.
 
-Flags come first, then a profile named with `--profile`, then the environment, then the profile of `LAISSEZ_PROFILE` or the file's `default`:
+Flags come first, then a profile named with `--profile`, then the environment, then the profile of
+`LAISSEZ_PROFILE` or the file's `default`:
 
     # ~/.config/laissez/config.toml
     default = "lab"
@@ -9,8 +10,9 @@ Flags come first, then a profile named with `--profile`, then the environment, t
     url = "https://market.example.org"
     key_file = "~/.config/laissez/lab.key"
 
-A key is never an argument, because every user of the machine can read those, and never in this file, so that the file can be shown around. The key
-of a profile goes to the address of that profile alone: for another one, it has to be named with `--key-file` or in the environment.
+A key is never an argument, because every user of the machine can read those, and never in this
+file, so that the file can be shown around. The key of a profile goes to the address of that profile
+alone: for another one, it has to be named with `--key-file` or in the environment.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class ConfigError(Exception):
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`insecure` lets the key travel over http to another machine, for networks that are trusted."""
+    """`insecure` lets the key travel over http to another machine, for networks that are
+    trusted."""
 
     url: str | None = None
     key_file: str | None = None
@@ -44,7 +47,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The key itself is not shown anywhere.
+    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The
+    key itself is not shown anywhere.
 
     `withheld` says why there is none although a profile names one.
     """
@@ -74,7 +78,11 @@ def read_config(path: Path) -> Config:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except msgspec.ValidationError as error:
-        hint = '; a key belongs into a file of its own: key_file = "..."' if "unknown field `key`" in str(error) else ""
+        hint = (
+            '; a key belongs into a file of its own: key_file = "..."'
+            if "unknown field `key`" in str(error)
+            else ""
+        )
         raise ConfigError(f"{path}: {error}{hint}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: expected TOML: {error}") from None
@@ -93,10 +101,14 @@ def target(
     config = read_config(path)
     named = _profile(config, profile, path, "--profile")
     usual = (
-        named or _profile(config, environment.get("LAISSEZ_PROFILE"), path, "LAISSEZ_PROFILE") or _profile(config, config.default, path, "default")
+        named
+        or _profile(config, environment.get("LAISSEZ_PROFILE"), path, "LAISSEZ_PROFILE")
+        or _profile(config, config.default, path, "default")
     )
     usual = usual or Profile()
-    address = url or (named and named.url) or environment.get("LAISSEZ_URL") or usual.url or DEFAULT_URL
+    address = (
+        url or (named and named.url) or environment.get("LAISSEZ_URL") or usual.url or DEFAULT_URL
+    )
     own = usual.url or DEFAULT_URL
     is_own = _is_same(address, own)
     place = Target(address, insecure or (usual.insecure and is_own))
@@ -105,13 +117,21 @@ def target(
     if named is not None and named.key_file and is_own:
         return _with_key_file(place, Path(named.key_file), f"profile {profile} in {path}")
     if key := environment.get("LAISSEZ_KEY"):
-        return msgspec.structs.replace(place, key=_checked(key.strip(), "LAISSEZ_KEY"), key_from="LAISSEZ_KEY")
+        return msgspec.structs.replace(
+            place, key=_checked(key.strip(), "LAISSEZ_KEY"), key_from="LAISSEZ_KEY"
+        )
     if variable := environment.get("LAISSEZ_KEY_FILE"):
         return _with_key_file(place, Path(variable), "LAISSEZ_KEY_FILE")
     if usual.key_file and is_own:
         return _with_key_file(place, Path(usual.key_file), str(path))
     if usual.key_file:
-        return msgspec.structs.replace(place, withheld=f"the key of the profile is for {own} alone; for {address}, name one with --key-file")
+        return msgspec.structs.replace(
+            place,
+            withheld=(
+                f"the key of the profile is for {own} alone; for {address}, name one with"
+                " --key-file"
+            ),
+        )
     return place
 
 
@@ -125,7 +145,12 @@ def _is_same(one: str, other: str) -> bool:
 
 def _server(url: str) -> tuple[str, str | None, int | None, str]:
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme), parts.path.rstrip("/")
+    return (
+        parts.scheme,
+        parts.hostname,
+        parts.port or PORTS.get(parts.scheme),
+        parts.path.rstrip("/"),
+    )
 
 
 def _profile(config: Config, name: str | None, path: Path, asked_by: str) -> Profile | None:
@@ -142,7 +167,9 @@ def _with_key_file(place: Target, path: Path, named_by: str) -> Target:
     try:
         key = path.read_text(encoding="ascii")
     except OSError as error:
-        raise ConfigError(f"the key file {path}, named by {named_by}, cannot be read: {error.strerror}") from None
+        raise ConfigError(
+            f"the key file {path}, named by {named_by}, cannot be read: {error.strerror}"
+        ) from None
     except UnicodeDecodeError:
         key = ""
     key = _checked(key.strip(), f"the key file {path}")

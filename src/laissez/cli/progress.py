@@ -1,4 +1,5 @@
-"""A progress bar on standard error, for what takes longer than two seconds; none where nobody looks."""
+"""A progress bar on standard error, for what takes longer than two seconds; none where nobody
+looks."""
 
 from __future__ import annotations
 
@@ -7,19 +8,35 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 
 def progress() -> Progress:
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
 
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """For work in a known number of steps: call what this gives with a description when a step begins."""
+    """For work in a known number of steps: call what this gives with a description when a step
+    begins."""
     with progress() as bar:
         task = bar.add_task(what, total=total)
         done = iter(range(total))
@@ -27,9 +44,11 @@ def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
 
 
 class Forecast:
-    """How long work of known weight takes, told from how long that took which is done; before anything is, from what was expected.
+    """How long work of known weight takes, told from how long that took which is done; before
+    anything is, from what was expected.
 
-    Pieces end in bursts, minutes apart, so the speed is that up to the latest end, and from then on the time left only runs down.
+    Pieces end in bursts, minutes apart, so the speed is that up to the latest end, and from then on
+    the time left only runs down.
     """
 
     def __init__(self, total: float, expected_s: float) -> None:
@@ -47,7 +66,8 @@ class Forecast:
 
 
 class Weighed:
-    """A bar for pieces of work that differ in weight: it counts pieces, and moves by their weight."""
+    """A bar for pieces of work that differ in weight: it counts pieces, and moves by their
+    weight."""
 
     def __init__(self, what: str, pieces: int, forecast: Forecast) -> None:
         self.forecast = forecast
@@ -59,7 +79,9 @@ class Weighed:
             TimeElapsedColumn(),
             _Left(forecast),
         )
-        self.bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self.bar = Progress(
+            *columns, console=console, disable=not console.is_terminal, transient=True
+        )
         self._task = self.bar.add_task(what, total=forecast.total, ended=0, pieces=pieces)
 
     def begin(self, what: str) -> None:

@@ -1,4 +1,5 @@
-"""`laissez resources`, `topology` and `market`: what there is, who has it, and how the whole market does."""
+"""`laissez resources`, `topology` and `market`: what there is, who has it, and how the whole market
+does."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from laissez.wire.views import MarketSummary, Node, Resource
 
 app = noun("Resources: the leaves of the topology (operator).")
 
-LeafArgument: TypeAlias = Annotated[str, typer.Argument(metavar="LEAF", help="The path of a leaf, such as h100/rack1/host0/gpu3.")]
+LeafArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="LEAF", help="The path of a leaf, such as h100/rack1/host0/gpu3.")
+]
 
 RESOURCES: list[Column[Resource]] = [
     Column("LEAF", lambda leaf: leaf.leaf),
@@ -50,7 +53,9 @@ FIGURES: list[Column[MarketSummary]] = [
 @connected
 def list_resources(
     client: Client,
-    under: Annotated[str | None, typer.Argument(metavar="[NODE]", help="Only the leaves below this node.")] = None,
+    under: Annotated[
+        str | None, typer.Argument(metavar="[NODE]", help="Only the leaves below this node.")
+    ] = None,
     output: FormatOption = Format.TABLE,
     watch: WatchOption = None,
 ) -> None:
@@ -61,7 +66,11 @@ def list_resources(
 @app.command()
 @connected
 def offline(
-    client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+    client: Client,
+    leaf: LeafArgument,
+    preview: PreviewOption = False,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Take a leaf out of the market; its lease, if there is one, ends at once."""
     _set_online(client, leaf, False, preview, idempotency_key, output)
@@ -70,15 +79,31 @@ def offline(
 @app.command()
 @connected
 def online(
-    client: Client, leaf: LeafArgument, preview: PreviewOption = False, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+    client: Client,
+    leaf: LeafArgument,
+    preview: PreviewOption = False,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Put a leaf into the market again."""
     _set_online(client, leaf, True, preview, idempotency_key, output)
 
 
-def _set_online(client: Client, leaf: str, online: bool, preview: bool, idempotency_key: str | None, output: Format) -> None:
+def _set_online(
+    client: Client,
+    leaf: str,
+    online: bool,
+    preview: bool,
+    idempotency_key: str | None,
+    output: Format,
+) -> None:
     if preview:
-        show_preview(client, BringOnline(leaf=leaf) if online else TakeOffline(leaf=leaf), idempotency_key, output)
+        show_preview(
+            client,
+            BringOnline(leaf=leaf) if online else TakeOffline(leaf=leaf),
+            idempotency_key,
+            output,
+        )
         return
     done = client.set_online(leaf, online, idempotency_key=idempotency_key)
     if output is Format.JSON:
@@ -90,7 +115,10 @@ def _set_online(client: Client, leaf: str, online: bool, preview: bool, idempote
 @connected
 def topology(
     client: Client,
-    node: Annotated[str | None, typer.Argument(help="This node and its children; the types of resource unless given.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Argument(help="This node and its children; the types of resource unless given."),
+    ] = None,
     output: FormatOption = Format.TABLE,
     watch: WatchOption = None,
 ) -> None:

@@ -1,4 +1,5 @@
-"""Secrets: in one answer and no other, so one that is not there is an error; and to a file instead of the screen."""
+"""Secrets: in one answer and no other, so one that is not there is an error; and to a file instead
+of the screen."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def _saved(make: Callable[[], Made], path: Path) -> Made:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise ConfigError(f"--save: expected the name of a new file, found {path}: {error.strerror}") from None
+        raise ConfigError(
+            f"--save: expected the name of a new file, found {path}: {error.strerror}"
+        ) from None
     try:
         with open(descriptor, "w") as file:
             made = _told(make())
@@ -42,10 +45,16 @@ def _saved(make: Callable[[], Made], path: Path) -> Made:
 
 
 def _told(made: Made) -> Made:
-    """An answer that was lost on its way is not given again with the secret, whether we sent the request twice or our client did."""
+    """An answer that was lost on its way is not given again with the secret, whether we sent the
+    request twice or our client did."""
     if made.secret is None:
-        remedy = f"laissez tenants revoke-key {made.id}, and issue another" if isinstance(made, Key) else f"laissez webhooks rotate {made.id}"
+        remedy = (
+            f"laissez tenants revoke-key {made.id}, and issue another"
+            if isinstance(made, Key)
+            else f"laissez webhooks rotate {made.id}"
+        )
         raise SecretNotTold(
-            f"expected the secret of {made.id}, found an answer without it: it is in the first answer to a request alone. Use {remedy}"
+            f"expected the secret of {made.id}, found an answer without it: it is in the first"
+            f" answer to a request alone. Use {remedy}"
         )
     return made

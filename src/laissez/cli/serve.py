@@ -1,4 +1,5 @@
-"""`laissez serve` runs the service; `laissez up` runs it with a small sample market, for a first look."""
+"""`laissez serve` runs the service; `laissez up` runs it with a small sample market, for a first
+look."""
 
 from __future__ import annotations
 
@@ -19,19 +20,34 @@ from laissez.service.settings import read_settings
 
 SAMPLE_PORT = 8340
 
-ConfigOption: TypeAlias = Annotated[Path | None, typer.Option("--config", help="A TOML file of settings (docs/laissez.toml shows them all).")]
-HostOption: TypeAlias = Annotated[str | None, typer.Option("--host", help="The address to listen on.")]
-PortOption: TypeAlias = Annotated[int | None, typer.Option("--port", help="The port to listen on; 0 takes any that is free.")]
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--config", help="A TOML file of settings (docs/laissez.toml shows them all)."),
+]
+HostOption: TypeAlias = Annotated[
+    str | None, typer.Option("--host", help="The address to listen on.")
+]
+PortOption: TypeAlias = Annotated[
+    int | None, typer.Option("--port", help="The port to listen on; 0 takes any that is free.")
+]
 
 
 def serve(
     config: ConfigOption = None,
-    data: Annotated[Path | None, typer.Option("--data", help="The folder that holds the market.")] = None,
-    topology: Annotated[Path | None, typer.Option("--topology", help="The cluster, for a data folder that is new (TOML, YAML or JSON).")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The folder that holds the market.")
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            "--topology", help="The cluster, for a data folder that is new (TOML, YAML or JSON)."
+        ),
+    ] = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology, and a first key for the operator."""
+    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology,
+    and a first key for the operator."""
     flags: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
         "data": {"folder": data and str(data), "topology": topology and str(topology)},
@@ -51,18 +67,30 @@ def serve(
 
 
 def up(
-    data: Annotated[Path, typer.Option("--data", help="The folder that holds the sample market; a second start goes on with it.")] = Path(
-        "laissez-sample"
-    ),
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data",
+            help="The folder that holds the sample market; a second start goes on with it.",
+        ),
+    ] = Path("laissez-sample"),
     port: PortOption = None,
-    still: Annotated[bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no maps.")] = False,
+    still: Annotated[
+        bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no maps.")
+    ] = False,
 ) -> None:
-    """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by themselves, and racks whose power presses on prices.
+    """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by
+    themselves, and racks whose power presses on prices.
 
     It stays up until Ctrl-C.
     """
     port = free_port() if port is None else port
-    settings = read_settings(flags={"server": {"port": port, "metrics_open": True, "log_level": "warning"}, "data": {"folder": str(data)}})
+    settings = read_settings(
+        flags={
+            "server": {"port": port, "metrics_open": True, "log_level": "warning"},
+            "data": {"folder": str(data)},
+        }
+    )
     new = not founding.is_founded(data)
     if new:
         opening.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
@@ -83,8 +111,13 @@ def up(
 
 
 def start_life(address: str, keys: Path) -> subprocess.Popen[bytes]:
-    """The sample's tenants and its maps, in a process of their own. It ends with us however we end: its standard input does."""
-    return subprocess.Popen([sys.executable, "-m", "laissez.live.sample", address, str(keys)], stdin=subprocess.PIPE, start_new_session=True)
+    """The sample's tenants and its maps, in a process of their own. It ends with us however we end:
+    its standard input does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "laissez.live.sample", address, str(keys)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def free_port() -> int:
@@ -108,13 +141,27 @@ def welcome(address: str, data: Path, new: bool, still: bool) -> str:
     usual = "" if address.endswith(f":{SAMPLE_PORT}") else f"  export LAISSEZ_URL={address}\n"
     return "\n".join(
         (
-            f"{'A new sample market' if new else 'The sample market, where it was left,'} is up at {address} (its data is in {data}).",
-            "Nobody trades by itself."
-            if still
-            else "The tenants dynamo, sailor and parabricks trade by themselves; racks take turns at being short of power.",
+            (
+                f"{'A new sample market' if new else 'The sample market, where it was left,'} is up"
+                f" at {address} (its data is in {data})."
+            ),
+            (
+                "Nobody trades by itself."
+                if still
+                else (
+                    "The tenants dynamo, sailor and parabricks trade by themselves; racks take"
+                    " turns at being short of power."
+                )
+            ),
             "",
-            f"  {address}/          the console: sign in with the key in {key('operator')} or {key('training' if still else 'dynamo')}",
-            f"  {address}/docs      the API, readable      {address}/metrics   figures for Prometheus",
+            (
+                f"  {address}/          the console: sign in with the key in {key('operator')} or"
+                f" {key('training' if still else 'dynamo')}"
+            ),
+            (
+                f"  {address}/docs      the API, readable      {address}/metrics   figures for"
+                " Prometheus"
+            ),
             "",
             "In another terminal, in this folder:",
             "",

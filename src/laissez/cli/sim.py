@@ -32,7 +32,9 @@ from laissez.tenants.units import SECOND_US
 SEEDS_MAX = 10_000
 MINUTE_US = 60 * SECOND_US
 
-app = typer.Typer(help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False
+)
 app.command("from-journal")(from_journal)
 
 
@@ -53,21 +55,39 @@ def known_clouds(text: str) -> list[str]:
     return clouds
 
 
-ScenarioArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML file.")]
+ScenarioArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML file.")
+]
 OutOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", callback=out_folder, help="Write all results as CSV files into this folder.")
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        callback=out_folder,
+        help="Write all results as CSV files into this folder.",
+    ),
 ]
 
 
 @app.command()
 def run(
     scenario: ScenarioArgument,
-    cloud: Annotated[str, typer.Option("--cloud", parser=known_cloud, metavar="CLOUD", help=f"One of {', '.join(CLOUDS)}.")] = "market",
+    cloud: Annotated[
+        str,
+        typer.Option(
+            "--cloud", parser=known_cloud, metavar="CLOUD", help=f"One of {', '.join(CLOUDS)}."
+        ),
+    ] = "market",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Which tenants come, and when.")] = 0,
     out: OutOption = None,
     timeline: Annotated[
         Path | None,
-        typer.Option("--timeline", metavar="FILE.html", callback=new_file, help="Write a page that shows who held what, at which price, over time."),
+        typer.Option(
+            "--timeline",
+            metavar="FILE.html",
+            callback=new_file,
+            help="Write a page that shows who held what, at which price, over time.",
+        ),
     ] = None,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -93,7 +113,12 @@ def watched(scenario: Scenario, cloud: str, seed: int) -> RunResult:
         alone = bar.add_task("tenants alone", total=scenario.tenants.count)
         setting = Setting(scenario, seed, on_alone=lambda done: bar.update(alone, completed=done))
         minutes = bar.add_task("virtual minutes", total=None)
-        return setting.run(cloud, lambda now, until: bar.update(minutes, completed=now // MINUTE_US, total=until // MINUTE_US))
+        return setting.run(
+            cloud,
+            lambda now, until: bar.update(
+                minutes, completed=now // MINUTE_US, total=until // MINUTE_US
+            ),
+        )
 
 
 @app.command()
@@ -101,15 +126,46 @@ def compare(
     scenario: ScenarioArgument,
     clouds: Annotated[
         str,
-        typer.Option("--clouds", parser=known_clouds, metavar="CLOUDS", help=f"Some of {', '.join(CLOUDS)}, with commas between; all unless given."),
+        typer.Option(
+            "--clouds",
+            parser=known_clouds,
+            metavar="CLOUDS",
+            help=f"Some of {', '.join(CLOUDS)}, with commas between; all unless given.",
+        ),
     ] = ",".join(CLOUDS),
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=SEEDS_MAX, help="How many seeds; every cloud gets the same.")] = 20,
-    first_seed: Annotated[int, typer.Option("--first-seed", min=0, help="The first seed; the others follow it.")] = 0,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes; 0 means one per core. The results do not depend on it.")] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds", min=1, max=SEEDS_MAX, help="How many seeds; every cloud gets the same."
+        ),
+    ] = 20,
+    first_seed: Annotated[
+        int, typer.Option("--first-seed", min=0, help="The first seed; the others follow it.")
+    ] = 0,
+    workers: Annotated[
+        int,
+        typer.Option(
+            "--workers",
+            min=0,
+            help="Processes; 0 means one per core. The results do not depend on it.",
+        ),
+    ] = 0,
     out: OutOption = None,
-    keep_course: Annotated[bool, typer.Option("--keep-course", help="Write prices and leases over time too; with many seeds, large files.")] = False,
+    keep_course: Annotated[
+        bool,
+        typer.Option(
+            "--keep-course",
+            help="Write prices and leases over time too; with many seeds, large files.",
+        ),
+    ] = False,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.svg|.png", callback=plot_file, help="Draw a box plot of the tenants' retention.")
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg|.png",
+            callback=plot_file,
+            help="Draw a box plot of the tenants' retention.",
+        ),
     ] = None,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -120,10 +176,14 @@ def compare(
         check_folder(out, keep_course)
     described = read_scenario(scenario)
     if plot is not None and not described.tenants.count:
-        raise PlotError(f"{plot}: expected tenants whose retention can be drawn, found a scenario with tenants.count = 0")
+        raise PlotError(
+            f"{plot}: expected tenants whose retention can be drawn, found a scenario with"
+            " tenants.count = 0"
+        )
     done: list[RunResult] = []
     with progress() as bar:
-        bar.speed_estimate_period = inf  # runs come in bursts, minutes apart: the time left is told from all of them
+        # runs come in bursts, minutes apart: the time left is told from all of them
+        bar.speed_estimate_period = inf
         task = bar.add_task("runs", total=len(names) * seeds)
         bar.advance(task, 0)  # and from the very beginning
 
@@ -132,7 +192,14 @@ def compare(
             bar.advance(task)
 
         try:
-            runs = compare_clouds(described, names, range(first_seed, first_seed + seeds), workers or None, keep_course, on_run)
+            runs = compare_clouds(
+                described,
+                names,
+                range(first_seed, first_seed + seeds),
+                workers or None,
+                keep_course,
+                on_run,
+            )
         except (RunFailed, ScenarioError):
             if done:
                 say_stopped(done, len(names) * seeds, names, out)

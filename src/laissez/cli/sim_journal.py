@@ -1,4 +1,5 @@
-"""`laissez sim from-journal`: a scenario that starts from the market of a real server. Works beside a running server; changes nothing of it."""
+"""`laissez sim from-journal`: a scenario that starts from the market of a real server. Works beside
+a running server; changes nothing of it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 SCENARIO: Final = """\
 # What if? The market of {source}, {taken}, is where this begins:
-# {leases} leases and {orders} resting orders of {tenants} tenants, who keep them up to their limits.
+# {leases} leases and {orders} resting orders of {tenants} tenants, who keep them up to their
+# limits.
 #
 #   laissez sim run {file}
 
@@ -49,25 +51,46 @@ class WhatIfError(Exception):
 
 
 def from_journal(
-    source: Annotated[Path, typer.Argument(metavar="DATA", help="The data folder of a server, or one of its snapshot files.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.toml", help="The scenario to write; the market goes beside it.")] = Path("what-if.toml"),
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="The data folder of a server, or one of its snapshot files."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE.toml", help="The scenario to write; the market goes beside it."
+        ),
+    ] = Path("what-if.toml"),
     at: Annotated[
-        str | None, typer.Option("--at", metavar="SEQ|TIME", help='After this entry, or as of this time ("2026-11-15T08:30:00Z"); else the latest.')
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="SEQ|TIME",
+            help='After this entry, or as of this time ("2026-11-15T08:30:00Z"); else the latest.',
+        ),
     ] = None,
 ) -> None:
     """Write a scenario that starts from a real server's market, to see what would happen if."""
     if out.suffix != ".toml":
         raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
     if reason := unwritable(out):
-        raise WhatIfError(f"--out: expected a file in a folder that can be written to, found {str(out)!r}: {reason}")
+        raise WhatIfError(
+            f"--out: expected a file in a folder that can be written to, found {str(out)!r}:"
+            f" {reason}"
+        )
     market_file = out.with_suffix(MARKET)
     for file in (out, market_file):
         if file.exists():
             raise WhatIfError(f"{file} exists. Move it away, or name another file with --out.")
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-        market, taken = found(source, at, lambda done, of: bar.update(task, completed=done, total=of))
-    write_whole(market_file, market.snapshot())  # for its owner alone: it has the limits of all tenants
+        market, taken = found(
+            source, at, lambda done, of: bar.update(task, completed=done, total=of)
+        )
+    # for its owner alone: it has the limits of all tenants
+    write_whole(market_file, market.snapshot())
     out.write_text(written(market, source, taken, out), encoding="utf-8")
     print(f"{out} starts from {source}, {taken}; the market is in {market_file}")
 
@@ -76,7 +99,10 @@ def found(source: Path, at: str | None, on_progress: Progress) -> tuple[Market, 
     """The market, and when that was, in words."""
     if source.is_file():
         if at is not None:
-            raise WhatIfError(f"--at: expected a data folder to go with it, found the snapshot {source}, which is of one instant")
+            raise WhatIfError(
+                f"--at: expected a data folder to go with it, found the snapshot {source}, which is"
+                " of one instant"
+            )
         return _of_snapshot(source)
     if at is None or at.isdecimal():
         return _after_entry(source, None if at is None else int(at), on_progress)
@@ -88,7 +114,10 @@ def found(source: Path, at: str | None, on_progress: Progress) -> tuple[Market, 
 
 def _of_snapshot(path: Path) -> tuple[Market, str]:
     if path.suffix != ".snapshot" or not SNAPSHOT.fullmatch(path.stem):
-        raise WhatIfError(f"expected a data folder, or a snapshot such as snapshots/0000000000000042.snapshot, found {path}")
+        raise WhatIfError(
+            "expected a data folder, or a snapshot such as snapshots/0000000000000042.snapshot,"
+            f" found {path}"
+        )
     snapshot = SnapshotFile(int(path.stem), path).read()
     return Replaying.restore(snapshot.body).exchange.market, f"after entry {snapshot.seq}"
 
@@ -98,7 +127,10 @@ def _after_entry(folder: Path, seq: int | None, on_progress: Progress) -> tuple[
         last = reader.tail().last
         seq = last if seq is None else seq
         if seq > last:
-            raise WhatIfError(f"--at: expected an entry up to {last}, the last of the journal in {folder}, found {seq}")
+            raise WhatIfError(
+                f"--at: expected an entry up to {last}, the last of the journal in {folder}, found"
+                f" {seq}"
+            )
         market = exchange_after(reader, seq, on_progress).market
         return market, f"after entry {seq}, at {format_time(market.now)}"
 
@@ -108,10 +140,16 @@ def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]
     with Reader.of(folder) as reader:
         tail = reader.tail()
         if time > tail.last_at:
-            raise WhatIfError(f"--at: expected a time up to {format_time(tail.last_at)}, that of the last entry, found {format_time(time)}")
+            raise WhatIfError(
+                f"--at: expected a time up to {format_time(tail.last_at)}, that of the last entry,"
+                f" found {format_time(time)}"
+            )
         first = reader.entry(1)
         if first is not None and time < first.at:
-            raise WhatIfError(f"--at: expected a time from {format_time(first.at)} on, that of the first entry, found {format_time(time)}")
+            raise WhatIfError(
+                f"--at: expected a time from {format_time(first.at)} on, that of the first entry,"
+                f" found {format_time(time)}"
+            )
         seq = last_entry(reader, time, tail.last)
         market = exchange_after(reader, seq, on_progress).market
         market.apply(AdvanceTime(), max(time, market.now))

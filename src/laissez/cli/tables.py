@@ -1,4 +1,5 @@
-"""Rows for people: money to the right, ids whole, and one block per row where the terminal is too narrow for a table."""
+"""Rows for people: money to the right, ids whole, and one block per row where the terminal is too
+narrow for a table."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """What to show of a row. An `optional` column is left out when it has nothing to say in any row."""
+    """What to show of a row. An `optional` column is left out when it has nothing to say in any
+    row."""
 
     title: str
     cell: Callable[[T], object]
@@ -72,12 +74,19 @@ def console_for(rows: Sequence[T], columns: Sequence[Column[T]]) -> Console:
     """A terminal has its own width; whatever else reads the output gets every line whole."""
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = max(80, sum(_widths(rows, columns)) + GAP * len(columns) + max((len(column.title) for column in columns), default=0))
+        console.width = max(
+            80,
+            sum(_widths(rows, columns))
+            + GAP * len(columns)
+            + max((len(column.title) for column in columns), default=0),
+        )
     return console
 
 
 def rendered(rows: Sequence[T], columns: Sequence[Column[T]], width: int) -> ConsoleRenderable:
-    shown = [column for column in columns if not column.optional or any(column.text(row) for row in rows)]
+    shown = [
+        column for column in columns if not column.optional or any(column.text(row) for row in rows)
+    ]
     if sum(_widths(rows, shown)) + GAP * (len(shown) - 1) > width:
         return _blocks(rows, shown)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
@@ -89,7 +98,8 @@ def rendered(rows: Sequence[T], columns: Sequence[Column[T]], width: int) -> Con
 
 
 def _blocks(rows: Sequence[T], columns: Sequence[Column[T]]) -> Table:
-    """One line per field, an empty line between rows; a value too long for the line goes on in the next."""
+    """One line per field, an empty line between rows; a value too long for the line goes on in the
+    next."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -103,4 +113,7 @@ def _blocks(rows: Sequence[T], columns: Sequence[Column[T]]) -> Table:
 
 
 def _widths(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[int]:
-    return [max([cell_len(column.title), *(cell_len(column.text(row)) for row in rows)]) for column in columns]
+    return [
+        max([cell_len(column.title), *(cell_len(column.text(row)) for row in rows)])
+        for column in columns
+    ]

@@ -1,4 +1,5 @@
-"""Commands that run until they are stopped: what they say as they go, one line each, and how Ctrl-C ends them in good order."""
+"""Commands that run until they are stopped: what they say as they go, one line each, and how Ctrl-C
+ends them in good order."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def teller(output: Format) -> Callable[..., None]:
         if output is Format.JSON:
             typer.echo(json.dumps({"at": at, "what": what, **facts}))
         else:
-            typer.echo(f"{at}  {what.replace('_', ' '):<{WHAT_WIDTH}}  {'  '.join(f'{name}={fact}' for name, fact in facts.items())}".rstrip())
+            typer.echo(
+                f"{at}  {what.replace('_', ' '):<{WHAT_WIDTH}} "
+                f" {'  '.join(f'{name}={fact}' for name, fact in facts.items())}".rstrip()
+            )
 
     return tell
 

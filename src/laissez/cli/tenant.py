@@ -1,4 +1,5 @@
-"""`laissez tenant`: let a task trade for itself. `run` goes on until the task is done; `stop` gives up all that it has."""
+"""`laissez tenant`: let a task trade for itself. `run` goes on until the task is done; `stop` gives
+up all that it has."""
 
 from __future__ import annotations
 
@@ -31,8 +32,13 @@ class WrongKey(Exception):
 
 app = typer.Typer(help="Let a task trade for itself.", no_args_is_help=True, add_completion=False)
 
-TaskArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="TASK", help="The task, a YAML file (docs/tenants.md).")]
-StateOption: TypeAlias = Annotated[Path | None, typer.Option("--state", help="Where the task's memory is kept; beside the task unless given.")]
+TaskArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TASK", help="The task, a YAML file (docs/tenants.md).")
+]
+StateOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--state", help="Where the task's memory is kept; beside the task unless given."),
+]
 
 
 @app.command()
@@ -41,12 +47,25 @@ def run(
     where: Target,
     task: TaskArgument,
     state: StateOption = None,
-    adopt: Annotated[bool, typer.Option("--adopt", help="Take over the leases and orders that the tenant already has.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent now.")] = False,
-    pace: Annotated[float, typer.Option("--pace", min=0.1, max=30, help="Seconds between two looks, if nothing happens.")] = PACE_S,
+    adopt: Annotated[
+        bool,
+        typer.Option(
+            "--adopt", help="Take over the leases and orders that the tenant already has."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be sent now.")
+    ] = False,
+    pace: Annotated[
+        float,
+        typer.Option(
+            "--pace", min=0.1, max=30, help="Seconds between two looks, if nothing happens."
+        ),
+    ] = PACE_S,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Run a task until it is done. Ctrl-C leaves its leases and orders as they are; the same command goes on with them."""
+    """Run a task until it is done. Ctrl-C leaves its leases and orders as they are; the same
+    command goes on with them."""
 
     async def work(runner: TaskRunner) -> None:
         if dry_run:
@@ -61,8 +80,14 @@ def run(
 
 @app.command()
 @located
-def stop(where: Target, task: TaskArgument, state: StateOption = None, output: FormatOption = Format.TABLE) -> None:
-    """Give up everything that the tenant of a task has, call the hooks for it, and forget the task."""
+def stop(
+    where: Target,
+    task: TaskArgument,
+    state: StateOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Give up everything that the tenant of a task has, call the hooks for it, and forget the
+    task."""
     with_runner(where, task, state, output, PACE_S, lambda runner: runner.release())
 
 
@@ -72,12 +97,23 @@ def check(task: TaskArgument, output: FormatOption = Format.TABLE) -> None:
     read = with_warnings(task)
     app = read.make(wall_clock())
     budget = "none" if read.terms.budget is None else format_price(read.terms.budget)
-    facts = {"name": read.name, "template": read.template, "scopes": ",".join(read.scopes), "nodes_max": str(app.nodes_max), "budget": budget}
+    facts = {
+        "name": read.name,
+        "template": read.template,
+        "scopes": ",".join(read.scopes),
+        "nodes_max": str(app.nodes_max),
+        "budget": budget,
+    }
     teller(output)("task", **facts, max_price=format_price(read.terms.price_max))
 
 
 def with_runner(
-    where: Target, path: Path, state: Path | None, output: Format, pace_s: float, work: Callable[[TaskRunner], Coroutine[Any, Any, None]]
+    where: Target,
+    path: Path,
+    state: Path | None,
+    output: Format,
+    pace_s: float,
+    work: Callable[[TaskRunner], Coroutine[Any, Any, None]],
 ) -> None:
     """Do `work` with the runner of a task."""
     task = with_warnings(path)
@@ -88,7 +124,15 @@ def with_runner(
     file = MemoryFile(state or path.with_suffix(".state.json"), TaskMemory)
     try:
         scripts = Scripts(path.parent, task.hooks.timeout_s)
-        runner = TaskRunner(task, tenant, Where(where.url, where.key, where.insecure), file, scripts, teller(output), pace_s=pace_s)
+        runner = TaskRunner(
+            task,
+            tenant,
+            Where(where.url, where.key, where.insecure),
+            file,
+            scripts,
+            teller(output),
+            pace_s=pace_s,
+        )
         asyncio.run(work(runner))
     finally:
         file.close()

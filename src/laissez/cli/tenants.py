@@ -23,8 +23,13 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("Tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's name.")]
-HolderArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="[TENANT]", help="The tenant's name; the operator unless given.")]
+NameArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TENANT", help="The tenant's name.")
+]
+HolderArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="[TENANT]", help="The tenant's name; the operator unless given."),
+]
 
 
 def cap(text: str) -> int:
@@ -41,15 +46,25 @@ def _cap_option(about: str) -> Any:
 OrdersOption: TypeAlias = Annotated[int | None, _cap_option("Open orders at a time.")]
 RateOption: TypeAlias = Annotated[int | None, _cap_option("Commands per second, on average.")]
 BurstOption: TypeAlias = Annotated[int | None, _cap_option("Commands at once.")]
-SessionsOption: TypeAlias = Annotated[int | None, _cap_option("Sessions and event streams at a time.")]
+SessionsOption: TypeAlias = Annotated[
+    int | None, _cap_option("Sessions and event streams at a time.")
+]
 SpendingOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases are charged and open orders may win at, per hour."),
+    typer.Option(
+        "--rate",
+        parser=cap_per_hour,
+        metavar="DOLLARS|none",
+        help="What leases are charged and open orders may win at, per hour.",
+    ),
 ]
 WorstOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--worst-rate", parser=cap_per_hour, metavar="DOLLARS|none", help="What leases and open orders could come to at their limits, per hour."
+        "--worst-rate",
+        parser=cap_per_hour,
+        metavar="DOLLARS|none",
+        help="What leases and open orders could come to at their limits, per hour.",
     ),
 ]
 
@@ -79,9 +94,23 @@ SPENDING: list[Column[Spending]] = [
     Column("NOW $/h", lambda one: money(one.rate_now), right=True),
     Column("LEASES", lambda one: f"{one.leases:,}", right=True),
     Column("OPEN ORDERS", lambda one: f"{one.open_orders:,}", right=True),
-    Column("BUDGET $", lambda one: None if one.budget is None else one.budget.amount, right=True, optional=True),
-    Column("LEFT $", lambda one: None if one.budget is None else one.budget.left, right=True, optional=True),
-    Column("LASTS UNTIL", lambda one: None if one.budget is None else lasts_until(one.budget), optional=True),
+    Column(
+        "BUDGET $",
+        lambda one: None if one.budget is None else one.budget.amount,
+        right=True,
+        optional=True,
+    ),
+    Column(
+        "LEFT $",
+        lambda one: None if one.budget is None else one.budget.left,
+        right=True,
+        optional=True,
+    ),
+    Column(
+        "LASTS UNTIL",
+        lambda one: None if one.budget is None else lasts_until(one.budget),
+        optional=True,
+    ),
     Column("STATE", lambda one: None if one.budget is None else one.budget.state, optional=True),
     Column("THEN", lambda one: None if one.budget is None else one.budget.action, optional=True),
 ]
@@ -98,14 +127,18 @@ KEYS: list[Column[Key]] = [
 
 @app.command("list")
 @connected
-def list_tenants(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def list_tenants(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List all tenants."""
     listing(client.tenants, TENANTS, output, watch, "no tenants")
 
 
 @app.command()
 @connected
-def spending(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def spending(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List what every tenant owes, is charged now, and means to spend."""
     listing(client.spending, SPENDING, output, watch, "no tenants")
 
@@ -132,8 +165,12 @@ def create(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Create a tenant. It can do nothing before it has a key: `laissez tenants issue-key`."""
-    caps = changed(Caps(), open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate)
-    show_one(client.create_tenant(name, caps, idempotency_key=idempotency_key), TENANTS + CAPS, output)
+    caps = changed(
+        Caps(), open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate
+    )
+    show_one(
+        client.create_tenant(name, caps, idempotency_key=idempotency_key), TENANTS + CAPS, output
+    )
 
 
 @app.command()
@@ -152,7 +189,9 @@ def caps(
 ) -> None:
     """Show the caps of a tenant, after changing those that are given."""
     tenant = client.tenant(name)
-    wanted = changed(tenant.caps, open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate)
+    wanted = changed(
+        tenant.caps, open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate
+    )
     if wanted != tenant.caps:
         tenant = client.set_caps(name, wanted, idempotency_key=idempotency_key)
     show_one(tenant, TENANTS[:1] + CAPS, output)
@@ -160,7 +199,12 @@ def caps(
 
 @app.command()
 @connected
-def keys(client: Client, name: HolderArgument = None, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def keys(
+    client: Client,
+    name: HolderArgument = None,
+    output: FormatOption = Format.TABLE,
+    watch: WatchOption = None,
+) -> None:
     """List the keys of a tenant, or the operator's own. Secrets are never shown again."""
     listing(lambda: client.keys(name), KEYS, output, watch, "no keys")
 
@@ -171,15 +215,32 @@ def issue_key(
     client: Client,
     name: HolderArgument = None,
     scopes: Annotated[
-        list[str] | None, typer.Option("--scope", help="read, trade or operate; give it again for more than one. Default: all that fit.")
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            help="read, trade or operate; give it again for more than one. Default: all that fit.",
+        ),
     ] = None,
-    key_name: Annotated[str, typer.Option("--name", help="Two keys of one name may live at once, so that one can replace the other.")] = "default",
-    save: Annotated[Path | None, typer.Option("--save", help="Write the key to this new file, for you alone, and do not show it.")] = None,
+    key_name: Annotated[
+        str,
+        typer.Option(
+            "--name",
+            help="Two keys of one name may live at once, so that one can replace the other.",
+        ),
+    ] = "default",
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save", help="Write the key to this new file, for you alone, and do not show it."
+        ),
+    ] = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Issue a key. Its secret is shown now and never again."""
-    issue = partial(client.issue_key, name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
+    issue = partial(
+        client.issue_key, name, scopes=scopes, name=key_name, idempotency_key=idempotency_key
+    )
     show_one(with_secret(issue, save), KEYS, output)
 
 
@@ -195,9 +256,28 @@ def revoke_key(
     show_one(client.revoke_key(key, idempotency_key=idempotency_key), KEYS, output)
 
 
-def changed(now: Caps, open_orders: int | None, per_second: int | None, burst: int | None, sessions: int | None, *money: str | None) -> Caps:
-    """Caps with those replaced that are given; 0 stands for the server's default, and none for no cap."""
-    given = {"open_orders": open_orders, "commands_per_second": per_second, "commands_burst": burst, "sessions": sessions}
-    replaced: dict[str, Any] = {name: number or None for name, number in given.items() if number is not None}
-    replaced |= {name: None if text == "none" else text for name, text in zip(("rate", "worst_rate"), money, strict=True) if text is not None}
+def changed(
+    now: Caps,
+    open_orders: int | None,
+    per_second: int | None,
+    burst: int | None,
+    sessions: int | None,
+    *money: str | None,
+) -> Caps:
+    """Caps with those replaced that are given; 0 stands for the server's default, and none for no
+    cap."""
+    given = {
+        "open_orders": open_orders,
+        "commands_per_second": per_second,
+        "commands_burst": burst,
+        "sessions": sessions,
+    }
+    replaced: dict[str, Any] = {
+        name: number or None for name, number in given.items() if number is not None
+    }
+    replaced |= {
+        name: None if text == "none" else text
+        for name, text in zip(("rate", "worst_rate"), money, strict=True)
+        if text is not None
+    }
     return msgspec.structs.replace(now, **replaced)

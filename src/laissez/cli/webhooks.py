@@ -19,11 +19,23 @@ from laissez.client import Client
 from laissez.wire.views import Done
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
-app = noun("Have what happens sent to an address of yours: signed, in order, again until it is taken.")
+app = noun(
+    "Have what happens sent to an address of yours: signed, in order, again until it is taken."
+)
 
 IdArgument: TypeAlias = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")]
-AfterArgument: TypeAlias = Annotated[int, typer.Argument(min=0, metavar="N", help="Everything after event N is sent again; 0 for all that is kept.")]
-SaveOption: TypeAlias = Annotated[Path | None, typer.Option("--save", help="Write the secret to this new file, for you alone, and do not show it.")]
+AfterArgument: TypeAlias = Annotated[
+    int,
+    typer.Argument(
+        min=0, metavar="N", help="Everything after event N is sent again; 0 for all that is kept."
+    ),
+]
+SaveOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--save", help="Write the secret to this new file, for you alone, and do not show it."
+    ),
+]
 
 WEBHOOKS: list[Column[Webhook]] = [
     Column("WEBHOOK", lambda webhook: webhook.id),
@@ -35,7 +47,9 @@ WEBHOOKS: list[Column[Webhook]] = [
     Column("LAST ERROR", lambda webhook: webhook.last_error, optional=True),
     Column("NEXT", lambda webhook: moment(webhook.next_attempt_at), optional=True),
     Column("DEAD", lambda webhook: webhook.dead_letters, right=True),
-    Column("DROPPED", lambda webhook: webhook.dead_letters_dropped or None, right=True, optional=True),
+    Column(
+        "DROPPED", lambda webhook: webhook.dead_letters_dropped or None, right=True, optional=True
+    ),
     Column("SECRET", lambda webhook: webhook.secret, optional=True),
 ]
 SECRET: list[Column[WebhookSecret]] = [
@@ -44,7 +58,11 @@ SECRET: list[Column[WebhookSecret]] = [
     Column("BOTH SIGN UNTIL", lambda made: moment(made.previous_until)),
 ]
 LETTERS: list[Column[DeadLetter]] = [
-    Column("EVENTS", lambda letter: str(letter.n) if letter.last == letter.n else f"{letter.n}-{letter.last}", right=True),
+    Column(
+        "EVENTS",
+        lambda letter: str(letter.n) if letter.last == letter.n else f"{letter.n}-{letter.last}",
+        right=True,
+    ),
     Column("GIVEN UP", lambda letter: moment(letter.at)),
     Column("WHY", lambda letter: letter.why),
     Column("EVENT", lambda letter: None if letter.told is None else line(letter.told).strip()),
@@ -53,7 +71,9 @@ LETTERS: list[Column[DeadLetter]] = [
 
 @app.command("list")
 @connected
-def list_webhooks(client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def list_webhooks(
+    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
+) -> None:
     """List your webhooks, and how far each got."""
     listing(client.webhooks, WEBHOOKS, output, watch, "no webhooks")
 
@@ -69,38 +89,71 @@ def show_webhook(client: Client, webhook: IdArgument, output: FormatOption = For
 @connected
 def create(
     client: Client,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to send events to: https://host/path.")],
-    types: Annotated[list[str] | None, typer.Option("--type", help="Only events of this type; give it again for more. Default: all.")] = None,
-    after: Annotated[int | None, typer.Option("--after", min=0, metavar="N", help="From event N on, without it; else from now on.")] = None,
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Where to send events to: https://host/path.")
+    ],
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", help="Only events of this type; give it again for more. Default: all."
+        ),
+    ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after", min=0, metavar="N", help="From event N on, without it; else from now on."
+        ),
+    ] = None,
     save: SaveOption = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Create a webhook. Its secret is shown now and never again."""
-    make = partial(client.create_webhook, address, types=types, after=after, idempotency_key=idempotency_key)
+    make = partial(
+        client.create_webhook, address, types=types, after=after, idempotency_key=idempotency_key
+    )
     show_one(with_secret(make, save), WEBHOOKS, output)
 
 
 @app.command()
 @connected
-def delete(client: Client, webhook: IdArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE) -> None:
+def delete(
+    client: Client,
+    webhook: IdArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
     """Delete a webhook: nothing is sent to it any more."""
-    tell(client.delete_webhook(webhook, idempotency_key=idempotency_key), f"{webhook} is deleted", output)
+    tell(
+        client.delete_webhook(webhook, idempotency_key=idempotency_key),
+        f"{webhook} is deleted",
+        output,
+    )
 
 
 @app.command()
 @connected
 def rotate(
-    client: Client, webhook: IdArgument, save: SaveOption = None, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+    client: Client,
+    webhook: IdArgument,
+    save: SaveOption = None,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """Make a new secret, shown now and never again. For a day the one before signs too; rotate twice to be rid of it at once."""
+    """Make a new secret, shown now and never again. For a day the one before signs too; rotate
+    twice to be rid of it at once."""
     make = partial(client.rotate_webhook_secret, webhook, idempotency_key=idempotency_key)
     show_one(with_secret(make, save), SECRET, output)
 
 
 @app.command("dead-letters")
 @connected
-def dead_letters(client: Client, webhook: IdArgument, output: FormatOption = Format.TABLE, watch: WatchOption = None) -> None:
+def dead_letters(
+    client: Client,
+    webhook: IdArgument,
+    output: FormatOption = Format.TABLE,
+    watch: WatchOption = None,
+) -> None:
     """List what could not be delivered."""
     listing(lambda: client.dead_letters(webhook), LETTERS, output, watch, "no dead letters")
 
@@ -108,10 +161,18 @@ def dead_letters(client: Client, webhook: IdArgument, output: FormatOption = For
 @app.command()
 @connected
 def redeliver(
-    client: Client, webhook: IdArgument, after: AfterArgument, idempotency_key: AgainOption = None, output: FormatOption = Format.TABLE
+    client: Client,
+    webhook: IdArgument,
+    after: AfterArgument,
+    idempotency_key: AgainOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Have everything after an event sent again, as far back as the server keeps events."""
-    tell(client.redeliver(webhook, after, idempotency_key=idempotency_key), f"{webhook} is sent everything after event {after} again", output)
+    tell(
+        client.redeliver(webhook, after, idempotency_key=idempotency_key),
+        f"{webhook} is sent everything after event {after} again",
+        output,
+    )
 
 
 def tell(done: Done, words: str, output: Format) -> None:

@@ -1,7 +1,9 @@
-"""The client of the service: REST calls that block (`Client`) or await (`AsyncClient`), and sessions that pipeline (`AsyncSession`, `Session`).
+"""The client of the service: REST calls that block (`Client`) or await (`AsyncClient`), and
+sessions that pipeline (`AsyncSession`, `Session`).
 
-Here belongs what a program needs to speak to a server from outside: sending, waiting, trying again, and errors that say what to do. It knows the
-words of the API (`laissez.wire`) and nothing of how they are carried out.
+Here belongs what a program needs to speak to a server from outside: sending, waiting, trying again,
+and errors that say what to do. It knows the words of the API (`laissez.wire`) and nothing of how
+they are carried out.
 
     with Client(key=key) as client:
         done = client.place(alternative("h100", "3.50"), alternative("a100", "1.20"))

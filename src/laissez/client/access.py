@@ -1,6 +1,8 @@
-"""Where the server is and what opens it, from arguments or the environment; and the rule that a key travels only where nobody can read it.
+"""Where the server is and what opens it, from arguments or the environment; and the rule that a key
+travels only where nobody can read it.
 
-`LAISSEZ_URL`, `LAISSEZ_KEY` and `LAISSEZ_KEY_FILE` stand in for arguments that are left out. The key is kept out of every repr and message.
+`LAISSEZ_URL`, `LAISSEZ_KEY` and `LAISSEZ_KEY_FILE` stand in for arguments that are left out. The
+key is kept out of every repr and message.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ _KEY: Final = re.compile(r"[!-~]+")  # what a header can hold
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A server and the key for it. `is_local` servers are spoken to directly, whatever proxy the environment names."""
+    """A server and the key for it. `is_local` servers are spoken to directly, whatever proxy the
+    environment names."""
 
     url: str
     key: str | None = field(repr=False)
@@ -41,23 +44,31 @@ class Access:
         return {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
 
 
-def find_access(url: str | None, key: str | None, insecure: bool, environment: Mapping[str, str] = os.environ) -> Access:
+def find_access(
+    url: str | None, key: str | None, insecure: bool, environment: Mapping[str, str] = os.environ
+) -> Access:
     """The server and the key as given, or else as the environment says."""
     given = url or environment.get("LAISSEZ_URL") or URL_DEFAULT
     parts = _parts(given)
     found = _key(key, environment)
     is_local = _is_loopback(parts.hostname or "")
     if found is not None and parts.scheme == "http" and not is_local and not insecure:
-        raise UsageError(f"a key would be readable by anyone on the way to {given!r}; use https, or insecure=True (--insecure) on a trusted network")
+        raise UsageError(
+            f"a key would be readable by anyone on the way to {given!r}; use https, or"
+            " insecure=True (--insecure) on a trusted network"
+        )
     return Access(given.rstrip("/"), found, is_local)
 
 
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        _ = parts.port, httpx.URL(url).host, (parts.hostname or "").encode("idna")  # read for their checks: whoever connects would stumble
+        # read for their checks: whoever connects would stumble
+        _ = parts.port, httpx.URL(url).host, (parts.hostname or "").encode("idna")
     except (ValueError, httpx.InvalidURL) as error:
-        raise UsageError(f'expected a URL such as "https://market.example", found one with a fault: {error}') from None
+        raise UsageError(
+            f'expected a URL such as "https://market.example", found one with a fault: {error}'
+        ) from None
     if parts.username is not None or parts.password is not None:
         raise UsageError("expected a URL without a user name or password; give the key as key=")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -74,7 +85,10 @@ def _key(key: str | None, environment: Mapping[str, str]) -> str | None:
         return None
     key = key.strip()  # of the line's end that files and shells leave
     if _KEY.fullmatch(key) is None:
-        raise UsageError("expected a key of visible ASCII characters, such as lz_..., found other characters or none (the key is not shown)")
+        raise UsageError(
+            "expected a key of visible ASCII characters, such as lz_..., found other characters or"
+            " none (the key is not shown)"
+        )
     return key
 
 
@@ -82,7 +96,10 @@ def _read_key(file: str) -> str:
     try:
         return Path(file).expanduser().read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the key from LAISSEZ_KEY_FILE={file!r}: {type(error).__name__}; name a file with the key alone") from None
+        raise UsageError(
+            f"cannot read the key from LAISSEZ_KEY_FILE={file!r}: {type(error).__name__}; name a"
+            " file with the key alone"
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:

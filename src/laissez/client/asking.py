@@ -1,7 +1,9 @@
-"""Each thing that can be asked is written once, as a function that builds it; these descriptors turn it into a method of every client.
+"""Each thing that can be asked is written once, as a function that builds it; these descriptors
+turn it into a method of every client.
 
-`Method(build)` on a class whose instances block gives a method that returns the answer; on one that awaits, a method that returns an awaitable of
-it. The type checker sees the same: the parameters are those of `build`, the result follows from the kind of client.
+`Method(build)` on a class whose instances block gives a method that returns the answer; on one that
+awaits, a method that returns an awaitable of it. The type checker sees the same: the parameters are
+those of `build`, the result follows from the kind of client.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Pipelining:
 
 
 class _Described(Generic[P, T]):
-    """What `Method` and `Listing` share: the builder, and the bound function kept on the instance after its first use."""
+    """What `Method` and `Listing` share: the builder, and the bound function kept on the instance
+    after its first use."""
 
     _through: str
 

@@ -1,4 +1,5 @@
-"""The session for programs without an event loop: the same session, on a loop in a thread of its own."""
+"""The session for programs without an event loop: the same session, on a loop in a thread of its
+own."""
 
 from __future__ import annotations
 
@@ -21,12 +22,16 @@ T = TypeVar("T")
 
 
 class Session(Messages, Blocking):
-    """Use it in a `with` block. Every method waits for its answer; `send_many` sends without waiting in between.
+    """Use it in a `with` block. Every method waits for its answer; `send_many` sends without
+    waiting in between.
 
-    Takes the same arguments as `AsyncSession`. Safe to use from several threads, so that one can read events while another sends.
+    Takes the same arguments as `AsyncSession`. Safe to use from several threads, so that one can
+    read events while another sends.
     """
 
-    def __init__(self, url: str | None = None, key: str | None = None, **options: Unpack[SessionOptions]) -> None:
+    def __init__(
+        self, url: str | None = None, key: str | None = None, **options: Unpack[SessionOptions]
+    ) -> None:
         self._session = AsyncSession(url, key, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -38,14 +43,17 @@ class Session(Messages, Blocking):
 
     @property
     def last_event(self) -> int | None:
-        """The number of the last event seen: `resume_after` for a session that takes over from this one."""
+        """The number of the last event seen: `resume_after` for a session that takes over from this
+        one."""
         return self._session.last_event
 
     def __enter__(self) -> Self:
         if self._thread is not None:
             raise UsageError("a session can be opened once; make a new one")
         started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._stay(started)), name="laissez-session", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._stay(started)), name="laissez-session", daemon=True
+        )
         self._thread.start()
         started.wait()
         try:
@@ -55,7 +63,12 @@ class Session(Messages, Blocking):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         try:
             self._run(self._session.__aexit__(kind, error, trace))
         finally:
@@ -66,7 +79,8 @@ class Session(Messages, Blocking):
         return self._run(self._session.send_many(commands))
 
     def events(self) -> Iterator[Told]:
-        """As `AsyncSession.events`. If another thread closes the session, what had come by then is still given."""
+        """As `AsyncSession.events`. If another thread closes the session, what had come by then is
+        still given."""
         try:
             while self._run(self._session._has_arrived()):
                 yield from self._session._arrived()
@@ -100,7 +114,8 @@ class Session(Messages, Blocking):
             raise SessionClosed("the session was closed by another thread") from None
         self._waiting.add(future)
         if self._ended:
-            _give_up(future)  # asked of a loop that has taken its last turn: nobody else would say so
+            # asked of a loop that has taken its last turn: nobody else would say so
+            _give_up(future)
         try:
             return future.result()
         except concurrent.futures.CancelledError:

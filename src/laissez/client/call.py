@@ -1,6 +1,7 @@
 """A request as a value, and the few ways in which all of them are made.
 
-Whatever changes something gets an idempotency key here, once, so that every attempt to send it carries the same one.
+Whatever changes something gets an idempotency key here, once, so that every attempt to send it
+carries the same one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Call(Asked[T]):
-    """One request. `idempotency_key` is set for whatever changes something; `answers` are statuses beyond 2xx that are answers all the same."""
+    """One request. `idempotency_key` is set for whatever changes something; `answers` are statuses
+    beyond 2xx that are answers all the same."""
 
     method: str
     path: str
@@ -57,7 +59,9 @@ def checked_id(id: str | None, what: str = "an idempotency key") -> str:
     if id is None:
         return uuid.uuid4().hex
     if _ID.fullmatch(id) is None:
-        raise UsageError(f"expected {what} of 1 to {CLIENT_ID_MAX} visible ASCII characters, found {id[:80]!r}")
+        raise UsageError(
+            f"expected {what} of 1 to {CLIENT_ID_MAX} visible ASCII characters, found {id[:80]!r}"
+        )
     return id
 
 
@@ -73,7 +77,9 @@ def get_list(path: str, kind: type[T], **params: str | int | None) -> Call[views
     return Call("GET", path, reader(views.Page[kind]), given(**params, limit=PAGE_MAX))  # type: ignore[valid-type]  # made at run time
 
 
-def change(method: str, path: str, kind: type[T], body: msgspec.Struct | None, idempotency_key: str | None) -> Call[T]:
+def change(
+    method: str, path: str, kind: type[T], body: msgspec.Struct | None, idempotency_key: str | None
+) -> Call[T]:
     sent = None if body is None else msgspec.json.encode(body)
     return Call(method, path, reader(kind), body=sent, idempotency_key=checked_id(idempotency_key))
 
@@ -83,7 +89,8 @@ def given(**params: str | int | None) -> dict[str, str]:
 
 
 def name_part(text: str) -> str:
-    """A name as one part of a path. Parts that URLs give a meaning of their own would ask for something else."""
+    """A name as one part of a path. Parts that URLs give a meaning of their own would ask for
+    something else."""
     if text in ("", ".", ".."):
         raise UsageError(f"expected an id or a name, found {text!r}")
     return percent_encoded(text, safe="")

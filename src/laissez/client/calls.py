@@ -1,4 +1,5 @@
-"""Every request of the REST API as a value: what to send, and how to read what comes back. Nothing here sends anything."""
+"""Every request of the REST API as a value: what to send, and how to read what comes back. Nothing
+here sends anything."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from laissez.client.prices import Price, price_or_none, price_text
 from laissez.wire import views
 from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
-from laissez.wire.figures import Budget, BudgetBody, MarketHistory, OwnCaps, Preview, PreviewDone, Spending, SpendingCaps
+from laissez.wire.figures import (
+    Budget,
+    BudgetBody,
+    MarketHistory,
+    OwnCaps,
+    Preview,
+    PreviewDone,
+    Spending,
+    SpendingCaps,
+)
 from laissez.wire.inframaps import InfraMaps, InfraMapsReport
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_MAX
 from laissez.wire.requests import (
@@ -58,8 +68,11 @@ def run(
     level: str | int | None = None,
     idempotency_key: str | None = None,
 ) -> Call[views.InstancesDone]:
-    """Ask for `count` instances of a `type`, of a `scope`, or `near` a lease of yours, at no more than `max_price` an hour each."""
-    body = RunInstances(count=count, type=type, scope=scope, near=near, level=level, max_price=price_text(max_price))
+    """Ask for `count` instances of a `type`, of a `scope`, or `near` a lease of yours, at no more
+    than `max_price` an hour each."""
+    body = RunInstances(
+        count=count, type=type, scope=scope, near=near, level=level, max_price=price_text(max_price)
+    )
     return change("POST", "/v1/instances", views.InstancesDone, body, idempotency_key)
 
 
@@ -81,9 +94,17 @@ def place(*alternatives: Alternative, idempotency_key: str | None = None) -> Cal
     return change("POST", "/v1/orders", views.OrderDone, OrderBody(alternatives), idempotency_key)
 
 
-def amend(id: str, *alternatives: Alternative, idempotency_key: str | None = None) -> Call[views.OrderDone]:
+def amend(
+    id: str, *alternatives: Alternative, idempotency_key: str | None = None
+) -> Call[views.OrderDone]:
     """Replace the alternatives of an open order."""
-    return change("PUT", f"/v1/orders/{name_part(id)}", views.OrderDone, OrderBody(alternatives), idempotency_key)
+    return change(
+        "PUT",
+        f"/v1/orders/{name_part(id)}",
+        views.OrderDone,
+        OrderBody(alternatives),
+        idempotency_key,
+    )
 
 
 def cancel(id: str, *, idempotency_key: str | None = None) -> Call[views.OrderDone]:
@@ -99,7 +120,9 @@ def order(id: str) -> Call[views.Order]:
     return get(f"/v1/orders/{name_part(id)}", views.Order)
 
 
-def batch(commands: Iterable[TenantCommand | OperatorCommand], *, idempotency_key: str | None = None) -> Call[views.BatchDone]:
+def batch(
+    commands: Iterable[TenantCommand | OperatorCommand], *, idempotency_key: str | None = None
+) -> Call[views.BatchDone]:
     """Carry out commands in this order; each succeeds or is refused by itself."""
     return change("POST", "/v1/batch", views.BatchDone, Batch(tuple(commands)), idempotency_key)
 
@@ -112,9 +135,18 @@ def lease(id: str) -> Call[views.Lease]:
     return get(f"/v1/leases/{name_part(id)}", views.Lease)
 
 
-def set_limit(id: str, limit: Price | None, *, idempotency_key: str | None = None) -> Call[views.LeaseDone]:
-    """The most a lease may cost per hour before it is given up; `None` keeps it whatever the price."""
-    return change("PATCH", f"/v1/leases/{name_part(id)}", views.LeaseDone, LimitBody(price_or_none(limit)), idempotency_key)
+def set_limit(
+    id: str, limit: Price | None, *, idempotency_key: str | None = None
+) -> Call[views.LeaseDone]:
+    """The most a lease may cost per hour before it is given up; `None` keeps it whatever the
+    price."""
+    return change(
+        "PATCH",
+        f"/v1/leases/{name_part(id)}",
+        views.LeaseDone,
+        LimitBody(price_or_none(limit)),
+        idempotency_key,
+    )
 
 
 def relinquish(id: str, *, idempotency_key: str | None = None) -> Call[views.LeaseDone]:
@@ -137,8 +169,11 @@ def quotes() -> Call[views.Page[views.Quote]]:
     return get_list("/v1/prices", views.Quote)
 
 
-def bill(since: Time | None = None, until: Time | None = None, tenant: str | None = None) -> Call[views.Bill]:
-    """What is owed for `[since, until)`; by default for everything until now. `tenant` is for the operator."""
+def bill(
+    since: Time | None = None, until: Time | None = None, tenant: str | None = None
+) -> Call[views.Bill]:
+    """What is owed for `[since, until)`; by default for everything until now. `tenant` is for the
+    operator."""
     return get("/v1/bills", views.Bill, since=_time(since), until=_time(until), tenant=tenant)
 
 
@@ -147,7 +182,12 @@ def bills(since: Time | None = None, until: Time | None = None) -> Call[views.Pa
     return get_list("/v1/bills", views.Bill, since=_time(since), until=_time(until))
 
 
-def bill_csv(format: Literal["csv", "focus"] = "csv", since: Time | None = None, until: Time | None = None, tenant: str | None = None) -> Call[str]:
+def bill_csv(
+    format: Literal["csv", "focus"] = "csv",
+    since: Time | None = None,
+    until: Time | None = None,
+    tenant: str | None = None,
+) -> Call[str]:
     """The bill as a CSV file, plain or with the columns of FOCUS."""
     params = given(format=format, since=_time(since), until=_time(until), tenant=tenant)
     return Call("GET", "/v1/bills", bytes.decode, params, accept="text/csv")
@@ -158,12 +198,17 @@ def budget(tenant: str | None = None) -> Call[Budget]:
     return get("/v1/budget", Budget, tenant=tenant)
 
 
-def set_budget(amount: Price, action: str = "warn", keep: bool = False, *, idempotency_key: str | None = None) -> Call[Budget]:
-    """Dollars to be spent, and what happens then: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`.
+def set_budget(
+    amount: Price, action: str = "warn", keep: bool = False, *, idempotency_key: str | None = None
+) -> Call[Budget]:
+    """Dollars to be spent, and what happens then: `warn`, `no_new_orders`, `limits_to_floor` or
+    `relinquish`.
 
     They are counted from now on; with `keep` from when the budget before was set, if there is one.
     """
-    return change("PUT", "/v1/budget", Budget, BudgetBody(price_text(amount), action, keep), idempotency_key)
+    return change(
+        "PUT", "/v1/budget", Budget, BudgetBody(price_text(amount), action, keep), idempotency_key
+    )
 
 
 def remove_budget(*, idempotency_key: str | None = None) -> Call[views.Done]:
@@ -175,9 +220,17 @@ def own_caps(tenant: str | None = None) -> Call[SpendingCaps]:
     return get("/v1/caps", SpendingCaps, tenant=tenant)
 
 
-def set_own_caps(rate: Price | None = None, worst_rate: Price | None = None, *, idempotency_key: str | None = None) -> Call[SpendingCaps]:
+def set_own_caps(
+    rate: Price | None = None,
+    worst_rate: Price | None = None,
+    *,
+    idempotency_key: str | None = None,
+) -> Call[SpendingCaps]:
     """Caps of one's own in dollars per hour, in place of those before; None: none."""
-    wanted = OwnCaps(None if rate is None else price_text(rate), None if worst_rate is None else price_text(worst_rate))
+    wanted = OwnCaps(
+        None if rate is None else price_text(rate),
+        None if worst_rate is None else price_text(worst_rate),
+    )
     return change("PUT", "/v1/caps", SpendingCaps, wanted, idempotency_key)
 
 
@@ -186,8 +239,11 @@ def spending() -> Call[views.Page[Spending]]:
     return get_list("/v1/spending", Spending)
 
 
-def events(after: int | None = None, limit: int | None = None, *, tenant: str | None = None) -> Call[views.Page[Numbered]]:
-    """The events after number `after`, at most `limit` of them; without either, all that are kept."""
+def events(
+    after: int | None = None, limit: int | None = None, *, tenant: str | None = None
+) -> Call[views.Page[Numbered]]:
+    """The events after number `after`, at most `limit` of them; without either, all that are
+    kept."""
     call = get_list("/v1/events", Numbered, after=after, tenant=tenant)
     page = PAGE_MAX if limit is None else max(1, min(limit, PAGE_MAX))
     return replace(call, params={**call.params, "limit": str(page)}, items_max=limit)
@@ -208,8 +264,14 @@ def market_history() -> Call[MarketHistory]:
 
 
 def preview(commands: Iterable[OperatorCommand]) -> Call[PreviewDone]:
-    """What commands of the operator would do if they were carried out now, in this order. It changes nothing, so it has no idempotency key."""
-    return Call("POST", "/v1/preview", reader(PreviewDone), body=msgspec.json.encode(Preview(tuple(commands))))
+    """What commands of the operator would do if they were carried out now, in this order. It
+    changes nothing, so it has no idempotency key."""
+    return Call(
+        "POST",
+        "/v1/preview",
+        reader(PreviewDone),
+        body=msgspec.json.encode(Preview(tuple(commands))),
+    )
 
 
 def resources(under: str | None = None) -> Call[views.Page[views.Resource]]:
@@ -219,7 +281,13 @@ def resources(under: str | None = None) -> Call[views.Page[views.Resource]]:
 
 def set_online(leaf: str, online: bool, *, idempotency_key: str | None = None) -> Call[views.Done]:
     """Take a leaf offline, or bring it back."""
-    return change("PATCH", f"/v1/resources/{node_part(leaf)}", views.Done, ResourceBody(online), idempotency_key)
+    return change(
+        "PATCH",
+        f"/v1/resources/{node_part(leaf)}",
+        views.Done,
+        ResourceBody(online),
+        idempotency_key,
+    )
 
 
 def levels() -> Call[Levels]:
@@ -233,7 +301,8 @@ def book(node: str) -> Call[NodeBook]:
 
 
 def rates(node: str, since: Time | None = None) -> Call[RateHistory]:
-    """What the highest floor or bid on the path of a node was, since then or for an hour, for the operator."""
+    """What the highest floor or bid on the path of a node was, since then or for an hour, for the
+    operator."""
     return get(f"/v1/rates/{node_part(node)}", RateHistory, since=_time(since))
 
 
@@ -242,7 +311,13 @@ def floors() -> Call[views.Page[views.Floor]]:
 
 
 def set_floor(node: str, price: Price, *, idempotency_key: str | None = None) -> Call[views.Done]:
-    return change("PUT", f"/v1/floors/{node_part(node)}", views.Done, FloorBody(price_text(price)), idempotency_key)
+    return change(
+        "PUT",
+        f"/v1/floors/{node_part(node)}",
+        views.Done,
+        FloorBody(price_text(price)),
+        idempotency_key,
+    )
 
 
 def remove_floor(node: str, *, idempotency_key: str | None = None) -> Call[views.Done]:
@@ -262,8 +337,15 @@ def set_controls(
     flash_s: float | None = None,
     idempotency_key: str | None = None,
 ) -> Call[views.Done]:
-    """Replace all controls set at the node; what is left out is left to the nearest ancestor that sets it."""
-    return change("PUT", f"/v1/controls/{node_part(node)}", views.Done, ControlsBody(rise, fall, hold_s, flash_s), idempotency_key)
+    """Replace all controls set at the node; what is left out is left to the nearest ancestor that
+    sets it."""
+    return change(
+        "PUT",
+        f"/v1/controls/{node_part(node)}",
+        views.Done,
+        ControlsBody(rise, fall, hold_s, flash_s),
+        idempotency_key,
+    )
 
 
 def remove_controls(node: str, *, idempotency_key: str | None = None) -> Call[views.Done]:
@@ -271,12 +353,19 @@ def remove_controls(node: str, *, idempotency_key: str | None = None) -> Call[vi
 
 
 def report_inframaps(runner: str, report: InfraMapsReport) -> Call[views.Done]:
-    """Show what an operator's maps read and decided, in place of the report before. It has no idempotency key: only the last one counts."""
-    return Call("PUT", f"/v1/inframaps/{name_part(runner)}", reader(views.Done), body=msgspec.json.encode(report))
+    """Show what an operator's maps read and decided, in place of the report before. It has no
+    idempotency key: only the last one counts."""
+    return Call(
+        "PUT",
+        f"/v1/inframaps/{name_part(runner)}",
+        reader(views.Done),
+        body=msgspec.json.encode(report),
+    )
 
 
 def inframaps(since: Time | None = None) -> Call[InfraMaps]:
-    """What operators' maps read and how hard they press, with their history after `since` (`at` of an earlier answer), or all of it."""
+    """What operators' maps read and how hard they press, with their history after `since` (`at` of
+    an earlier answer), or all of it."""
     return get("/v1/inframaps", InfraMaps, since=_time(since))
 
 
@@ -288,12 +377,18 @@ def tenant(name: str) -> Call[views.Tenant]:
     return get(f"/v1/tenants/{name_part(name)}", views.Tenant)
 
 
-def create_tenant(name: str, caps: Caps | None = None, *, idempotency_key: str | None = None) -> Call[views.Tenant]:
-    return change("POST", "/v1/tenants", views.Tenant, CreateTenant(name, caps or Caps()), idempotency_key)
+def create_tenant(
+    name: str, caps: Caps | None = None, *, idempotency_key: str | None = None
+) -> Call[views.Tenant]:
+    return change(
+        "POST", "/v1/tenants", views.Tenant, CreateTenant(name, caps or Caps()), idempotency_key
+    )
 
 
 def set_caps(name: str, caps: Caps, *, idempotency_key: str | None = None) -> Call[views.Tenant]:
-    return change("PATCH", f"/v1/tenants/{name_part(name)}", views.Tenant, CapsBody(caps), idempotency_key)
+    return change(
+        "PATCH", f"/v1/tenants/{name_part(name)}", views.Tenant, CapsBody(caps), idempotency_key
+    )
 
 
 def keys(tenant: str | None = None) -> Call[views.Page[views.Key]]:
@@ -302,14 +397,21 @@ def keys(tenant: str | None = None) -> Call[views.Page[views.Key]]:
 
 
 def issue_key(
-    tenant: str | None = None, *, scopes: Iterable[str] | None = None, name: str = "default", idempotency_key: str | None = None
+    tenant: str | None = None,
+    *,
+    scopes: Iterable[str] | None = None,
+    name: str = "default",
+    idempotency_key: str | None = None,
 ) -> Call[views.Key]:
     """A new key for a tenant, or for the operator. By default it may do all that its holder may.
 
-    Its `secret` is in the first answer alone: if that was lost on its way, or with the `idempotency_key` of an earlier call, it is None."""
+    Its `secret` is in the first answer alone: if that was lost on its way, or with the
+    `idempotency_key` of an earlier call, it is None."""
     if scopes is None:
         scopes = ("read", "operate") if tenant is None else ("read", "trade")
-    return change("POST", _keys_of(tenant), views.Key, IssueKey(tuple(scopes), name), idempotency_key)
+    return change(
+        "POST", _keys_of(tenant), views.Key, IssueKey(tuple(scopes), name), idempotency_key
+    )
 
 
 def revoke_key(id: str, *, idempotency_key: str | None = None) -> Call[views.Key]:
@@ -337,5 +439,7 @@ def _time(time: Time | None) -> str | None:
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:
-        raise UsageError(f"expected a time with a time zone, found {time.isoformat()}; add tzinfo=timezone.utc")
+        raise UsageError(
+            f"expected a time with a time zone, found {time.isoformat()}; add tzinfo=timezone.utc"
+        )
     return time.isoformat()

@@ -1,8 +1,11 @@
-"""A session without its connection: what has been asked, what has been answered, which events have been seen.
+"""A session without its connection: what has been asked, what has been answered, which events have
+been seen.
 
-Every message gets an id and stays pending until it is answered. A connection that is lost changes nothing about that: on the next one all pending
-messages are sent again, in their order and with the same ids, and the server answers those it knew with their first answer. Events are counted:
-one seen before is ignored, and a hole in the count means that the connection must be made anew. So each event is told once and in order.
+Every message gets an id and stays pending until it is answered. A connection that is lost changes
+nothing about that: on the next one all pending messages are sent again, in their order and with the
+same ids, and the server answers those it knew with their first answer. Events are counted: one seen
+before is ignored, and a hole in the count means that the connection must be made anew. So each
+event is told once and in order.
 
 Feed it frames, take frames from it; it does no I/O, so any history can be tried in a test.
 """
@@ -68,13 +71,19 @@ class _Pending:
 class Conversation:
     """The state of a session over all its connections."""
 
-    def __init__(self, codec: Codec, hello: Hello, *, in_flight_max: int, pending_max: int, told_max: int) -> None:
+    def __init__(
+        self, codec: Codec, hello: Hello, *, in_flight_max: int, pending_max: int, told_max: int
+    ) -> None:
         if not 0 < in_flight_max <= pending_max or told_max < 1:
-            raise UsageError(f"expected 0 < in_flight_max <= pending_max and told_max > 0, found {in_flight_max}, {pending_max}, {told_max}")
+            raise UsageError(
+                "expected 0 < in_flight_max <= pending_max and told_max > 0, found"
+                f" {in_flight_max}, {pending_max}, {told_max}"
+            )
         self.codec: Final = codec
         self.welcome: wire.Welcome | None = None  # of the connection there is
         self.last = hello.resume_after  # the number of the last event seen
-        self.told: Final[deque[Told | EventsMissed]] = deque()  # for the reader; where something is missing, that is said in its place
+        # for the reader; where something is missing, that is said in its place
+        self.told: Final[deque[Told | EventsMissed]] = deque()
         self._hello: Final = hello
         self._in_flight_max: Final = in_flight_max
         self._pending_max: Final = pending_max
@@ -121,33 +130,44 @@ class Conversation:
         """Take on a message; `waiter` will hear the answer."""
         if len(self._pending) >= self._pending_max:
             raise SessionFull(
-                f"{len(self._pending)} messages wait for an answer, the most this session may hold; await session.room() before sending"
+                f"{len(self._pending)} messages wait for an answer, the most this session may hold;"
+                " await session.room() before sending"
             )
         if message.id:
             id = checked_id(message.id, "an id")
             if id in self._pending:
-                raise UsageError(f"a message with the id {id!r} waits for its answer already; use another id")
+                raise UsageError(
+                    f"a message with the id {id!r} waits for its answer already; use another id"
+                )
         else:
             self._count += 1
             id = f"{self._prefix}-{self._count}"
             message = msgspec.structs.replace(message, id=id)
         content = self._encoded(message)
         if len(content) > _MESSAGE_BYTES_MAX:
-            raise UsageError(f"expected a message of at most {_MESSAGE_BYTES_MAX} bytes, found one of {len(content)}")
+            raise UsageError(
+                f"expected a message of at most {_MESSAGE_BYTES_MAX} bytes, found one of"
+                f" {len(content)}"
+            )
         self._pending[id] = _Pending(content, isinstance(message, _QUESTIONS), waiter)
         self._unsent.append(id)
 
     def _encoded(self, message: Sendable) -> bytes:
-        """Checked by reading it back: the server turns away a whole frame for one message that it cannot read."""
+        """Checked by reading it back: the server turns away a whole frame for one message that it
+        cannot read."""
         try:
             content = self.codec.encode(message)
             self.codec.check(content)
         except (TypeError, msgspec.MsgspecError) as error:
-            raise UsageError(f"expected a message as the API describes it, found a {type(message).__name__} with a fault: {error}") from None
+            raise UsageError(
+                f"expected a message as the API describes it, found a {type(message).__name__} with"
+                f" a fault: {error}"
+            ) from None
         return content
 
     def hello(self) -> bytes:
-        """The first frame of a new connection. From here on, everything pending counts as not yet sent."""
+        """The first frame of a new connection. From here on, everything pending counts as not yet
+        sent."""
         self.welcome = None
         self._is_closing = False
         self._unsent = deque(self._pending)
@@ -157,7 +177,8 @@ class Conversation:
         return self.codec.encode(Ping(id="ping"))
 
     def next_frame(self) -> bytes | None:
-        """As many messages as may go out now in one frame, or None. Those whose waiter has gone are dropped."""
+        """As many messages as may go out now in one frame, or None. Those whose waiter has gone are
+        dropped."""
         taken: list[msgspec.Raw] = []
         messages_max, bytes_left = self._bounds()
         most = 0 if self._is_closing else min(self._room(), messages_max)
@@ -175,19 +196,25 @@ class Conversation:
         return self.codec.encode(taken) if taken else None
 
     def _bounds(self) -> tuple[int, int]:
-        """Of a frame: how many messages, and how many bytes of them. An operator may have set less than is usual."""
+        """Of a frame: how many messages, and how many bytes of them. An operator may have set less
+        than is usual."""
         if self.welcome is None:
             return BATCH_COMMANDS_MAX, _MESSAGE_BYTES_MAX
-        return min(BATCH_COMMANDS_MAX, self.welcome.frame_messages_max), min(_MESSAGE_BYTES_MAX, self.welcome.frame_bytes_max - _FRAME_BYTES)
+        return min(BATCH_COMMANDS_MAX, self.welcome.frame_messages_max), min(
+            _MESSAGE_BYTES_MAX, self.welcome.frame_bytes_max - _FRAME_BYTES
+        )
 
     # What comes in.
 
     def receive(self, frame: bytes) -> None:
-        """Take in a frame. Raises `UnexpectedAnswer` for what cannot be read, `ConnectionFailed` if events are missing."""
+        """Take in a frame. Raises `UnexpectedAnswer` for what cannot be read, `ConnectionFailed` if
+        events are missing."""
         try:
             messages = self.codec.decode(frame)
         except msgspec.DecodeError as error:
-            raise UnexpectedAnswer(f"the server sent a frame that this client cannot read: {error}") from None
+            raise UnexpectedAnswer(
+                f"the server sent a frame that this client cannot read: {error}"
+            ) from None
         on = self._on
         if isinstance(messages, list):
             for message in messages:
@@ -199,7 +226,10 @@ class Conversation:
         if self.last is None:
             self.last = welcome.n
         if welcome.n < self.last:
-            raise UnexpectedAnswer(f"expected a server that knows event {self.last}, found one that knows {welcome.n}: it is not the same market")
+            raise UnexpectedAnswer(
+                f"expected a server that knows event {self.last}, found one that knows {welcome.n}:"
+                " it is not the same market"
+            )
         self.welcome = welcome
         self._has_begun = True
 
@@ -212,11 +242,13 @@ class Conversation:
         if self.welcome is None or not message.id:
             raise refusal(message)  # the greeting, or a frame as a whole
         if message.code == Code.STOPPING:
-            return  # nothing was done, the connection is about to end, and the next server gets the message
+            # nothing was done, the connection is about to end, and the next server gets the message
+            return
         self._answer_error(message.id, refusal(message))
 
     def _closing(self, message: wire.Closing) -> None:
-        """The end of the connection follows and says why. Until then only answers come; what is asked now is for the next connection."""
+        """The end of the connection follows and says why. Until then only answers come; what is
+        asked now is for the next connection."""
         self._is_closing = True
 
     def _answer(self, id: str, answer: object) -> None:
@@ -241,35 +273,47 @@ class Conversation:
             self._miss(last, f"{self._told_max} events waited unread")
 
     def _miss(self, after: int, why: str) -> None:
-        if not self.told or not isinstance(self.told[-1], EventsMissed):  # else this is part of the same hole
+        # else this is part of the same hole
+        if not self.told or not isinstance(self.told[-1], EventsMissed):
             self.told.append(EventsMissed(after, why))
 
     def _notice(self, message: wire.NoticeSent) -> None:
         if len(self.told) < self._told_max:
-            self.told.append(message.notice)  # else it is let go: a notice tells a level, and the next one tells it again
+            # else it is let go: a notice tells a level, and the next one tells it again
+            self.told.append(message.notice)
 
     def _check_complete(self, n: int) -> None:
         if n > (self.last or 0):
-            raise ConnectionFailed(f"expected events up to {n}, found them up to {self.last}; they are asked for again on a new connection")
+            raise ConnectionFailed(
+                f"expected events up to {n}, found them up to {self.last}; they are asked for again"
+                " on a new connection"
+            )
 
     # How it ends, and goes on.
 
     def lost(self, error: LaissezError) -> LaissezError:
-        """A connection ended. If events that old are no longer kept, or not for this key, go on without them and say so; otherwise the error stays
-        what it is."""
-        if not isinstance(error, HistoryGone | Forbidden) or not self._has_begun or self.last is None:
+        """A connection ended. If events that old are no longer kept, or not for this key, go on
+        without them and say so; otherwise the error stays what it is."""
+        if (
+            not isinstance(error, HistoryGone | Forbidden)
+            or not self._has_begun
+            or self.last is None
+        ):
             return error
         self._miss(self.last, error.detail)
         self.last = None
         return ConnectionFailed(str(error))
 
     def fail(self, error: LaissezError) -> None:
-        """There will be no other connection. Who waits learns the truth: unknown for a command that was sent, `error` for everything else."""
+        """There will be no other connection. Who waits learns the truth: unknown for a command that
+        was sent, `error` for everything else."""
         for id, pending in self._pending.items():
             if pending.waiter.done():
                 continue
             may_have_happened = pending.was_sent and not pending.is_question
-            pending.waiter.set_exception(OutcomeUnknown(id, f"no answer came: {error}") if may_have_happened else error)
+            pending.waiter.set_exception(
+                OutcomeUnknown(id, f"no answer came: {error}") if may_have_happened else error
+            )
         self._pending.clear()
         self._unsent.clear()
 
@@ -277,7 +321,11 @@ class Conversation:
 _CLOSES: Final[dict[int, tuple[str, int, str]]] = {
     wire.CLOSE_STOPPING: (Code.STOPPING, 503, "the server is being stopped"),
     wire.CLOSE_BAD_MESSAGE: (Code.BAD_REQUEST, 400, "the server could not read a message"),
-    wire.CLOSE_UNAUTHENTICATED: (Code.UNAUTHENTICATED, 401, "the key is missing, unknown or revoked"),
+    wire.CLOSE_UNAUTHENTICATED: (
+        Code.UNAUTHENTICATED,
+        401,
+        "the key is missing, unknown or revoked",
+    ),
     wire.CLOSE_HISTORY_GONE: (Code.HISTORY_GONE, 410, "events that old are no longer kept"),
     wire.CLOSE_TOO_MANY: (Code.TOO_MANY_SESSIONS, 429, "too many sessions are open"),
     wire.CLOSE_FAILED: (Code.JOURNAL_FAILED, 503, "the server failed"),
@@ -285,8 +333,11 @@ _CLOSES: Final[dict[int, tuple[str, int, str]]] = {
 
 
 def closing_error(code: int | None, reason: str) -> LaissezError:
-    """What a WebSocket close code means. Codes without a meaning of ours, and none at all, mean a lost connection."""
+    """What a WebSocket close code means. Codes without a meaning of ours, and none at all, mean a
+    lost connection."""
     if code not in _CLOSES:
-        return ConnectionFailed(f"the connection ended with code {code}" + (f" ({reason})" if reason else ""))
+        return ConnectionFailed(
+            f"the connection ended with code {code}" + (f" ({reason})" if reason else "")
+        )
     name, status, meaning = _CLOSES[code]
     return api_error(name, reason or meaning, status)

@@ -1,8 +1,9 @@
 """What can go wrong for a caller, told apart by what to do next.
 
-`ApiError` is an answer: nothing was changed, and its class says why. `ConnectionFailed` means that nothing was changed because nobody was
-reached. `OutcomeUnknown` is neither: the request was sent and no answer came, so it may or may not have been carried out; sending it again with
-the same key settles which. No message ever holds an access key.
+`ApiError` is an answer: nothing was changed, and its class says why. `ConnectionFailed` means that
+nothing was changed because nobody was reached. `OutcomeUnknown` is neither: the request was sent
+and no answer came, so it may or may not have been carried out; sending it again with the same key
+settles which. No message ever holds an access key.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class ConnectionFailed(LaissezError):
 
 
 class OutcomeUnknown(LaissezError):
-    """The request was sent and no answer came. Send it again with `idempotency_key` to learn what became of it; it is carried out at most once."""
+    """The request was sent and no answer came. Send it again with `idempotency_key` to learn what
+    became of it; it is carried out at most once."""
 
     def __init__(self, idempotency_key: str, why: str) -> None:
         super().__init__(idempotency_key, why)
@@ -34,15 +36,20 @@ class OutcomeUnknown(LaissezError):
         self.why = why
 
     def __str__(self) -> str:
-        return f"{self.why}; it may or may not have been carried out: send it again with the key {self.idempotency_key!r} to find out"
+        return (
+            f"{self.why}; it may or may not have been carried out: send it again with the key"
+            f" {self.idempotency_key!r} to find out"
+        )
 
 
 class UnexpectedAnswer(LaissezError):
-    """The server answered with something this client cannot read: a server of another kind or version, or a proxy's page."""
+    """The server answered with something this client cannot read: a server of another kind or
+    version, or a proxy's page."""
 
 
 class SessionFull(LaissezError):
-    """More commands wait for an answer than the session may hold; `await session.room()` first. Nothing was sent."""
+    """More commands wait for an answer than the session may hold; `await session.room()` first.
+    Nothing was sent."""
 
 
 class SessionClosed(LaissezError):
@@ -50,7 +57,8 @@ class SessionClosed(LaissezError):
 
 
 class EventsMissed(LaissezError):
-    """Events after number `after` did not reach this reader; read them with `Client.events(after=...)`. Later events follow."""
+    """Events after number `after` did not reach this reader; read them with
+    `Client.events(after=...)`. Later events follow."""
 
     def __init__(self, after: int, why: str) -> None:
         super().__init__(after, why)
@@ -58,13 +66,19 @@ class EventsMissed(LaissezError):
         self.why = why
 
     def __str__(self) -> str:
-        return f"events after number {self.after} were missed: {self.why}; read them with Client.events(after={self.after})"
+        return (
+            f"events after number {self.after} were missed: {self.why}; read them with"
+            f" Client.events(after={self.after})"
+        )
 
 
 class ApiError(LaissezError):
-    """The server said no. `code` is stable, `detail` is for people; `retry_after` is in seconds, where the server names one."""
+    """The server said no. `code` is stable, `detail` is for people; `retry_after` is in seconds,
+    where the server names one."""
 
-    def __init__(self, code: str, detail: str, status: int, retry_after: float | None = None) -> None:
+    def __init__(
+        self, code: str, detail: str, status: int, retry_after: float | None = None
+    ) -> None:
         super().__init__(code, detail, status, retry_after)
         self.code = code
         self.detail = detail
@@ -80,7 +94,8 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """It is not as the request takes it to be: filled already, there already, or the idempotency key was used for something else."""
+    """It is not as the request takes it to be: filled already, there already, or the idempotency
+    key was used for something else."""
 
 
 class Refused(ApiError):
@@ -136,8 +151,11 @@ def is_passing(error: LaissezError) -> bool:
 
 
 def settles(error: LaissezError) -> bool:
-    """Whether this answer to a repeated request tells what became of the first: it came from where idempotency keys are known, not from before."""
+    """Whether this answer to a repeated request tells what became of the first: it came from where
+    idempotency keys are known, not from before."""
     return isinstance(error, ApiError) and error.status < 500 and error.code not in _BEFORE_THE_KEY
 
 
-_BEFORE_THE_KEY: Final = frozenset({Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS})
+_BEFORE_THE_KEY: Final = frozenset(
+    {Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS}
+)

@@ -1,6 +1,7 @@
 """Reading the stream of events: server-sent events out of bytes, and where to resume after a break.
 
-A numbered event carries its number as the id of the message; a notice has none. An id without data is a bookmark: the number to resume after.
+A numbered event carries its number as the id of the message; a notice has none. An id without data
+is a bookmark: the number to resume after.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _NOTICES: Final = frozenset({"rate.changed", "limit.near"})
 
 
 class Messages:
-    """Server-sent events, cut out of chunks of bytes. Lines end at a line feed only: other characters that look like line ends may stand in texts."""
+    """Server-sent events, cut out of chunks of bytes. Lines end at a line feed only: other
+    characters that look like line ends may stand in texts."""
 
     def __init__(self, after: int | None = None) -> None:
         self.last = after  # the number to resume after
@@ -41,7 +43,10 @@ class Messages:
     def feed(self, chunk: bytes) -> Iterator[Told]:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > OUTBOUND_BYTES_MAX:
-            raise UnexpectedAnswer(f"expected lines of at most {OUTBOUND_BYTES_MAX} bytes in the stream of events, found a longer one")
+            raise UnexpectedAnswer(
+                f"expected lines of at most {OUTBOUND_BYTES_MAX} bytes in the stream of events,"
+                " found a longer one"
+            )
         for line in lines:
             told = self._line(line.removesuffix(b"\r"))
             if told is not None:
@@ -71,7 +76,9 @@ class Messages:
                 return self._numbered(_NUMBERED.decode(data))
             return _NOTICE.decode(data) if kind in _NOTICES else None
         except msgspec.DecodeError as error:
-            raise UnexpectedAnswer(f"the stream of events holds a message that cannot be read: {error}") from None
+            raise UnexpectedAnswer(
+                f"the stream of events holds a message that cannot be read: {error}"
+            ) from None
 
     def _numbered(self, told: Numbered) -> Numbered | None:
         if self.last is not None and told.n <= self.last:
@@ -94,15 +101,30 @@ class Following:
         if self._messages.last is not None:
             headers["Last-Event-ID"] = str(self._messages.last)
         # Silence for as long as a dead peer may be silent means that this one is dead.
-        return {"method": "GET", "url": "/v1/events", "headers": headers, "timeout": httpx.Timeout(10.0, read=DEAD_AFTER_S)}
+        return {
+            "method": "GET",
+            "url": "/v1/events",
+            "headers": headers,
+            "timeout": httpx.Timeout(10.0, read=DEAD_AFTER_S),
+        }
 
     def feed(self, chunk: bytes) -> Iterator[Told]:
         self._patience.renew()
         return self._messages.feed(chunk)
 
     def pause_after(self, outcome: httpx.Response | httpx.RequestError) -> float:
-        """Seconds to wait before connecting again, after a stream that ended, was refused or broke; raises when it is time to give up."""
+        """Seconds to wait before connecting again, after a stream that ended, was refused or broke;
+        raises when it is time to give up."""
         if isinstance(outcome, httpx.Response) and not outcome.is_success:
-            return self._patience.pause(time.monotonic(), error_of(outcome.status_code, outcome.headers, outcome.content))
-        why = "the stream ended" if isinstance(outcome, httpx.Response) else str(outcome) or type(outcome).__name__
-        return self._patience.pause(time.monotonic(), ConnectionFailed(f"no events from {outcome.request.url.netloc.decode('ascii')}: {why}"))
+            return self._patience.pause(
+                time.monotonic(), error_of(outcome.status_code, outcome.headers, outcome.content)
+            )
+        why = (
+            "the stream ended"
+            if isinstance(outcome, httpx.Response)
+            else str(outcome) or type(outcome).__name__
+        )
+        return self._patience.pause(
+            time.monotonic(),
+            ConnectionFailed(f"no events from {outcome.request.url.netloc.decode('ascii')}: {why}"),
+        )

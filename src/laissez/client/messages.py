@@ -1,6 +1,8 @@
-"""What can be asked in a session, built once for both kinds of session, and the two encodings of its frames.
+"""What can be asked in a session, built once for both kinds of session, and the two encodings of
+its frames.
 
-`id` is a message's name and its idempotency key: left out, the session makes one up. Give your own to repeat a command after a restart.
+`id` is a message's name and its idempotency key: left out, the session makes one up. Give your own
+to repeat a command after a restart.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ def cancel(order: str, *, id: str = "") -> Message[Reply]:
 
 
 def set_limit(lease: str, limit: Price | None, *, id: str = "") -> Message[Reply]:
-    """The most a lease may cost per hour before it is given up; `None` keeps it whatever the price."""
+    """The most a lease may cost per hour before it is given up; `None` keeps it whatever the
+    price."""
     return Message(SetLimit(id=id, lease=lease, limit=price_or_none(limit)))
 
 
@@ -91,7 +94,8 @@ def leases() -> Message[LeasesReply]:
 
 
 class Messages:
-    """Everything a session can be asked. Commands are answered with the events they caused, or refused with an `ApiError`."""
+    """Everything a session can be asked. Commands are answered with the events they caused, or
+    refused with an `ApiError`."""
 
     place = Method(place)
     amend = Method(amend)
@@ -119,7 +123,17 @@ _ASKED: Any = SessionMessage
 
 CODECS: Final[dict[str, Codec]] = {
     "msgpack": Codec(
-        MSGPACK, False, msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(_FRAME).decode, msgspec.msgpack.Decoder(_ASKED).decode
+        MSGPACK,
+        False,
+        msgspec.msgpack.Encoder().encode,
+        msgspec.msgpack.Decoder(_FRAME).decode,
+        msgspec.msgpack.Decoder(_ASKED).decode,
     ),
-    "json": Codec(JSON, True, msgspec.json.Encoder().encode, msgspec.json.Decoder(_FRAME).decode, msgspec.json.Decoder(_ASKED).decode),
+    "json": Codec(
+        JSON,
+        True,
+        msgspec.json.Encoder().encode,
+        msgspec.json.Decoder(_FRAME).decode,
+        msgspec.json.Decoder(_ASKED).decode,
+    ),
 }

@@ -1,4 +1,5 @@
-"""Prices and alternatives as callers like to write them, turned into the text of the wire. Never from a float: 2.75 is not always 2.75."""
+"""Prices and alternatives as callers like to write them, turned into the text of the wire. Never
+from a float: 2.75 is not always 2.75."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ def price_text(price: Price) -> str:
         return format(price, "f")
     if isinstance(price, int) and not isinstance(price, bool):
         return str(price)
-    raise UsageError(f'expected a price as text, a finite Decimal or whole dollars, such as "2.75", found {price!r}')
+    raise UsageError(
+        'expected a price as text, a finite Decimal or whole dollars, such as "2.75", found'
+        f" {price!r}"
+    )
 
 
 def price_or_none(price: Price | None) -> str | None:
@@ -27,5 +31,6 @@ def price_or_none(price: Price | None) -> str | None:
 
 
 def alternative(scope: str, limit: Price, bid: Price | None = None) -> Alternative:
-    """Any leaf below `scope`, pressing with `bid` now and following up to `limit`; without a bid, the limit is both."""
+    """Any leaf below `scope`, pressing with `bid` now and following up to `limit`; without a bid,
+    the limit is both."""
     return Alternative(scope, price_text(limit), price_or_none(bid))

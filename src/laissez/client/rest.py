@@ -1,4 +1,5 @@
-"""The REST clients: `Client` blocks, `AsyncClient` awaits. Both know the same methods, written once, and differ only in how they wait.
+"""The REST clients: `Client` blocks, `AsyncClient` awaits. Both know the same methods, written
+once, and differ only in how they wait.
 
 What to send and how to read the answer is in `calls`, when to send it again in `attempts`.
 """
@@ -29,7 +30,8 @@ USER_AGENT = f"laissez-python/{__version__}"
 
 
 class Api:
-    """Everything the API can be asked over REST. Lists are iterators that fetch pages as they are needed."""
+    """Everything the API can be asked over REST. Lists are iterators that fetch pages as they are
+    needed."""
 
     me = Method(calls.me)
     run = Method(calls.run)
@@ -93,9 +95,14 @@ class Api:
     health = Method(calls.health)
     ready = Method(calls.ready)
 
-    def __init__(self, url: str | None, key: str | None, timeout: float, retries: int, insecure: bool) -> None:
+    def __init__(
+        self, url: str | None, key: str | None, timeout: float, retries: int, insecure: bool
+    ) -> None:
         if retries < 0 or timeout <= 0:
-            raise UsageError(f"expected retries of 0 or more and a timeout above 0, found {retries} and {timeout}")
+            raise UsageError(
+                f"expected retries of 0 or more and a timeout above 0, found {retries} and"
+                f" {timeout}"
+            )
         self._access = find_access(url, key, insecure)
         self._retries = retries
         self._timeout = timeout
@@ -104,13 +111,25 @@ class Api:
         return f"{type(self).__name__}({self._access.url!r})"
 
     def _options(self) -> dict[str, Any]:
-        """For httpx's clients. A proxy is for servers elsewhere: through one, a key for this machine would leave it."""
+        """For httpx's clients. A proxy is for servers elsewhere: through one, a key for this
+        machine would leave it."""
         headers = {"User-Agent": USER_AGENT, **self._access.headers}
-        return {"base_url": self._access.url, "headers": headers, "timeout": self._timeout, "trust_env": not self._access.is_local}
+        return {
+            "base_url": self._access.url,
+            "headers": headers,
+            "timeout": self._timeout,
+            "trust_env": not self._access.is_local,
+        }
 
 
 def _arguments(call: Call[Any]) -> dict[str, Any]:
-    return {"method": call.method, "url": call.path, "params": call.params or None, "content": call.body, "headers": call.headers}
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": call.params or None,
+        "content": call.body,
+        "headers": call.headers,
+    }
 
 
 class _Paging:
@@ -130,7 +149,8 @@ class _Paging:
 
 
 class Client(Api, Blocking):
-    """Speaks to a server and waits for its answers. Use it in a `with` block, or `close()` it. Safe to share between threads."""
+    """Speaks to a server and waits for its answers. Use it in a `with` block, or `close()` it. Safe
+    to share between threads."""
 
     def __init__(
         self,
@@ -142,12 +162,14 @@ class Client(Api, Blocking):
         insecure: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`url` and `key` default to the environment. `timeout` is in seconds for each attempt; `insecure` lets a key travel over plain http."""
+        """`url` and `key` default to the environment. `timeout` is in seconds for each attempt;
+        `insecure` lets a key travel over plain http."""
         super().__init__(url, key, timeout, retries, insecure)
         self._http = httpx.Client(**self._options(), transport=transport)
 
     def follow(self, after: int | None = None, *, patience_s: float = 60.0) -> Iterator[Told]:
-        """Events as they happen, after number `after` or from now on; connects again and resumes by itself, unless that fails for `patience_s`."""
+        """Events as they happen, after number `after` or from now on; connects again and resumes by
+        itself, unless that fails for `patience_s`."""
         following = Following(after, patience_s)
         while True:
             outcome: httpx.Response | httpx.RequestError
@@ -168,11 +190,19 @@ class Client(Api, Blocking):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _ask(self, call: Call[T]) -> T:
-        request, attempts = self._http.build_request(**_arguments(call)), Attempts(call, self._retries)
+        request, attempts = (
+            self._http.build_request(**_arguments(call)),
+            Attempts(call, self._retries),
+        )
         while (pause := attempts.pause_after(self._attempt(request))) is not None:
             time.sleep(pause)
         return attempts.answer
@@ -190,7 +220,8 @@ class Client(Api, Blocking):
 
 
 class AsyncClient(Api, Awaiting):
-    """The same for asyncio: methods are awaited, lists and `follow` are async iterators. Use it in an `async with` block, or `await close()`."""
+    """The same for asyncio: methods are awaited, lists and `follow` are async iterators. Use it in
+    an `async with` block, or `await close()`."""
 
     def __init__(
         self,
@@ -205,7 +236,9 @@ class AsyncClient(Api, Awaiting):
         super().__init__(url, key, timeout, retries, insecure)
         self._http = httpx.AsyncClient(**self._options(), transport=transport)
 
-    async def follow(self, after: int | None = None, *, patience_s: float = 60.0) -> AsyncIterator[Told]:
+    async def follow(
+        self, after: int | None = None, *, patience_s: float = 60.0
+    ) -> AsyncIterator[Told]:
         """As `Client.follow`."""
         following = Following(after, patience_s)
         while True:
@@ -228,11 +261,19 @@ class AsyncClient(Api, Awaiting):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     async def _ask(self, call: Call[T]) -> T:
-        request, attempts = self._http.build_request(**_arguments(call)), Attempts(call, self._retries)
+        request, attempts = (
+            self._http.build_request(**_arguments(call)),
+            Attempts(call, self._retries),
+        )
         while (pause := attempts.pause_after(await self._attempt(request))) is not None:
             await asyncio.sleep(pause)
         return attempts.answer

@@ -1,7 +1,9 @@
-"""The session: one WebSocket that carries commands and events both ways, kept alive over as many connections as it takes.
+"""The session: one WebSocket that carries commands and events both ways, kept alive over as many
+connections as it takes.
 
-Asking returns a future at once; everything asked in one turn of the event loop goes out as one frame. There is one task that reads, and one that
-writes while connected; no task per command. What a lost connection means for commands and events is in `conversation`.
+Asking returns a future at once; everything asked in one turn of the event loop goes out as one
+frame. There is one task that reads, and one that writes while connected; no task per command. What
+a lost connection means for commands and events is in `conversation`.
 """
 
 from __future__ import annotations
@@ -14,14 +16,26 @@ from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypedDict, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus, WebSocketException
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidMessage,
+    InvalidStatus,
+    WebSocketException,
+)
 from websockets.typing import Subprotocol
 
 from laissez.client.access import find_access
 from laissez.client.asking import Pipelining
 from laissez.client.attempts import Patience, error_of, unreachable
 from laissez.client.conversation import Conversation, closing_error
-from laissez.client.errors import ConnectionFailed, EventsMissed, LaissezError, SessionClosed, UnexpectedAnswer, UsageError
+from laissez.client.errors import (
+    ConnectionFailed,
+    EventsMissed,
+    LaissezError,
+    SessionClosed,
+    UnexpectedAnswer,
+    UsageError,
+)
 from laissez.client.following import Told
 from laissez.client.messages import CODECS, Command, Encoding, Message, Messages
 from laissez.client.rest import USER_AGENT
@@ -35,7 +49,8 @@ CLOSE_WAIT_S: Final = 2.0  # for a peer to say goodbye; a dead one never does
 
 
 class _Discreet(logging.LoggerAdapter[logging.Logger]):
-    """At level DEBUG, websockets logs headers and frames, and so the key: this says that nobody listens at that level."""
+    """At level DEBUG, websockets logs headers and frames, and so the key: this says that nobody
+    listens at that level."""
 
     def isEnabledFor(self, level: int) -> bool:
         return level > logging.DEBUG and super().isEnabledFor(level)
@@ -64,11 +79,13 @@ class SessionOptions(TypedDict, total=False):
 
 
 class AsyncSession(Messages, Pipelining):
-    """Use it in an `async with` block. Its methods send at once and return futures: await each, or many together.
+    """Use it in an `async with` block. Its methods send at once and return futures: await each, or
+    many together.
 
-    A command that is refused raises an `ApiError` when awaited; `OutcomeUnknown` is raised only when the session gives up, after trying for
-    `patience_s` to connect again. With `cancel_on_disconnect` every lost connection cancels the resting orders placed in it, also when the
-    session itself goes on.
+    A command that is refused raises an `ApiError` when awaited; `OutcomeUnknown` is raised only
+    when the session gives up, after trying for `patience_s` to connect again. With
+    `cancel_on_disconnect` every lost connection cancels the resting orders placed in it, also when
+    the session itself goes on.
     """
 
     def __init__(
@@ -87,15 +104,27 @@ class AsyncSession(Messages, Pipelining):
         patience_s: float = 60.0,
         insecure: bool = False,
     ) -> None:
-        """`in_flight_max` commands are on their way at once, `pending_max` held in all, `events_max` events kept for a reader who is behind.
+        """`in_flight_max` commands are on their way at once, `pending_max` held in all,
+        `events_max` events kept for a reader who is behind.
 
-        `timeout` is in seconds, for the first connection and for each later one; `url`, `key` and `insecure` are as for `Client`.
+        `timeout` is in seconds, for the first connection and for each later one; `url`, `key` and
+        `insecure` are as for `Client`.
         """
         if encoding not in CODECS:
             raise UsageError(f"expected the encoding msgpack or json, found {encoding!r}")
-        hello = Hello(resume_after=resume_after, cancel_on_disconnect=cancel_on_disconnect, warn_within=warn_within)
+        hello = Hello(
+            resume_after=resume_after,
+            cancel_on_disconnect=cancel_on_disconnect,
+            warn_within=warn_within,
+        )
         self._access = find_access(url, key, insecure)
-        self._conversation = Conversation(CODECS[encoding], hello, in_flight_max=in_flight_max, pending_max=pending_max, told_max=events_max)
+        self._conversation = Conversation(
+            CODECS[encoding],
+            hello,
+            in_flight_max=in_flight_max,
+            pending_max=pending_max,
+            told_max=events_max,
+        )
         self._timeout = timeout
         self._patience_s = patience_s
         self._error: LaissezError | None = None  # why it ended
@@ -106,14 +135,20 @@ class AsyncSession(Messages, Pipelining):
 
     @property
     def last_event(self) -> int | None:
-        """The number of the last event seen: `resume_after` for a session that takes over from this one."""
+        """The number of the last event seen: `resume_after` for a session that takes over from this
+        one."""
         return self._conversation.last
 
     async def __aenter__(self) -> Self:
         await self.open()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Waits for the answers still due, unless the block failed."""
         with contextlib.suppress(TimeoutError):
             if error is None:
@@ -155,7 +190,8 @@ class AsyncSession(Messages, Pipelining):
             await self._next_heard()
 
     async def send_many(self, commands: Iterable[Command]) -> list[Reply | LaissezError]:
-        """Send commands without waiting in between, as fast as the session allows; the outcomes come in the same order, errors as values."""
+        """Send commands without waiting in between, as fast as the session allows; the outcomes
+        come in the same order, errors as values."""
         asked: list[asyncio.Future[Reply] | LaissezError] = []
         for command in commands:
             if self._conversation.is_full:
@@ -167,16 +203,19 @@ class AsyncSession(Messages, Pipelining):
         return [await _outcome(one) for one in asked]
 
     async def events(self) -> AsyncIterator[Told]:
-        """Events and notices as they come, those of one's own commands included; for one reader. Ends when the session is closed.
+        """Events and notices as they come, those of one's own commands included; for one reader.
+        Ends when the session is closed.
 
-        Raises `EventsMissed` where there is a hole, after which it can be called again; and whatever ended the session, if it gave up.
+        Raises `EventsMissed` where there is a hole, after which it can be called again; and
+        whatever ended the session, if it gave up.
         """
         while await self._has_arrived():
             for told in self._arrived():
                 yield told
 
     async def _has_arrived(self) -> bool:
-        """Wait until there is something to read; False if the session was closed and there is not."""
+        """Wait until there is something to read; False if the session was closed and there is
+        not."""
         while not self._conversation.told:
             if isinstance(self._error, SessionClosed):
                 return False
@@ -218,7 +257,8 @@ class AsyncSession(Messages, Pipelining):
             self._opened.set_exception(error)
 
     async def _run(self) -> None:
-        """Connection after connection, until patience ends. The first one has the time of a single request."""
+        """Connection after connection, until patience ends. The first one has the time of a single
+        request."""
         self._patience = Patience(self._timeout)
         try:
             while True:
@@ -243,9 +283,17 @@ class AsyncSession(Messages, Pipelining):
         except LaissezError as error:
             return error
         except ConnectionClosed as closed:
-            return closing_error(closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else closing_error(None, "")
+            return (
+                closing_error(closed.rcvd.code, closed.rcvd.reason)
+                if closed.rcvd
+                else closing_error(None, "")
+            )
         except InvalidStatus as refused:
-            return error_of(refused.response.status_code, refused.response.headers, bytes(refused.response.body or b""))
+            return error_of(
+                refused.response.status_code,
+                refused.response.headers,
+                bytes(refused.response.body or b""),
+            )
         except (OSError, EOFError, InvalidMessage) as lost:  # timeouts and faults of TLS among them
             return unreachable(self._access.url, lost)
         except WebSocketException as odd:
@@ -269,7 +317,10 @@ class AsyncSession(Messages, Pipelining):
         """Greet, then read while another task writes."""
         codec = self._conversation.codec
         if socket.subprotocol != codec.subprotocol:
-            raise UnexpectedAnswer(f"expected {self._access.url} to speak {codec.subprotocol}, found {socket.subprotocol}")
+            raise UnexpectedAnswer(
+                f"expected {self._access.url} to speak {codec.subprotocol}, found"
+                f" {socket.subprotocol}"
+            )
         await socket.send(self._conversation.hello(), text=codec.is_text)
         async with asyncio.timeout(self._timeout):
             while (welcome := self._conversation.welcome) is None:
@@ -298,12 +349,14 @@ class AsyncSession(Messages, Pipelining):
                 self._patience.renew()
                 if conversation.has_work:
                     self._wake.set()
-                if now() - moved_at > welcome.dead_after_s / 16:  # moving the deadline for every frame would cost more than reading it
+                # moving the deadline for every frame would cost more than reading it
+                if now() - moved_at > welcome.dead_after_s / 16:
                     moved_at = now()
                     deadline.reschedule(moved_at + welcome.dead_after_s)
 
     async def _write(self, socket: ClientConnection, welcome: Welcome) -> None:
-        """Write what is asked, as one frame for all that has gathered; and a ping when there was nothing for a while, so that the server hears us."""
+        """Write what is asked, as one frame for all that has gathered; and a ping when there was
+        nothing for a while, so that the server hears us."""
         conversation, is_text = self._conversation, self._conversation.codec.is_text
         with contextlib.suppress(ConnectionClosed):  # the reader learns of it too, and knows why
             while True:

@@ -9,10 +9,22 @@ from laissez.wire import views
 from laissez.wire.webhooks import DeadLetter, RedeliverBody, Webhook, WebhookBody, WebhookSecret
 
 
-def create_webhook(url: str, *, types: Iterable[str] | None = None, after: int | None = None, idempotency_key: str | None = None) -> Call[Webhook]:
-    """Have your events, or those of some types, sent to an address, from now on or after event number `after`, which takes a key that may read, too.
-    Its `secret` is shown this once."""
-    return change("POST", "/v1/webhooks", Webhook, WebhookBody(url, None if types is None else tuple(types), after), idempotency_key)
+def create_webhook(
+    url: str,
+    *,
+    types: Iterable[str] | None = None,
+    after: int | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Webhook]:
+    """Have your events, or those of some types, sent to an address, from now on or after event
+    number `after`, which takes a key that may read, too. Its `secret` is shown this once."""
+    return change(
+        "POST",
+        "/v1/webhooks",
+        Webhook,
+        WebhookBody(url, None if types is None else tuple(types), after),
+        idempotency_key,
+    )
 
 
 def webhooks() -> Call[views.Page[Webhook]]:
@@ -29,12 +41,20 @@ def delete_webhook(id: str, *, idempotency_key: str | None = None) -> Call[views
 
 def rotate_webhook_secret(id: str, *, idempotency_key: str | None = None) -> Call[WebhookSecret]:
     """A new secret; for a day the one before signs too."""
-    return change("POST", f"/v1/webhooks/{name_part(id)}/secret", WebhookSecret, None, idempotency_key)
+    return change(
+        "POST", f"/v1/webhooks/{name_part(id)}/secret", WebhookSecret, None, idempotency_key
+    )
 
 
 def redeliver(id: str, after: int, *, idempotency_key: str | None = None) -> Call[views.Done]:
     """Have everything after event number `after` sent again. It takes a key that may read, too."""
-    return change("POST", f"/v1/webhooks/{name_part(id)}/redeliver", views.Done, RedeliverBody(after), idempotency_key)
+    return change(
+        "POST",
+        f"/v1/webhooks/{name_part(id)}/redeliver",
+        views.Done,
+        RedeliverBody(after),
+        idempotency_key,
+    )
 
 
 def dead_letters(id: str) -> Call[views.Page[DeadLetter]]:

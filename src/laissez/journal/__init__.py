@@ -1,7 +1,9 @@
-"""The journal: every accepted request and its outcome, in one gap-free order, durable before anyone hears of it; snapshots; recovery.
+"""The journal: every accepted request and its outcome, in one gap-free order, durable before anyone
+hears of it; snapshots; recovery.
 
-It stores opaque bytes and knows nothing of the market's commands. What belongs here: the file and its format, the order of writing, checking,
-recovery. What does not: what an entry means, the network, clocks. `docs/journal.md` has the format and the promises.
+It stores opaque bytes and knows nothing of the market's commands. What belongs here: the file and
+its format, the order of writing, checking, recovery. What does not: what an entry means, the
+network, clocks. `docs/journal.md` has the format and the promises.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""A backup of a journal, also of one in use: SQLite's own copy, which includes what is still in the write-ahead log.
+"""A backup of a journal, also of one in use: SQLite's own copy, which includes what is still in the
+write-ahead log.
 
-Of the journal's files only that one is copied. Snapshots are not needed, and the mark would outrun the copy.
+Of the journal's files only that one is copied. Snapshots are not needed, and the mark would outrun
+the copy.
 """
 
 from __future__ import annotations
@@ -16,10 +18,16 @@ from laissez.journal.schema import DATABASE
 __all__ = ["backup"]
 
 
-def backup(folder: Path, target: Path, copy_first: Callable[[Path, Path], None] = lambda folder, target: None) -> int:
-    """Copy the journal in `folder` into the folder `target`, which must not hold one; returns the last entry the copy holds.
+def backup(
+    folder: Path,
+    target: Path,
+    copy_first: Callable[[Path, Path], None] = lambda folder, target: None,
+) -> int:
+    """Copy the journal in `folder` into the folder `target`, which must not hold one; returns the
+    last entry the copy holds.
 
-    `copy_first` copies what else belongs to it and speaks of its entries: they are all in a copy that is made afterwards."""
+    `copy_first` copies what else belongs to it and speaks of its entries: they are all in a copy
+    that is made afterwards."""
     path = target / DATABASE
     if path.exists():
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
@@ -35,6 +43,9 @@ def backup(folder: Path, target: Path, copy_first: Callable[[Path, Path], None] 
         rename(fresh, path)
         keep(target)
     except OSError as error:
-        raise JournalError(f"a backup cannot be made in {target}: {error}. Make room, mend the disk, or name another folder.") from error
+        raise JournalError(
+            f"a backup cannot be made in {target}: {error}. Make room, mend the disk, or name"
+            " another folder."
+        ) from error
     with Reader.of(target) as copy:
         return copy.tail().last

@@ -1,7 +1,9 @@
-"""Making files that stay: a file or a folder is on the disk only after the disk was asked to keep it.
+"""Making files that stay: a file or a folder is on the disk only after the disk was asked to keep
+it.
 
-Every file of a data folder is changed through here, except by SQLite, which has its own way, and by the lock, which nobody needs to keep.
-`system` is what the operating system does; a check puts a disk with faults in its place.
+Every file of a data folder is changed through here, except by SQLite, which has its own way, and by
+the lock, which nobody needs to keep. `system` is what the operating system does; a check puts a
+disk with faults in its place.
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Mapped", "append", "create", "keep", "keep_above", "make_folder", "map_whole", "remove", "rename", "write_whole"]
+__all__ = [
+    "Mapped",
+    "append",
+    "create",
+    "keep",
+    "keep_above",
+    "make_folder",
+    "map_whole",
+    "remove",
+    "rename",
+    "write_whole",
+]
 
 
 class Mapped(Protocol):
@@ -27,7 +40,8 @@ class Mapped(Protocol):
 
 
 class System:
-    """One method for each thing that is asked of the operating system. All files are for their owner alone."""
+    """One method for each thing that is asked of the operating system. All files are for their
+    owner alone."""
 
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
         """A file with this content, kept."""
@@ -98,7 +112,8 @@ def remove(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """With those above it, each kept by the one that holds it. For its owner alone; what it holds is nobody else's business."""
+    """With those above it, each kept by the one that holds it. For its owner alone; what it holds
+    is nobody else's business."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -107,7 +122,8 @@ def make_folder(folder: Path) -> None:
 
 
 def keep_above(folder: Path) -> None:
-    """The names of a folder and of those above it: what made them may have been cut short. What may not be read was not made by us."""
+    """The names of a folder and of those above it: what made them may have been cut short. What may
+    not be read was not made by us."""
     for above in folder.absolute().parents:
         with suppress(PermissionError):
             keep(above)
@@ -130,5 +146,6 @@ def append(path: Path, content: bytes) -> None:
 
 
 def map_whole(path: Path) -> Mapped:
-    """The file as memory. Nobody knows when the disk has what is written there, unless it is flushed."""
+    """The file as memory. Nobody knows when the disk has what is written there, unless it is
+    flushed."""
     return system.map(path)

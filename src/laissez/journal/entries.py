@@ -1,7 +1,9 @@
-"""What a journal holds: entries in one gap-free order, stored in groups, and the documents filed with them.
+"""What a journal holds: entries in one gap-free order, stored in groups, and the documents filed
+with them.
 
-The journal does not look inside an entry. `request` is what was asked, `outcome` what came of it, both as bytes of the caller's own making; an
-entry's sequence number is its position, counted from 1, and is not stored in it.
+The journal does not look inside an entry. `request` is what was asked, `outcome` what came of it,
+both as bytes of the caller's own making; an entry's sequence number is its position, counted from
+1, and is not stored in it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Filed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Group(msgspec.Struct, frozen=True, dict=True):
-    """The entries of one commit, as stored. They are decoded when first asked for: checking the chain does not need them."""
+    """The entries of one commit, as stored. They are decoded when first asked for: checking the
+    chain does not need them."""
 
     first: int
     count: int
@@ -57,7 +60,9 @@ class Group(msgspec.Struct, frozen=True, dict=True):
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise JournalDamaged(self.where, f"its entries cannot be decoded ({error})") from error
         if len(entries) != self.count:
-            raise JournalDamaged(self.where, f"it should hold {self.count} entries and holds {len(entries)}")
+            raise JournalDamaged(
+                self.where, f"it should hold {self.count} entries and holds {len(entries)}"
+            )
         return entries
 
     @property

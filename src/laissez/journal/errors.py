@@ -1,4 +1,5 @@
-"""What can go wrong with a journal: one small tree. A message says what was expected, what was found, where, and what to do."""
+"""What can go wrong with a journal: one small tree. A message says what was expected, what was
+found, where, and what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class JournalFormat(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """What is stored is not what was written. `where` names the place: a group of entries, a table, a file."""
+    """What is stored is not what was written. `where` names the place: a group of entries, a table,
+    a file."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
@@ -53,9 +55,10 @@ class Diverged(JournalError):
 
     def __init__(self, seq: int, at: int, what: str, stored: bytes, replayed: bytes) -> None:
         super().__init__(
-            f"entry {seq} (at {at}): the {what} stored is {shortened(stored)}, replaying gives {shortened(replayed)}. "
-            "The journal is intact; the program that replays it is not the one that wrote it, or it is not deterministic. "
-            "Start the version that wrote the journal."
+            f"entry {seq} (at {at}): the {what} stored is {shortened(stored)}, replaying gives"
+            f" {shortened(replayed)}. The journal is intact; the program that replays it is not the"
+            " one that wrote it, or it is not deterministic. Start the version that wrote the"
+            " journal."
         )
         self.seq = seq
         self.at = at
@@ -68,7 +71,8 @@ class JournalFailed(JournalError):
 
 
 class SnapshotUnusable(JournalError):
-    """A snapshot file cannot be used: damaged, or in a format that is no longer read. Raised by `restore` too; recovery then goes on without it."""
+    """A snapshot file cannot be used: damaged, or in a format that is no longer read. Raised by
+    `restore` too; recovery then goes on without it."""
 
 
 def shortened(data: bytes, length_max: int = 80) -> str:

@@ -1,7 +1,8 @@
-"""Looking into a journal: a summary, entries of a range, and the whole as JSON lines. Takes no lock.
+"""Looking into a journal: a summary, entries of a range, and the whole as JSON lines. Takes no
+lock.
 
-Requests and outcomes are opaque here. `describe` turns an entry into something to show; by default they are shown as the MessagePack values they
-hold, or as hexadecimal digits if they hold none.
+Requests and outcomes are opaque here. `describe` turns an entry into something to show; by default
+they are shown as the MessagePack values they hold, or as hexadecimal digits if they hold none.
 """
 
 from __future__ import annotations
@@ -60,16 +61,29 @@ def summary(folder: Path) -> Summary:
         )
 
 
-def inspect(folder: Path, first: int = 1, last: int | None = None, describe: Describe = plain) -> Iterator[Described]:
+def inspect(
+    folder: Path, first: int = 1, last: int | None = None, describe: Describe = plain
+) -> Iterator[Described]:
     """The entries from `first` to `last`, both included."""
     with Reader.of(folder) as reader:
         for group in reader.groups(first, last):
             for seq, entry in enumerate(group.entries, group.first):
                 if first <= seq and (last is None or seq <= last):
-                    yield Described(seq, entry.at, describe(entry), [filed.name for filed in group.documents if filed.seq == seq])
+                    yield Described(
+                        seq,
+                        entry.at,
+                        describe(entry),
+                        [filed.name for filed in group.documents if filed.seq == seq],
+                    )
 
 
-def export(folder: Path, stream: BinaryIO, first: int = 1, last: int | None = None, describe: Describe = plain) -> int:
+def export(
+    folder: Path,
+    stream: BinaryIO,
+    first: int = 1,
+    last: int | None = None,
+    describe: Describe = plain,
+) -> int:
     """Write the entries as JSON, one to a line; returns how many."""
     encoder = msgspec.json.Encoder(enc_hook=str)
     count = 0

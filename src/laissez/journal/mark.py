@@ -1,10 +1,14 @@
-"""The mark: how far the journal had got when it last said "durable", kept beside it in `journal.mark`.
+"""The mark: how far the journal had got when it last said "durable", kept beside it in
+`journal.mark`.
 
-SQLite takes a damaged or missing write-ahead log for one that ended early, and a history that ends early is a valid chain. The mark is the witness
-against that: the journal must reach at least as far, with the same link there. It is written after each commit through a memory map: no system call,
-so it costs nothing next to the commit, and it survives the end of the process, though not always a power failure; it is then older, and still true.
+SQLite takes a damaged or missing write-ahead log for one that ended early, and a history that ends
+early is a valid chain. The mark is the witness against that: the journal must reach at least as
+far, with the same link there. It is written after each commit through a memory map: no system call,
+so it costs nothing next to the commit, and it survives the end of the process, though not always a
+power failure; it is then older, and still true.
 
-Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash leaves the one before it.
+Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash leaves the one
+before it.
 """
 
 from __future__ import annotations
@@ -33,14 +37,16 @@ class Mark(NamedTuple):
 
 class MarkFile:
     def __init__(self, folder: Path, seq: int, link: bytes) -> None:
-        """Open the mark and say how far the journal has got. A new one says it in both slots, so that there is always one to fall back on."""
+        """Open the mark and say how far the journal has got. A new one says it in both slots, so
+        that there is always one to fall back on."""
         path = folder / MARK
         data = _content(path)
         marks = _marks(data)
         if len(data) != _FILE_BYTES or marks == [None, None]:
             write_whole(path, 2 * _slot(seq, link))
         self._map = map_whole(path)
-        self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))  # the one that says less
+        # the one that says less
+        self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))
         self.write(seq, link)
 
     def write(self, seq: int, link: bytes) -> None:
@@ -62,7 +68,11 @@ class MarkFile:
         if marks:
             return max(marks)
         if any(data):
-            raise JournalDamaged(str(path), "the mark cannot be read. Verify the journal; if it is complete, remove the mark and start again.")
+            raise JournalDamaged(
+                str(path),
+                "the mark cannot be read. Verify the journal; if it is complete, remove the mark"
+                " and start again.",
+            )
         return None
 
 

@@ -1,7 +1,9 @@
-"""Reading a journal, checking on the way: each group against the group before it, so that nothing altered is ever handed out.
+"""Reading a journal, checking on the way: each group against the group before it, so that nothing
+altered is ever handed out.
 
-A reader has its own read-only connection and takes no lock; it may be used beside a running server, in any one thread at a time. It reads in small
-pieces and keeps no transaction open between them: an open one would keep SQLite from emptying the write-ahead log.
+A reader has its own read-only connection and takes no lock; it may be used beside a running server,
+in any one thread at a time. It reads in small pieces and keeps no transaction open between them: an
+open one would keep SQLite from emptying the write-ahead log.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from typing import Any, NamedTuple
 
 from laissez.journal import chain
 from laissez.journal.entries import Entry, Filed, Group
-from laissez.journal.errors import JournalDamaged, JournalError, JournalForeign, JournalFormat, JournalMissing
+from laissez.journal.errors import (
+    JournalDamaged,
+    JournalError,
+    JournalForeign,
+    JournalFormat,
+    JournalMissing,
+)
 from laissez.journal.mark import MarkFile
 from laissez.journal.schema import APPLICATION_ID, DATABASE, FORMAT, SCHEMA, connect
 
@@ -26,7 +34,8 @@ HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
 _GROUPS_PER_READ = 16
 _GROUP = "SELECT first, count, entries, chain FROM groups"
 
-# Codes that say something about the surroundings (busy, permissions, memory) rather than about what is stored.
+# Codes that say something about the surroundings (busy, permissions, memory) rather than about what
+# is stored.
 _CIRCUMSTANCES = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -53,10 +62,18 @@ class Reader:
         self.folder = folder
         self._path = folder / DATABASE
         if not self._path.is_file():
-            raise JournalMissing(f"there is no journal in {folder}: {DATABASE} was expected there. Name another folder, or make a new journal.")
+            raise JournalMissing(
+                f"there is no journal in {folder}: {DATABASE} was expected there. Name another"
+                " folder, or make a new journal."
+            )
         size = self._path.stat().st_size
-        if size < HEADER_BYTES:  # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's, and delete it
-            raise JournalForeign(f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping this folder.")
+        # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's,
+        # and delete it
+        if size < HEADER_BYTES:
+            raise JournalForeign(
+                f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping"
+                " this folder."
+            )
         self._connection = self._connected()
         try:
             self._recognise()
@@ -76,7 +93,12 @@ class Reader:
     def __enter__(self) -> Reader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     # Entries
@@ -92,19 +114,24 @@ class Reader:
         return group.entries[seq - group.first] if group else None
 
     def chain_at(self, seq: int) -> bytes | None:
-        """The link of the group that holds the entry (of the beginning for 0): what a snapshot at `seq` carries. None if there is no such entry."""
+        """The link of the group that holds the entry (of the beginning for 0): what a snapshot at
+        `seq` carries. None if there is no such entry."""
         if seq == 0:
             return self.start
         group = self._holding(seq)
         return group.chain if group else None
 
     def groups(self, first: int = 1, last: int | None = None) -> Iterator[Group]:
-        """The groups in their order, from the one that holds `first` to the one that holds `last`."""
+        """The groups in their order, from the one that holds `first` to the one that holds
+        `last`."""
         before = self._before(first)
         following, link = (before.last + 1, before.chain) if before else (1, self.start)
         last = SEQ_MAX if last is None else min(last, SEQ_MAX)
         while following <= last:
-            groups = self._read(f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}", (following, last))
+            groups = self._read(
+                f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}",
+                (following, last),
+            )
             for group in groups:
                 _check(group, following, link)
                 yield group
@@ -114,9 +141,12 @@ class Reader:
 
     def groups_backwards(self, before: int) -> Iterator[Group]:
         """The groups that begin before entry `before`, the newest first."""
-        newest, count = min(before - 1, SEQ_MAX), 2  # the one that is asked for, and the one before it; who goes on wants more
+        # the one that is asked for, and the one before it; who goes on wants more
+        newest, count = min(before - 1, SEQ_MAX), 2
         group: Group | None = None
-        while older := self._read(f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)):
+        while older := self._read(
+            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)
+        ):
             for previous in older:
                 if group:
                     _check(group, previous.last + 1, previous.chain)
@@ -130,53 +160,88 @@ class Reader:
     # Documents
 
     def document(self, name: str, seq: int) -> Filed:
-        """The document of that name that was filed with the entry, its group checked: all of it, the documents of others too."""
+        """The document of that name that was filed with the entry, its group checked: all of it,
+        the documents of others too."""
         group = self._holding(seq)
-        found = [filed for filed in group.documents if (filed.seq, filed.name) == (seq, name)] if group else []
+        found = (
+            [filed for filed in group.documents if (filed.seq, filed.name) == (seq, name)]
+            if group
+            else []
+        )
         if not found:
-            raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} of entry {seq} is not filed with that entry")
+            raise JournalDamaged(
+                f"table documents of {self._path}",
+                f"document {name!r} of entry {seq} is not filed with that entry",
+            )
         return found[0]
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
-        """The entries with a document of that name, the oldest first, and how each begins, unchecked: for whoever must choose among many."""
-        return self._query("SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? ORDER BY seq", (size, name))
+        """The entries with a document of that name, the oldest first, and how each begins,
+        unchecked: for whoever must choose among many."""
+        return self._query(
+            "SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? ORDER BY seq",
+            (size, name),
+        )
 
     # The file
 
     def check_file(self) -> None:
-        """Let SQLite check the structure of its file, free space included: what is damaged there would do harm at the next write."""
+        """Let SQLite check the structure of its file, free space included: what is damaged there
+        would do harm at the next write."""
         found = self._query("PRAGMA quick_check(1)")
         if found != [("ok",)]:
-            raise JournalDamaged(str(self._path), f"SQLite finds its structure damaged ({found[0][0]}). Put back a backup, keeping this file.")
+            raise JournalDamaged(
+                str(self._path),
+                f"SQLite finds its structure damaged ({found[0][0]}). Put back a backup, keeping"
+                " this file.",
+            )
         strays = self._query(
-            "SELECT name, seq FROM documents WHERE seq < 1"
-            " OR seq > coalesce((SELECT first + count - 1 FROM groups ORDER BY first DESC LIMIT 1), 0) LIMIT 1"
+            "SELECT name, seq FROM documents WHERE seq < 1 OR seq > coalesce((SELECT first + count"
+            " - 1 FROM groups ORDER BY first DESC LIMIT 1), 0) LIMIT 1"
         )
         for name, seq in strays:
-            raise JournalDamaged(f"table documents of {self._path}", f"document {name!r} belongs to entry {seq}, which the journal does not hold")
+            raise JournalDamaged(
+                f"table documents of {self._path}",
+                f"document {name!r} belongs to entry {seq}, which the journal does not hold",
+            )
 
     def check_mark(self) -> int:
-        """That it reaches as far as the mark says, with the same link there; says how far. The mark is read first: a server at work writes it after
-        the entries."""
+        """That it reaches as far as the mark says, with the same link there; says how far. The mark
+        is read first: a server at work writes it after the entries."""
         mark = MarkFile.read(self.folder)
         if mark is None:
             return 0
         last = self.tail().last
-        advice = "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go on with what is here, remove journal.mark."
+        advice = (
+            "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go"
+            " on with what is here, remove journal.mark."
+        )
         if mark.seq > last:
-            raise JournalDamaged(f"entries {last + 1} to {mark.seq} of {self._path}", f"they were stored and are missing (journal.mark). {advice}")
+            raise JournalDamaged(
+                f"entries {last + 1} to {mark.seq} of {self._path}",
+                f"they were stored and are missing (journal.mark). {advice}",
+            )
         if self.chain_at(mark.seq) != mark.link:
-            raise JournalForeign(f"{self._path} holds another history than journal.mark speaks of, up to entry {mark.seq}. {advice}")
+            raise JournalForeign(
+                f"{self._path} holds another history than journal.mark speaks of, up to entry"
+                f" {mark.seq}. {advice}"
+            )
         return mark.seq
 
     def copy_to(self, path: Path) -> None:
-        """A complete copy of the file, as of now, by SQLite's own means; one file without a log, which can be read where nothing can be written."""
+        """A complete copy of the file, as of now, by SQLite's own means; one file without a log,
+        which can be read where nothing can be written."""
         try:
             with closing(sqlite3.connect(path, isolation_level=None)) as target:
                 self._connection.backup(target)
                 target.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error as error:  # of which file, SQLite does not say; and a copy that fails must not be taken for a journal that is damaged
-            raise JournalError(f"{self._path} could not be copied to {path}: {error}. Is there room, and is the journal sound? Verify it.") from error
+        # of which file, SQLite does not say; and a copy that fails must not be taken for a journal
+        # that is damaged
+        except sqlite3.Error as error:
+            raise JournalError(
+                f"{self._path} could not be copied to {path}: {error}. Is there room, and is the"
+                " journal sound? Verify it."
+            ) from error
 
     def _connected(self) -> sqlite3.Connection:
         with self._damage_named():
@@ -187,16 +252,21 @@ class Reader:
             application = self._query("PRAGMA application_id")[0][0]
             found = self._query("PRAGMA user_version")[0][0]
         except JournalDamaged as error:
-            raise JournalForeign(f"{self._path} is not a journal, or its beginning is damaged ({error.__cause__}). Put back a backup.") from error
+            raise JournalForeign(
+                f"{self._path} is not a journal, or its beginning is damaged ({error.__cause__})."
+                " Put back a backup."
+            ) from error
         if application != APPLICATION_ID:
             raise JournalForeign(
-                f"{self._path} is not a journal, or its header is damaged: application id {APPLICATION_ID} was expected, {application} found."
-                " Name the journal's folder, or put back a backup."
+                f"{self._path} is not a journal, or its header is damaged: application id"
+                f" {APPLICATION_ID} was expected, {application} found. Name the journal's folder,"
+                " or put back a backup."
             )
         if found != FORMAT:
             age = "newer" if found > FORMAT else "older"
             raise JournalFormat(
-                f"{self._path} is in format {found}, {age} than format {FORMAT}, which this version reads. Use the version that wrote it."
+                f"{self._path} is in format {found}, {age} than format {FORMAT}, which this version"
+                " reads. Use the version that wrote it."
             )
 
     def _header(self) -> tuple[bytes, bytes, bytes, bytes]:
@@ -204,14 +274,27 @@ class Reader:
         schema = dict(self._query("SELECT name, sql FROM sqlite_schema"))
         if schema != SCHEMA:
             wrong = sorted(map(str, schema.items() ^ SCHEMA.items()))
-            raise JournalDamaged(where, f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.")
+            raise JournalDamaged(
+                where,
+                f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.",
+            )
         meta = dict(self._query("SELECT key, value FROM meta"))
         genesis, identity, created = (meta.get(key) for key in ("genesis", "identity", "created"))
-        if not (isinstance(genesis, bytes) and isinstance(identity, bytes) and isinstance(created, bytes)):
-            raise JournalDamaged(where, "genesis, identity or creation time is missing. Put back a backup.")
+        if not (
+            isinstance(genesis, bytes)
+            and isinstance(identity, bytes)
+            and isinstance(created, bytes)
+        ):
+            raise JournalDamaged(
+                where, "genesis, identity or creation time is missing. Put back a backup."
+            )
         link = chain.start(FORMAT, genesis, identity, created)
         if meta.get("start") != link:
-            raise JournalDamaged(where, "genesis, identity or creation time is not what was written: their checksum differs. Put back a backup.")
+            raise JournalDamaged(
+                where,
+                "genesis, identity or creation time is not what was written: their checksum"
+                " differs. Put back a backup.",
+            )
         return genesis, identity, created, link
 
     def _holding(self, seq: int) -> Group | None:
@@ -220,7 +303,8 @@ class Reader:
         return group if group and group.first <= seq <= group.last else None
 
     def _before(self, seq: int) -> Group | None:
-        """The group before the one that holds the entry; the last group for an entry still to come."""
+        """The group before the one that holds the entry; the last group for an entry still to
+        come."""
         group = self._newest(seq)
         if group is None or group.last < seq:
             return group
@@ -228,7 +312,9 @@ class Reader:
 
     def _newest(self, seq: int) -> Group | None:
         """The newest group that begins at the entry or before it, unchecked."""
-        groups = self._read(f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT 1", (min(seq, SEQ_MAX),))
+        groups = self._read(
+            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT 1", (min(seq, SEQ_MAX),)
+        )
         return groups[0] if groups else None
 
     def _read(self, sql: str, values: tuple[int, ...]) -> list[Group]:
@@ -238,21 +324,43 @@ class Reader:
         for row in rows:
             self._check_types(row)
         filed = self._filed(min(row[0] for row in rows), max(row[0] + row[1] for row in rows))
-        return [Group(first, count, packed, link, tuple(d for d in filed if first <= d.seq < first + count)) for first, count, packed, link in rows]
+        return [
+            Group(
+                first,
+                count,
+                packed,
+                link,
+                tuple(d for d in filed if first <= d.seq < first + count),
+            )
+            for first, count, packed, link in rows
+        ]
 
     def _check_types(self, row: tuple[Any, ...]) -> None:
         first, count, packed, link = row
-        sound = type(count) is int and 0 < count <= SEQ_MAX - abs(first) and type(packed) is bytes and type(link) is bytes
+        sound = (
+            type(count) is int
+            and 0 < count <= SEQ_MAX - abs(first)
+            and type(packed) is bytes
+            and type(link) is bytes
+        )
         if not sound:
-            raise JournalDamaged(f"the group at entry {first} in {self._path}", "its row is damaged: a count, entries and a link were expected.")
+            raise JournalDamaged(
+                f"the group at entry {first} in {self._path}",
+                "its row is damaged: a count, entries and a link were expected.",
+            )
 
     def _filed(self, begin: int, end: int) -> list[Filed]:
         rows = self._query(
-            "SELECT seq, name, body FROM documents INDEXED BY documents_by_seq WHERE seq >= ? AND seq < ? ORDER BY seq, name", (begin, end)
+            "SELECT seq, name, body FROM documents INDEXED BY documents_by_seq WHERE seq >= ? AND"
+            " seq < ? ORDER BY seq, name",
+            (begin, end),
         )
         for seq, name, body in rows:
             if not (type(seq) is int and type(name) is str and type(body) is bytes):
-                raise JournalDamaged(f"table documents of {self._path}", f"a row near entry {begin} is damaged: {name!r}, {seq!r}")
+                raise JournalDamaged(
+                    f"table documents of {self._path}",
+                    f"a row near entry {begin} is damaged: {name!r}, {seq!r}",
+                )
         return [Filed(*row) for row in rows]
 
     def _query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
@@ -263,17 +371,31 @@ class Reader:
     def _damage_named(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # damaged text fails to decode even inside SQLite's own message
+        # damaged text fails to decode even inside SQLite's own message
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
-                raise JournalError(f"{self._path} could not be read: {error}. Its folder must be readable and writable.") from error
-            raise JournalDamaged(str(self._path), f"SQLite cannot read it ({error}). Put back a backup, keeping this file.") from error
+                raise JournalError(
+                    f"{self._path} could not be read: {error}. Its folder must be readable and"
+                    " writable."
+                ) from error
+            raise JournalDamaged(
+                str(self._path),
+                f"SQLite cannot read it ({error}). Put back a backup, keeping this file.",
+            ) from error
 
 
 def _check(group: Group, first: int, before: bytes) -> None:
-    """That the group begins where the one before it ended, and that its link follows from that one's."""
+    """That the group begins where the one before it ended, and that its link follows from that
+    one's."""
     if group.first != first:
-        raise JournalDamaged(group.where, f"the group before ends at entry {first - 1}, so entry {first} was expected next. Put back a backup.")
+        raise JournalDamaged(
+            group.where,
+            f"the group before ends at entry {first - 1}, so entry {first} was expected next. Put"
+            " back a backup.",
+        )
     if group.chain != chain.link(before, group.first, group.count, group.packed, group.documents):
         raise JournalDamaged(
-            group.where, "the checksum differs: an entry, a document or the group's place is not what was written. Put back a backup."
+            group.where,
+            "the checksum differs: an entry, a document or the group's place is not what was"
+            " written. Put back a backup.",
         )

@@ -1,8 +1,10 @@
-"""Recovery: the state machine as it was after the last durable entry, from the newest usable snapshot and the entries after it.
+"""Recovery: the state machine as it was after the last durable entry, from the newest usable
+snapshot and the entries after it.
 
-It reads and checks, and changes nothing on disk before all is well, so it may be cut short and repeated at will. The whole chain is checked from the
-beginning to the head; entries after the snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is refused;
-only a snapshot, which is never needed, is passed over with a warning.
+It reads and checks, and changes nothing on disk before all is well, so it may be cut short and
+repeated at will. The whole chain is checked from the beginning to the head; entries after the
+snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is
+refused; only a snapshot, which is never needed, is passed over with a warning.
 """
 
 from __future__ import annotations
@@ -39,12 +41,22 @@ class Recovered(Generic[M]):
     warnings: list[str] = field(default_factory=list)
 
 
-def recover(journal: Journal, *, begin: Callable[[bytes], M], restore: Callable[[bytes], M], on_progress: Progress | None = None) -> Recovered[M]:
-    """`begin` makes the machine from the genesis, `restore` from a snapshot's body; it raises SnapshotUnusable for one it no longer reads."""
+def recover(
+    journal: Journal,
+    *,
+    begin: Callable[[bytes], M],
+    restore: Callable[[bytes], M],
+    on_progress: Progress | None = None,
+) -> Recovered[M]:
+    """`begin` makes the machine from the genesis, `restore` from a snapshot's body; it raises
+    SnapshotUnusable for one it no longer reads."""
     warnings: list[str] = []
     with journal.reader() as reader:
         reader.check_file()
-        machine, seq = _from_snapshot(journal, reader, restore, warnings) or (begin(journal.genesis), 0)
+        machine, seq = _from_snapshot(journal, reader, restore, warnings) or (
+            begin(journal.genesis),
+            0,
+        )
         for group in _up_to(journal, reader):
             if group.last > seq:
                 replay(machine, group, after=seq)
@@ -55,7 +67,8 @@ def recover(journal: Journal, *, begin: Callable[[bytes], M], restore: Callable[
 
 
 def replay(machine: Machine, group: Group, after: int = 0, until: int = SEQ_MAX) -> None:
-    """Apply the group's entries after `after`, up to `until`, and compare what comes out with what is stored."""
+    """Apply the group's entries after `after`, up to `until`, and compare what comes out with what
+    is stored."""
     documents: dict[int, list[Filed]] = {}
     for filed in group.documents:
         documents.setdefault(filed.seq, []).append(filed)
@@ -75,7 +88,13 @@ def _compare(seq: int, at: int, stored: list[Filed], made: tuple[Document, ...])
     replayed = {document.name: document.body for document in made}
     for name in sorted(there.keys() | replayed.keys()):
         if there.get(name) != replayed.get(name):
-            raise Diverged(seq, at, f"document {name!r}", there.get(name, b"(none)"), replayed.get(name, b"(none)"))
+            raise Diverged(
+                seq,
+                at,
+                f"document {name!r}",
+                there.get(name, b"(none)"),
+                replayed.get(name, b"(none)"),
+            )
 
 
 def _up_to(journal: Journal, reader: Reader) -> Iterator[Group]:
@@ -85,16 +104,22 @@ def _up_to(journal: Journal, reader: Reader) -> Iterator[Group]:
         last, head = group.last, group.chain
         yield group
     if (last, head) != (journal.last, journal.head):
-        raise JournalDamaged(f"entries {last + 1} to {journal.last}", "they were there when the journal was opened and are not found now.")
+        raise JournalDamaged(
+            f"entries {last + 1} to {journal.last}",
+            "they were there when the journal was opened and are not found now.",
+        )
 
 
-def _from_snapshot(journal: Journal, reader: Reader, restore: Callable[[bytes], M], warnings: list[str]) -> tuple[M, int] | None:
+def _from_snapshot(
+    journal: Journal, reader: Reader, restore: Callable[[bytes], M], warnings: list[str]
+) -> tuple[M, int] | None:
     for file in snapshots.newest_first(journal.folder):
         if file.seq > journal.last:
             raise JournalDamaged(
                 f"entries {journal.last + 1} to {file.seq} of {journal.folder}",
-                f"{file.path} was taken after entry {file.seq} and the journal ends at {journal.last}: entries are missing."
-                " Was an older copy put back? Put back a complete backup; to go on without those entries, move the snapshot away.",
+                f"{file.path} was taken after entry {file.seq} and the journal ends at"
+                f" {journal.last}: entries are missing. Was an older copy put back? Put back a"
+                " complete backup; to go on without those entries, move the snapshot away.",
             )
         try:
             snapshot = file.read()
@@ -109,6 +134,7 @@ def _check_origin(name: str, snapshot: Snapshot, reader: Reader) -> None:
     if reader.chain_at(snapshot.seq) == snapshot.head:
         return
     raise JournalForeign(
-        f"snapshot {name} belongs to another journal than the one in {reader.folder}: their checksums at entry {snapshot.seq} differ."
-        " Move it away, or put back the journal it belongs to."
+        f"snapshot {name} belongs to another journal than the one in {reader.folder}: their"
+        f" checksums at entry {snapshot.seq} differ. Move it away, or put back the journal it"
+        " belongs to."
     )

@@ -12,19 +12,32 @@ DATABASE = "journal.db"
 APPLICATION_ID = 0x4C5A4A4C  # "LZJL", in the header of the SQLite file
 FORMAT = 1  # `user_version` in the header: raised when the layout below changes
 
-# One row per group, not per entry: each SQLite step gives up the interpreter lock, and a busy event loop takes a while to hand it back. The link
-# comes before the entries, so that reading it does not walk through them.
+# One row per group, not per entry: each SQLite step gives up the interpreter lock, and a busy event
+# loop takes a while to hand it back. The link comes before the entries, so that reading it does not
+# walk through them.
 SCHEMA = {
     "meta": "CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    "groups": "CREATE TABLE groups(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, chain BLOB NOT NULL, entries BLOB NOT NULL)",
-    "documents": "CREATE TABLE documents(name TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(name, seq)) WITHOUT ROWID",
+    "groups": (
+        "CREATE TABLE groups(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, chain BLOB NOT"
+        " NULL, entries BLOB NOT NULL)"
+    ),
+    "documents": (
+        "CREATE TABLE documents(name TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,"
+        " PRIMARY KEY(name, seq)) WITHOUT ROWID"
+    ),
     "documents_by_seq": "CREATE INDEX documents_by_seq ON documents(seq)",
 }
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """`mode` is `ro` or `rw`, so that a missing file is never made by looking at it. Statements commit by themselves unless BEGIN says otherwise."""
-    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+    """`mode` is `ro` or `rw`, so that a missing file is never made by looking at it. Statements
+    commit by themselves unless BEGIN says otherwise."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+    )
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")

@@ -1,7 +1,9 @@
-"""Snapshots: the state after some entry, so that a start need not replay everything before it. They save time and are never needed.
+"""Snapshots: the state after some entry, so that a start need not replay everything before it. They
+save time and are never needed.
 
-A file `snapshots/<seq, 16 digits>.snapshot` holds a magic word, a version, the SHA-256 of all that follows, the sequence number, the journal's
-link there (`Reader.chain_at(seq)`) and the state. It must be written only once the entry is durable.
+A file `snapshots/<seq, 16 digits>.snapshot` holds a magic word, a version, the SHA-256 of all that
+follows, the sequence number, the journal's link there (`Reader.chain_at(seq)`) and the state. It
+must be written only once the entry is durable.
 """
 
 from __future__ import annotations
@@ -60,16 +62,23 @@ def write(folder: Path, seq: int, head: bytes, body: bytes) -> Path:
 
 def newest_first(folder: Path) -> Iterator[SnapshotFile]:
     """Files with other names, such as one whose writing was cut short, are passed over."""
-    names = [(match, path) for path in (folder / FOLDER).glob("*.snapshot") if (match := _NAME.fullmatch(path.name))]
+    names = [
+        (match, path)
+        for path in (folder / FOLDER).glob("*.snapshot")
+        if (match := _NAME.fullmatch(path.name))
+    ]
     for match, path in sorted(names, key=lambda pair: pair[1].name, reverse=True):
         yield SnapshotFile(int(match[1]), path)
 
 
 def prune(folder: Path, keep: int = 2) -> list[Path]:
-    """Delete all but the newest `keep` snapshots, and what was left of writing one that was cut short; says which. Not while one is being written."""
+    """Delete all but the newest `keep` snapshots, and what was left of writing one that was cut
+    short; says which. Not while one is being written."""
     if keep < 1:
         raise ValueError(f"at least one snapshot is kept, not {keep}")
-    old = [file.path for file in newest_first(folder)][keep:] + sorted((folder / FOLDER).glob("*.snapshot.new"))
+    old = [file.path for file in newest_first(folder)][keep:] + sorted(
+        (folder / FOLDER).glob("*.snapshot.new")
+    )
     for path in old:
         remove(path)
     return old
@@ -80,9 +89,13 @@ def _decoded(file: SnapshotFile, data: bytes) -> Snapshot:
         raise SnapshotUnusable(f"{file.path} is cut short: it has {len(data)} bytes")
     magic, version, check = _OPENING.unpack_from(data)
     if magic != _MAGIC:
-        raise SnapshotUnusable(f"{file.path} is not a snapshot: it begins with {magic!r}, {_MAGIC!r} was expected")
+        raise SnapshotUnusable(
+            f"{file.path} is not a snapshot: it begins with {magic!r}, {_MAGIC!r} was expected"
+        )
     if version != VERSION:
-        raise SnapshotUnusable(f"{file.path} is in format {version}, this version reads format {VERSION}")
+        raise SnapshotUnusable(
+            f"{file.path} is in format {version}, this version reads format {VERSION}"
+        )
     rest = memoryview(data)[_OPENING.size :]
     if hashlib.sha256(rest).digest() != check:
         raise SnapshotUnusable(f"{file.path} is damaged: its checksum differs")

@@ -1,8 +1,9 @@
-"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome replayed from the beginning, every snapshot compared
-with the state that the replay reaches, and that the journal reaches as far as its mark says.
+"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome
+replayed from the beginning, every snapshot compared with the state that the replay reaches, and
+that the journal reaches as far as its mark says.
 
-It takes no lock and changes nothing, so it may run beside a server. Where recovery stops at the first doubt, verification reports it; entries after a
-damaged one cannot be judged and are not.
+It takes no lock and changes nothing, so it may run beside a server. Where recovery stops at the
+first doubt, verification reports it; entries after a damaged one cannot be judged and are not.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Report:
     first_at: int | None = None
     last_at: int | None = None
     head: bytes = b""
-    snapshots: list[int] = field(default_factory=list)  # the sequence numbers of those that are right
+    # the sequence numbers of those that are right
+    snapshots: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -49,9 +51,13 @@ class Report:
         return not self.problems
 
 
-def verify(folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progress: Progress | None = None) -> Report:
-    """Raises what opening raises (none there, foreign, another format, damaged header); anything later is a problem in the report."""
-    # The snapshots are listed before the end of the journal is read: each was durable when it was written, so it must lie before that end.
+def verify(
+    folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progress: Progress | None = None
+) -> Report:
+    """Raises what opening raises (none there, foreign, another format, damaged header); anything
+    later is a problem in the report."""
+    # The snapshots are listed before the end of the journal is read: each was durable when it was
+    # written, so it must lie before that end.
     files = {file.seq: file for file in snapshots.newest_first(folder)}
     with Reader.of(folder) as reader:
         report = Report(folder, reader.identity, head=reader.start)
@@ -65,7 +71,13 @@ def verify(folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progre
 
 
 class _Replay:
-    def __init__(self, report: Report, machine: SnapshotMachine, files: dict[int, snapshots.SnapshotFile], reader: Reader) -> None:
+    def __init__(
+        self,
+        report: Report,
+        machine: SnapshotMachine,
+        files: dict[int, snapshots.SnapshotFile],
+        reader: Reader,
+    ) -> None:
         self._report = report
         self._machine = machine
         self._files = files
@@ -82,7 +94,10 @@ class _Replay:
             if on_progress:
                 on_progress(group.last, last)
         for seq in sorted(seq for seq in self._files if seq > last):
-            self._report.problems.append(f"{self._files[seq].path} was taken after entry {seq}, and the journal ends at {last}: entries are missing")
+            self._report.problems.append(
+                f"{self._files[seq].path} was taken after entry {seq}, and the journal ends at"
+                f" {last}: entries are missing"
+            )
 
     def _replay(self, group: Group) -> None:
         """In pieces, stopping wherever a snapshot was taken."""
@@ -94,13 +109,17 @@ class _Replay:
         self._carry_out(group, done, group.last)
 
     def _carry_out(self, group: Group, after: int, until: int) -> None:
-        """Whatever the machine makes of it: somebody may have written what it never would, and made all checksums fit."""
+        """Whatever the machine makes of it: somebody may have written what it never would, and made
+        all checksums fit."""
         try:
             replay(self._machine, group, after=after, until=until)
         except Diverged:
             raise
         except Exception as error:
-            raise JournalDamaged(f"entries {after + 1} to {until}", f"they cannot be carried out: {type(error).__name__}: {error}") from error
+            raise JournalDamaged(
+                f"entries {after + 1} to {until}",
+                f"they cannot be carried out: {type(error).__name__}: {error}",
+            ) from error
 
     def _compare(self, seq: int, link: bytes) -> None:
         file = self._files[seq]
@@ -111,9 +130,13 @@ class _Replay:
                 self._report.problems.append(str(error))
             return
         if snapshot.head != link:
-            self._report.problems.append(f"{file.path} belongs to another journal: the checksums at entry {seq} differ")
+            self._report.problems.append(
+                f"{file.path} belongs to another journal: the checksums at entry {seq} differ"
+            )
         elif snapshot.body != self._machine.snapshot():
-            self._report.problems.append(f"{file.path} is not the state after entry {seq} that replaying gives")
+            self._report.problems.append(
+                f"{file.path} is not the state after entry {seq} that replaying gives"
+            )
         else:
             self._report.snapshots.append(seq)
 
@@ -121,7 +144,10 @@ class _Replay:
         at = self._report.last_at
         for seq, entry in enumerate(group.entries, group.first):
             if at is not None and entry.at < at:
-                raise JournalDamaged(f"entry {seq}", f"its time {entry.at} lies before that of the entry before it, {at}")
+                raise JournalDamaged(
+                    f"entry {seq}",
+                    f"its time {entry.at} lies before that of the entry before it, {at}",
+                )
             at = entry.at
 
     def _count(self, group: Group) -> None:

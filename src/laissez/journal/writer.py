@@ -1,8 +1,11 @@
-"""Group commit: one thread that stores whatever waits, as one group, and goes on at once with what has come meanwhile.
+"""Group commit: one thread that stores whatever waits, as one group, and goes on at once with what
+has come meanwhile.
 
-A lone entry is stored right away; under load the groups grow by themselves to what arrives during one commit, which is what makes a durable
-journal fast. When they have grown, the thread rests for a moment between two: each group costs the interpreter lock a few times, whatever its
-size, and the thread that carries commands out has better use for it. Nothing is reported durable before `append` has returned.
+A lone entry is stored right away; under load the groups grow by themselves to what arrives during
+one commit, which is what makes a durable journal fast. When they have grown, the thread rests for a
+moment between two: each group costs the interpreter lock a few times, whatever its size, and the
+thread that carries commands out has better use for it. Nothing is reported durable before `append`
+has returned.
 """
 
 from __future__ import annotations
@@ -19,14 +22,22 @@ __all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit", "Storing"]
 
 BUSY_ENTRIES = 32  # a group of so many means that commands come faster than groups
 REST_S = 0.001
-ENTRIES_PER_GROUP_MAX = 4_096  # a backlog is worked off in pieces, so that the first of them is acknowledged soon
+# a backlog is worked off in pieces, so that the first of them is acknowledged soon
+ENTRIES_PER_GROUP_MAX = 4_096
 
 
 class Storing:
-    """What waits to be stored, and how a group of it is. When that is done is for those that are made of it: `_wake` is called when something waits
-    and nobody was at work, which is what `_asleep` says."""
+    """What waits to be stored, and how a group of it is. When that is done is for those that are
+    made of it: `_wake` is called when something waits and nobody was at work, which is what
+    `_asleep` says."""
 
-    def __init__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[JournalFailed], None],
+    ) -> None:
         self.durable = journal.last  # entries up to here are stored and reported
         self.failed: JournalFailed | None = None
         self._journal = journal
@@ -44,13 +55,17 @@ class Storing:
         return self._last - self.durable
 
     def put(self, entry: Entry, documents: Sequence[Document] = ()) -> int:
-        """Hand an entry over to be stored; returns its sequence number. It is durable when `on_durable` says so, not before."""
+        """Hand an entry over to be stored; returns its sequence number. It is durable when
+        `on_durable` says so, not before."""
         if self.failed:
             raise JournalFailed(str(self.failed)) from self.failed
         if self._closing:
             raise JournalFailed(f"the journal in {self._journal.folder} is being closed")
         if entry.at < self.last_at:
-            raise ValueError(f"time never falls in a journal: an entry at {entry.at} cannot follow one at {self.last_at}")
+            raise ValueError(
+                f"time never falls in a journal: an entry at {entry.at} cannot follow one at"
+                f" {self.last_at}"
+            )
         self._last += 1
         self.last_at = entry.at
         self._waiting.append((entry, documents))
@@ -68,10 +83,16 @@ class Storing:
 
     def _store_group(self) -> int:
         """Store what waits, or the first part of it; says how many entries that were."""
-        # A slice taken, then deleted, each in one step: `put` adds at the end meanwhile and is not disturbed.
+        # A slice taken, then deleted, each in one step: `put` adds at the end meanwhile and is not
+        # disturbed.
         taken = self._waiting[:ENTRIES_PER_GROUP_MAX]
         del self._waiting[: len(taken)]
-        documents = [(index, document) for index, (_, filed) in enumerate(taken) if filed for document in filed]
+        documents = [
+            (index, document)
+            for index, (_, filed) in enumerate(taken)
+            if filed
+            for document in filed
+        ]
         self._journal.append([entry for entry, _ in taken], documents)
         return len(taken)
 
@@ -81,17 +102,30 @@ class Storing:
 
     def _fail(self, error: BaseException) -> None:
         """Whatever it was, nothing more is stored, and everybody must know."""
-        failure = error if isinstance(error, JournalFailed) else JournalFailed(f"the journal's thread stopped after entry {self.durable}: {error!r}")
+        failure = (
+            error
+            if isinstance(error, JournalFailed)
+            else JournalFailed(
+                f"the journal's thread stopped after entry {self.durable}: {error!r}"
+            )
+        )
         failure.__cause__ = failure.__cause__ or (error if error is not failure else None)
         self.failed = failure
         self._on_failure(failure)
 
 
 class GroupCommit(Storing):
-    """`put` is for ONE thread, and cheap: the thread that stores is only woken if it sleeps. `on_durable(seq)` and `on_failure(error)` are called in
-    the storing thread: hand over and return."""
+    """`put` is for ONE thread, and cheap: the thread that stores is only woken if it sleeps.
+    `on_durable(seq)` and `on_failure(error)` are called in the storing thread: hand over and
+    return."""
 
-    def __init__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[JournalFailed], None],
+    ) -> None:
         super().__init__(journal, on_durable=on_durable, on_failure=on_failure)
         self._asleep = False
         self._woken = threading.Event()
@@ -128,7 +162,8 @@ class GroupCommit(Storing):
             if self._closing:
                 return False
             self._asleep = True
-            # Looked at again after saying so: either `put` sees this thread asleep, or this thread sees what was put.
+            # Looked at again after saying so: either `put` sees this thread asleep, or this thread
+            # sees what was put.
             if not self._waiting and not self._closing:
                 self._woken.wait()
             self._woken.clear()

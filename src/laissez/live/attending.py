@@ -1,4 +1,5 @@
-"""A tenant's session, kept up over lost connections and restarts of the server, in which every event is heard once and in order."""
+"""A tenant's session, kept up over lost connections and restarts of the server, in which every
+event is heard once and in order."""
 
 from __future__ import annotations
 
@@ -35,7 +36,13 @@ class Where:
         self.url, self._key, self._insecure = url, key, insecure
 
     def session(self, resume_after: int | None = None) -> AsyncSession:
-        return AsyncSession(self.url, self._key, resume_after=resume_after, patience_s=PATIENCE_S, insecure=self._insecure)
+        return AsyncSession(
+            self.url,
+            self._key,
+            resume_after=resume_after,
+            patience_s=PATIENCE_S,
+            insecure=self._insecure,
+        )
 
     def client(self) -> AsyncClient:
         return AsyncClient(self.url, self._key, insecure=self._insecure)
@@ -44,7 +51,14 @@ class Where:
 class Attendant:
     """Hears every event for `hooks`; sets `news` whenever there is something new."""
 
-    def __init__(self, where: Where, memory: TaskMemory, hooks: LeaseHooks, news: asyncio.Event, tell: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        where: Where,
+        memory: TaskMemory,
+        hooks: LeaseHooks,
+        news: asyncio.Event,
+        tell: Callable[..., None],
+    ) -> None:
         self._where = where
         self._memory = memory
         self._hooks = hooks
@@ -57,7 +71,10 @@ class Attendant:
         pause_s = AGAIN_S
         while True:
             try:
-                async with self._where.client() as client, self._where.session(self._memory.last_event) as session:
+                async with (
+                    self._where.client() as client,
+                    self._where.session(self._memory.last_event) as session,
+                ):
                     pause_s = AGAIN_S
                     self._seen = session.last_event or 0
                     return await self._beside_reading(session, work(session, client))
@@ -69,7 +86,8 @@ class Attendant:
                 pause_s = min(AGAIN_S_MAX, 2 * pause_s)
 
     async def catch_up(self, session: AsyncSession) -> None:
-        """What happened while nobody listened comes as events; what is then still not known comes from the list of leases."""
+        """What happened while nobody listened comes as events; what is then still not known comes
+        from the list of leases."""
         listed = await session.leases()
         while self._seen != listed.n:
             if self._seen > listed.n:  # something happened meanwhile
@@ -81,7 +99,8 @@ class Attendant:
         self._tell("connected", leases=str(len(listed.leases)))
 
     async def _beside_reading(self, session: AsyncSession, work: Awaitable[None]) -> None:
-        """Whichever ends first decides: the work is done, or there is nothing more to hear because the session has ended."""
+        """Whichever ends first decides: the work is done, or there is nothing more to hear because
+        the session has ended."""
         both = [asyncio.ensure_future(work), asyncio.ensure_future(self._read(session))]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)

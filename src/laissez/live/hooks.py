@@ -1,7 +1,9 @@
-"""Telling the user's hooks what happened to each lease: that it started, that its price comes near its limit, that it ended and why.
+"""Telling the user's hooks what happened to each lease: that it started, that its price comes near
+its limit, that it ended and why.
 
-Every start and every end is told at least once, over restarts of either side: a lease counts as told only when its hook is through. After a crash a
-hook may therefore be called a second time for the same lease, never not at all.
+Every start and every end is told at least once, over restarts of either side: a lease counts as
+told only when its hook is through. After a crash a hook may therefore be called a second time for
+the same lease, never not at all.
 """
 
 from __future__ import annotations
@@ -15,14 +17,22 @@ from laissez.tenants.templates.task import Hooks
 from laissez.wire.events import Event, LeaseEnded, LeaseStarted, LimitNear, Notice
 from laissez.wire.views import Lease
 
-UNKNOWN: Final = "unknown"  # why a lease ended while nobody listened for longer than the server remembers
+# why a lease ended while nobody listened for longer than the server remembers
+UNKNOWN: Final = "unknown"
 
 
 class LeaseHooks:
-    """Calls hooks in the order in which things happened to each lease; `on_saved` is told when a hook on an approaching limit has done its work."""
+    """Calls hooks in the order in which things happened to each lease; `on_saved` is told when a
+    hook on an approaching limit has done its work."""
 
     def __init__(
-        self, hooks: Hooks, scripts: Scripts, memory: TaskMemory, tell: Callable[..., None], on_saved: Callable[[], None], on_told: Callable[[], None]
+        self,
+        hooks: Hooks,
+        scripts: Scripts,
+        memory: TaskMemory,
+        tell: Callable[..., None],
+        on_saved: Callable[[], None],
+        on_told: Callable[[], None],
     ) -> None:
         self._hooks = hooks
         self._scripts = scripts
@@ -56,25 +66,44 @@ class LeaseHooks:
         if lease in self._memory.leases or lease in self._starting:
             return
         self._starting[lease] = leaf
-        self._call("lease_start", self._hooks.on_lease_start, _facts(lease, leaf, rate, limit), lambda failed: self._now_held(lease))
+        self._call(
+            "lease_start",
+            self._hooks.on_lease_start,
+            _facts(lease, leaf, rate, limit),
+            lambda failed: self._now_held(lease),
+        )
 
     def _near(self, event: LimitNear) -> None:
-        """One at a time: while a checkpoint is being written another one would only slow it down."""
+        """One at a time: while a checkpoint is being written another one would only slow it
+        down."""
         facts = _facts(event.lease, event.leaf, event.rate, event.limit)
         if self._hooks.on_limit_near is None:
             self._tell("limit_near", **_shown(facts))
         elif event.lease not in self._saving:
             self._saving.add(event.lease)
-            self._call("limit_near", self._hooks.on_limit_near, facts, lambda failed: self._now_saved(event.lease, failed))
+            self._call(
+                "limit_near",
+                self._hooks.on_limit_near,
+                facts,
+                lambda failed: self._now_saved(event.lease, failed),
+            )
 
     def _ended(self, lease: str, leaf: str, reason: str, rate: str, limit: str | None) -> None:
         if lease in self._ending or not (lease in self._memory.leases or lease in self._starting):
             return
         self._ending.add(lease)
         facts = {**_facts(lease, leaf, rate, limit), "LAISSEZ_REASON": reason}
-        self._call("lease_end", self._hooks.on_lease_end, facts, lambda failed: self._now_gone(lease))
+        self._call(
+            "lease_end", self._hooks.on_lease_end, facts, lambda failed: self._now_gone(lease)
+        )
 
-    def _call(self, what: str, line: str | None, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]) -> None:
+    def _call(
+        self,
+        what: str,
+        line: str | None,
+        facts: Mapping[str, str],
+        then: Callable[[ScriptFailed | None], None],
+    ) -> None:
         lease = facts["LAISSEZ_LEASE"]
         self._tell(what, **_shown(facts))
 
@@ -104,7 +133,12 @@ class LeaseHooks:
 
 
 def _facts(lease: str, leaf: str, rate: str, limit: str | None) -> dict[str, str]:
-    return {"LAISSEZ_LEASE": lease, "LAISSEZ_LEAF": leaf, "LAISSEZ_RATE": rate, "LAISSEZ_LIMIT": "none" if limit is None else limit}
+    return {
+        "LAISSEZ_LEASE": lease,
+        "LAISSEZ_LEAF": leaf,
+        "LAISSEZ_RATE": rate,
+        "LAISSEZ_LIMIT": "none" if limit is None else limit,
+    }
 
 
 def _shown(facts: Mapping[str, str]) -> dict[str, str]:

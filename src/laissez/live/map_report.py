@@ -1,6 +1,8 @@
-"""From a decision of an operator's maps to the report that the server shows. Everything in it is what the decision was made of.
+"""From a decision of an operator's maps to the report that the server shows. Everything in it is
+what the decision was made of.
 
-A report is for people to look at, so what is longer than the server takes is cut short rather than not told at all.
+A report is for people to look at, so what is longer than the server takes is cut short rather than
+not told at all.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from laissez.wire.times import format_time
 KINDS: Final = {kind: name for name, kind in MAPS.items()}
 
 
-def make_report(maps: Sequence[InfraMap], decision: Decision, now: int, pace_s: float) -> InfraMapsReport:
+def make_report(
+    maps: Sequence[InfraMap], decision: Decision, now: int, pace_s: float
+) -> InfraMapsReport:
     alarms = {alarm.key: alarm for alarm in decision.alarms}
     return InfraMapsReport(
         format_time(now),
@@ -42,20 +46,39 @@ def make_report(maps: Sequence[InfraMap], decision: Decision, now: int, pace_s: 
 
 
 def _map(each: InfraMap, decision: Decision, alarms: Mapping[str, Alarm]) -> MapReport:
-    start, end = (format_time(each.start), format_time(each.end)) if isinstance(each, Maintenance) else (None, None)
+    start, end = (
+        (format_time(each.start), format_time(each.end))
+        if isinstance(each, Maintenance)
+        else (None, None)
+    )
     signals = tuple(_signal(each, signal, decision, alarms) for signal in each.signals())
-    pressures = tuple(Pressed(node, pressure) for node, pressure in decision.pressures[each.name].items())
-    return MapReport(_cut(each.name, NAME_MAX), _kind(each), each.nodes, each.weight, signals, pressures, start, end)
+    pressures = tuple(
+        Pressed(node, pressure) for node, pressure in decision.pressures[each.name].items()
+    )
+    return MapReport(
+        _cut(each.name, NAME_MAX),
+        _kind(each),
+        each.nodes,
+        each.weight,
+        signals,
+        pressures,
+        start,
+        end,
+    )
 
 
 def _kind(each: InfraMap) -> str:
     """As it is written in a file of maps."""
     kind = type(each)
-    own = "maintenance" if isinstance(each, Maintenance) else f"{kind.__module__}:{kind.__qualname__}"
+    own = (
+        "maintenance" if isinstance(each, Maintenance) else f"{kind.__module__}:{kind.__qualname__}"
+    )
     return _cut(KINDS.get(kind, own), NAME_MAX)
 
 
-def _signal(each: InfraMap, signal: str, decision: Decision, alarms: Mapping[str, Alarm]) -> SignalRead:
+def _signal(
+    each: InfraMap, signal: str, decision: Decision, alarms: Mapping[str, Alarm]
+) -> SignalRead:
     key = subject(each.name, signal)
     reading, alarm = decision.memory.seen.get(key), alarms.get(key)
     missing = None if alarm is None else _cut(alarm.reason, WORDS_MAX)
@@ -65,18 +88,32 @@ def _signal(each: InfraMap, signal: str, decision: Decision, alarms: Mapping[str
 
 
 def _floor(priced: Priced) -> FloorReport:
-    terms = tuple(FloorTerm(_cut(term.name, NAME_MAX), term.weight, term.pressure) for term in priced.terms)
+    terms = tuple(
+        FloorTerm(_cut(term.name, NAME_MAX), term.weight, term.pressure) for term in priced.terms
+    )
     asked = None if priced.asked is None else format_price(priced.asked)
-    return FloorReport(priced.node, format_price(priced.base), format_price(priced.wanted), format_price(priced.in_force), asked, terms)
+    return FloorReport(
+        priced.node,
+        format_price(priced.base),
+        format_price(priced.wanted),
+        format_price(priced.in_force),
+        asked,
+        terms,
+    )
 
 
 def _alarm(alarm: Alarm) -> AlarmReport:
-    signal, where, reason = _cut(alarm.signal, NAME_MAX), _cut(alarm.where, PATH_MAX), _cut(alarm.reason, WORDS_MAX)
+    signal, where, reason = (
+        _cut(alarm.signal, NAME_MAX),
+        _cut(alarm.where, PATH_MAX),
+        _cut(alarm.reason, WORDS_MAX),
+    )
     return AlarmReport(alarm.kind.value, where, signal, _moment(alarm.since), reason)
 
 
 def _moment(us: float) -> str:
-    """A reading may bear any time that a source gives it, also one that is none; that is 1970 then."""
+    """A reading may bear any time that a source gives it, also one that is none; that is 1970
+    then."""
     return format_time(int(us) if 0 <= us <= TIME_MAX_US else 0)
 
 

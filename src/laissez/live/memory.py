@@ -1,4 +1,5 @@
-"""What a runner must remember over a restart: one small file, replaced as a whole, with a lock beside it so that no two runners do the same work.
+"""What a runner must remember over a restart: one small file, replaced as a whole, with a lock
+beside it so that no two runners do the same work.
 
 Orders, leases and floors are not in it: the server knows them.
 """
@@ -20,7 +21,8 @@ class MemoryFault(Exception):
 
 
 class MemoryFile(Generic[T]):
-    """The file, which holds a `form`, and its lock, which ends with the process however that ends."""
+    """The file, which holds a `form`, and its lock, which ends with the process however that
+    ends."""
 
     def __init__(self, path: Path, form: type[T]) -> None:
         self.path = path
@@ -28,12 +30,16 @@ class MemoryFile(Generic[T]):
         try:
             self._lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise MemoryFault(f"{path} cannot be kept: {error.strerror}. Name another place with --state.") from error
+            raise MemoryFault(
+                f"{path} cannot be kept: {error.strerror}. Name another place with --state."
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
-            raise MemoryFault(f"{path} is in use: another process already does this. Stop that one first.") from None
+            raise MemoryFault(
+                f"{path} is in use: another process already does this. Stop that one first."
+            ) from None
 
     def read(self) -> T | None:
         """What was remembered, or None at the first start."""
@@ -44,7 +50,9 @@ class MemoryFile(Generic[T]):
         except OSError as error:
             raise MemoryFault(f"{self.path} cannot be read: {error.strerror}") from error
         except (msgspec.DecodeError, ValueError) as error:
-            raise MemoryFault(f"{self.path} is damaged ({error}). Move it away to start without it.") from error
+            raise MemoryFault(
+                f"{self.path} is damaged ({error}). Move it away to start without it."
+            ) from error
 
     def write(self, memory: T) -> None:
         """Replace the file as a whole: whoever reads it finds the old one or the new one."""

@@ -1,4 +1,5 @@
-"""An operator's maps, run against a server: look at what is in force, take the readings, decide, send, report, in a circle."""
+"""An operator's maps, run against a server: look at what is in force, take the readings, decide,
+send, report, in a circle."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ from laissez.wire.times import SECOND_US
 
 PPM: Final = 1_000_000
 PACE_S: Final = 10.0  # from one decision to the next
-REPORT_WITHIN_S: Final = 2.0  # prices do not wait longer for a report to be taken; the next one replaces it anyway
+# prices do not wait longer for a report to be taken; the next one replaces it anyway
+REPORT_WITHIN_S: Final = 2.0
 
 
 class OperatorRunner:
-    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is in `memory`. The server knows the runner by
-    its `name`, and hears from it every `pace_s` seconds."""
+    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is
+    in `memory`. The server knows the runner by its `name`, and hears from it every `pace_s`
+    seconds."""
 
     def __init__(
         self,
@@ -54,7 +57,8 @@ class OperatorRunner:
         self.memory = memory or Memory()
 
     async def turn(self) -> Decision:
-        """Look, decide, send, report. If the server is away nothing was decided, and nothing is forgotten."""
+        """Look, decide, send, report. If the server is away nothing was decided, and nothing is
+        forgotten."""
         view = await self.look()
         decision = self._operator.decide(view)
         await self._send(decision.commands)
@@ -68,7 +72,8 @@ class OperatorRunner:
         return self._operator.decide(await self.look())
 
     async def look(self) -> OperatorView:
-        readings = await asyncio.to_thread(self._operator.read, self._clock())  # sources wait for others; the rest of us need not
+        # sources wait for others; the rest of us need not
+        readings = await asyncio.to_thread(self._operator.read, self._clock())
         resources = [resource async for resource in self._client.resources()]
         leaves = {resource.leaf for resource in resources}
         if leaves != set(self._places.leaves):
@@ -76,9 +81,15 @@ class OperatorRunner:
         return OperatorView(
             now=self._clock(),
             places=self._places,
-            floors={floor.node: parse_price(floor.own) async for floor in self._client.floors() if floor.own is not None},
+            floors={
+                floor.node: parse_price(floor.own)
+                async for floor in self._client.floors()
+                if floor.own is not None
+            },
             controls={
-                one.node: ControlsView(one.node, _band(one.rise), _band(one.fall), _us(one.hold_s), _us(one.flash_s))
+                one.node: ControlsView(
+                    one.node, _band(one.rise), _band(one.fall), _us(one.hold_s), _us(one.flash_s)
+                )
                 async for one in self._client.controls()
             },
             leased=frozenset(resource.leaf for resource in resources if resource.owner is not None),
@@ -88,15 +99,21 @@ class OperatorRunner:
         )
 
     async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
-        """In batches; what is refused is told and, if it is still wanted, tried again the next time."""
+        """In batches; what is refused is told and, if it is still wanted, tried again the next
+        time."""
         for some in _chunks(decided):
             done = await self._client.batch([_request(command) for command in some])
             for command, result in zip(some, done.results, strict=True):
                 refused = {} if result.detail is None else {"why": result.detail}
-                self._tell(_name(command) if result.code is None else "refused", **_facts(command), **refused)
+                self._tell(
+                    _name(command) if result.code is None else "refused",
+                    **_facts(command),
+                    **refused,
+                )
 
     async def _report(self, decision: Decision, now: int) -> None:
-        """Show what was read and decided. That nobody can see it is told when it begins, and stops no price."""
+        """Show what was read and decided. That nobody can see it is told when it begins, and stops
+        no price."""
         report = make_report(self._operator.composition.maps, decision, now, self._pace_s)
         try:
             async with asyncio.timeout(REPORT_WITHIN_S):
@@ -104,7 +121,11 @@ class OperatorRunner:
             self._is_reported = True
         except (LaissezError, TimeoutError) as error:
             if self._is_reported:
-                self._tell("report_failed", why=str(error) or f"expected it to be taken within {REPORT_WITHIN_S:g} s, found no answer")
+                self._tell(
+                    "report_failed",
+                    why=str(error)
+                    or f"expected it to be taken within {REPORT_WITHIN_S:g} s, found no answer",
+                )
             self._is_reported = False
 
     def _tell_alarms(self, alarms: tuple[Alarm, ...]) -> None:
@@ -112,15 +133,24 @@ class OperatorRunner:
         now = {alarm.key: alarm for alarm in alarms}
         for key, alarm in now.items():
             if key not in self._standing or _gist(self._standing[key]) != _gist(alarm):
-                self._tell("alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason)
+                self._tell(
+                    "alarm",
+                    kind=alarm.kind.value,
+                    where=alarm.where,
+                    signal=alarm.signal,
+                    why=alarm.reason,
+                )
         for key, alarm in self._standing.items():
             if key not in now:
-                self._tell("alarm_over", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal)
+                self._tell(
+                    "alarm_over", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal
+                )
         self._standing = now
 
 
 def _gist(alarm: Alarm) -> tuple[str, str]:
-    """What is worth telling again: another kind, or another consequence, which its reason ends with. How old a reading is changes all the time."""
+    """What is worth telling again: another kind, or another consequence, which its reason ends
+    with. How old a reading is changes all the time."""
     return alarm.kind.value, alarm.reason.rpartition("; ")[2]
 
 
@@ -138,10 +168,17 @@ def _chunks(decided: tuple[OperatorCommand, ...]) -> Iterator[list[OperatorComma
 def _request(command: OperatorCommand) -> requests.OperatorCommand:
     match command:
         case commands.SetFloor():
-            return requests.SetFloor(node=command.node, price=None if command.price is None else format_price(command.price))
+            return requests.SetFloor(
+                node=command.node,
+                price=None if command.price is None else format_price(command.price),
+            )
         case commands.SetControls():
             return requests.SetControls(
-                node=command.node, rise=_setting(command.rise), fall=_setting(command.fall), hold_s=_s(command.hold_us), flash_s=_s(command.flash_us)
+                node=command.node,
+                rise=_setting(command.rise),
+                fall=_setting(command.fall),
+                hold_s=_s(command.hold_us),
+                flash_s=_s(command.flash_us),
             )
         case commands.TakeOffline():
             return requests.TakeOffline(leaf=command.leaf)
@@ -157,13 +194,18 @@ def _name(command: OperatorCommand) -> str:
 
 def _facts(command: OperatorCommand) -> dict[str, str]:
     facts = msgspec.structs.asdict(command)
-    return {name.replace("_us", "_s"): _shown(value) for name, value in facts.items() if value is not None}
+    return {
+        name.replace("_us", "_s"): _shown(value)
+        for name, value in facts.items()
+        if value is not None
+    }
 
 
 def _shown(value: object) -> str:
     match value:
         case int():
-            return format_price(value)  # prices in dollars, and durations, which are in microseconds, in seconds
+            # prices in dollars, and durations, which are in microseconds, in seconds
+            return format_price(value)
         case Band():
             return f"{value.fraction_ppm / PPM:g}/{value.interval_us / SECOND_US:g}s"
         case _:
@@ -171,11 +213,21 @@ def _shown(value: object) -> str:
 
 
 def _setting(band: Band | None) -> requests.BandSetting | None:
-    return None if band is None else requests.BandSetting(f"{Decimal(band.fraction_ppm) / PPM:f}", band.interval_us / SECOND_US)
+    return (
+        None
+        if band is None
+        else requests.BandSetting(
+            f"{Decimal(band.fraction_ppm) / PPM:f}", band.interval_us / SECOND_US
+        )
+    )
 
 
 def _band(band: events.Band | None) -> Band | None:
-    return None if band is None else Band(int(Decimal(band.fraction) * PPM), round(band.seconds * SECOND_US))
+    return (
+        None
+        if band is None
+        else Band(int(Decimal(band.fraction) * PPM), round(band.seconds * SECOND_US))
+    )
 
 
 def _s(us: int | None) -> float | None:

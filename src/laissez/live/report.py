@@ -1,4 +1,5 @@
-"""What a task says about itself: what it sent, what was refused, what its budget came to, and what it leaves behind."""
+"""What a task says about itself: what it sent, what was refused, what its budget came to, and what
+it leaves behind."""
 
 from __future__ import annotations
 
@@ -39,14 +40,24 @@ class Report:
             if isinstance(outcome, AWAY):
                 raise outcome
             if isinstance(outcome, LaissezError):
-                self.once(f"refused {described(command)}", "refused", **described(command), why=str(outcome))
+                self.once(
+                    f"refused {described(command)}",
+                    "refused",
+                    **described(command),
+                    why=str(outcome),
+                )
             else:
                 self.tell(str(command.__struct_config__.tag), **described(command))
 
     def budget(self, terms: Terms, view: TenantView) -> None:
         """That there is nothing to spend any more: from then on the task only waits."""
         if terms.budget is not None and not view.leases and rate_max(terms, view.spent) == 0:
-            self.once("budget", "budget_spent", budget=format_price(terms.budget), spent=format_price(view.spent))
+            self.once(
+                "budget",
+                "budget_spent",
+                budget=format_price(terms.budget),
+                spent=format_price(view.spent),
+            )
 
     def left(self, view: TenantView | None) -> None:
         """Nobody should pay for what they did not know that they have."""
@@ -58,6 +69,8 @@ class Report:
             leases=str(len(view.leases)),
             orders=str(len(view.orders)),
             per_hour=format_price(sum(lease.charged for lease in view.leases)),
-            at_most="no limit" if None in limits else format_price(sum(limit or 0 for limit in limits)),
+            at_most="no limit"
+            if None in limits
+            else format_price(sum(limit or 0 for limit in limits)),
             hint="they stay, and cost; `laissez tenant stop` gives them up",
         )

@@ -1,7 +1,9 @@
-"""The user's own command lines: hooks, which are called when something happens to a lease, and probes, which print a number.
+"""The user's own command lines: hooks, which are called when something happens to a lease, and
+probes, which print a number.
 
-A command line runs in a shell of its own, in the folder of the task, with what happened in its environment. One that takes too long is ended, with
-everything it started. What goes wrong is said and does not stop the trading: a failed checkpoint is no reason to lose the GPU too.
+A command line runs in a shell of its own, in the folder of the task, with what happened in its
+environment. One that takes too long is ended, with everything it started. What goes wrong is said
+and does not stop the trading: a failed checkpoint is no reason to lose the GPU too.
 """
 
 from __future__ import annotations
@@ -25,19 +27,28 @@ class ScriptFailed(Exception):
 
 
 class Scripts:
-    """Runs command lines. Those about one lease run one after the other, in the order in which things happened."""
+    """Runs command lines. Those about one lease run one after the other, in the order in which
+    things happened."""
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
         self._folder = folder
         self._timeout_s = timeout_s
         self._last: dict[str, asyncio.Task[None]] = {}  # the latest of each lease
 
-    def call(self, lease: str, line: str, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]) -> None:
+    def call(
+        self,
+        lease: str,
+        line: str,
+        facts: Mapping[str, str],
+        then: Callable[[ScriptFailed | None], None],
+    ) -> None:
         """Run a hook after those that the lease already has; `then` is told how it went."""
         before = self._last.get(lease)
         task = asyncio.create_task(self._after(before, line, facts, then))
         self._last[lease] = task
-        task.add_done_callback(lambda done: self._last.pop(lease) if self._last.get(lease) is done else None)
+        task.add_done_callback(
+            lambda done: self._last.pop(lease) if self._last.get(lease) is done else None
+        )
 
     def is_busy(self, lease: str) -> bool:
         return lease in self._last
@@ -60,11 +71,18 @@ class Scripts:
         except (IndexError, ValueError):
             number = math.nan
         if not math.isfinite(number):
-            raise ScriptFailed(f"expected the probe {name} to print a number, found {words[-1][:40] if words else 'nothing'!r}")
+            raise ScriptFailed(
+                f"expected the probe {name} to print a number, found"
+                f" {words[-1][:40] if words else 'nothing'!r}"
+            )
         return number
 
     async def _after(
-        self, before: asyncio.Task[None] | None, line: str, facts: Mapping[str, str], then: Callable[[ScriptFailed | None], None]
+        self,
+        before: asyncio.Task[None] | None,
+        line: str,
+        facts: Mapping[str, str],
+        then: Callable[[ScriptFailed | None], None],
     ) -> None:
         if before is not None:
             await asyncio.wait([before])

@@ -1,7 +1,9 @@
-"""A task, run against a server until it is done: look, decide, send, in a circle that outlives lost connections and restarts of either side.
+"""A task, run against a server until it is done: look, decide, send, in a circle that outlives lost
+connections and restarts of either side.
 
-What it must not forget is in its memory file; everything else it learns anew from the server. It manages all leases and orders of its tenant, so at
-its first start there must be none, unless it is told to adopt them.
+What it must not forget is in its memory file; everything else it learns anew from the server. It
+manages all leases and orders of its tenant, so at its first start there must be none, unless it is
+told to adopt them.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class TaskRunner:
         self._memory = self._recalled()
         self._app: Template | None = None  # while it is only being given up, nobody asks it
         self._news, self._stopped, self._hurried = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._hooks = LeaseHooks(task.hooks, scripts, self._memory, tell, self._saved, self._news.set)
+        self._hooks = LeaseHooks(
+            task.hooks, scripts, self._memory, tell, self._saved, self._news.set
+        )
         self._attendant = Attendant(where, self._memory, self._hooks, self._news, tell)
         self._probing: asyncio.Task[None] | None = None
         self._left: TenantView | None = None  # what was there at the last look
@@ -78,7 +82,10 @@ class TaskRunner:
         for field in ("task", "tenant", "url"):
             here, there = getattr(fresh, field), getattr(remembered or fresh, field)
             if here != there:
-                raise MemoryFault(f"{self._file.path} belongs to the {field} {there}, this is {here}. Name another place with --state.")
+                raise MemoryFault(
+                    f"{self._file.path} belongs to the {field} {there}, this is {here}. Name"
+                    " another place with --state."
+                )
         return remembered or fresh
 
     def stop(self) -> None:
@@ -105,9 +112,17 @@ class TaskRunner:
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
             if self._is_new:  # nobody was told of a start, and there is no need to
-                self._memory.leases = {lease.id: lease.leaf for lease in (await session.leases()).leases}
+                self._memory.leases = {
+                    lease.id: lease.leaf for lease in (await session.leases()).leases
+                }
             await self._attendant.catch_up(session)
-            await self._until_released(Trader(session, EconAdapter(self._tenant, self._task.make(self._memory.started_at)), clock=self._clock))
+            await self._until_released(
+                Trader(
+                    session,
+                    EconAdapter(self._tenant, self._task.make(self._memory.started_at)),
+                    clock=self._clock,
+                )
+            )
 
         await self._attend(work)
         self._file.forget()
@@ -127,7 +142,8 @@ class TaskRunner:
         return self._app
 
     async def _attend(self, work: Work) -> None:
-        """Until the work is done; if stopped, after the turn under way, or at once where the server is away."""
+        """Until the work is done; if stopped, after the turn under way, or at once where the server
+        is away."""
         attending = asyncio.ensure_future(self._attendant.attend(work))
         stopped = asyncio.ensure_future(self._stopped.wait())
         try:
@@ -148,8 +164,13 @@ class TaskRunner:
     async def _hooks_through(self) -> None:
         """What the user's hooks do should be done, unless the user says otherwise."""
         if self._scripts.count:
-            self._tell("waiting", hooks=str(self._scripts.count), hint="Ctrl-C again leaves at once")
-        either = [asyncio.ensure_future(self._scripts.drain()), asyncio.ensure_future(self._hurried.wait())]
+            self._tell(
+                "waiting", hooks=str(self._scripts.count), hint="Ctrl-C again leaves at once"
+            )
+        either = [
+            asyncio.ensure_future(self._scripts.drain()),
+            asyncio.ensure_future(self._hurried.wait()),
+        ]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         for each in either:
             each.cancel()
@@ -163,28 +184,35 @@ class TaskRunner:
         leases, orders = await asyncio.gather(session.leases(), session.orders())
         if (leases.leases or orders.orders) and not adopt:
             raise NotAlone(
-                f"the tenant already has {len(leases.leases)} leases and {len(orders.orders)} open orders. A task manages all that its tenant has: "
-                "give it a tenant of its own, or start it with --adopt to let it take these over"
+                f"the tenant already has {len(leases.leases)} leases and {len(orders.orders)} open"
+                " orders. A task manages all that its tenant has: give it a tenant of its own, or"
+                " start it with --adopt to let it take these over"
             )
         self._memory.spent_before = await _owed(client)
         self._is_new = False
         self._remember()
 
     async def _check_scopes(self, client: AsyncClient) -> None:
-        """An order that names a place that is not there is refused whole, again and again: better to say so at once."""
+        """An order that names a place that is not there is refused whole, again and again: better
+        to say so at once."""
         for scope in self._task.scopes:
             try:
                 _ = [node async for node in client.topology(scope)]
             except NotFound:
                 roots = ", ".join([node.path async for node in client.topology()])
-                raise NoSuchPlace(f"the task names {scope}, and there is no such place here; there are {roots} and what is below them") from None
+                raise NoSuchPlace(
+                    f"the task names {scope}, and there is no such place here; there are {roots}"
+                    " and what is below them"
+                ) from None
 
     def _trader(self, app: Template, session: AsyncSession, client: AsyncClient) -> Trader:
         async def spent() -> int:
             return await _owed(client) - self._memory.spent_before
 
         adapter = EconAdapter(self._tenant, app, self._task.terms)
-        return Trader(session, adapter, None if self._task.terms.budget is None else spent, self._clock)
+        return Trader(
+            session, adapter, None if self._task.terms.budget is None else spent, self._clock
+        )
 
     async def _until_done(self, app: Template, trader: Trader) -> None:
         while not self._stopped.is_set():
@@ -196,10 +224,12 @@ class TaskRunner:
             except HookError as error:
                 self._tell("cannot_decide", why=str(error))
             self._remember()
-            if self._probing is None or self._probing.done():  # a slow probe must not keep a budget from being watched
+            # a slow probe must not keep a budget from being watched
+            if self._probing is None or self._probing.done():
                 self._probing = asyncio.create_task(self._probe(app))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._pace_s):  # not `wait_for`, which loses a cancellation that comes together with news
+                # not `wait_for`, which loses a cancellation that comes together with news
+                async with asyncio.timeout(self._pace_s):
                     await self._news.wait()
         self._left = await trader.look()
 
@@ -218,11 +248,17 @@ class TaskRunner:
                 self._tell("given_up", task=self._task.name)
                 return
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
-            self._report.outcomes(await trader.send([*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)], view.now))
+            self._report.outcomes(
+                await trader.send(
+                    [*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)],
+                    view.now,
+                )
+            )
             await asyncio.sleep(AGAIN_S)  # where something was refused
 
     async def _first_probed(self, app: Template) -> None:
-        """Nothing is decided before the probes have been asked once; after a lost connection what they said before will do."""
+        """Nothing is decided before the probes have been asked once; after a lost connection what
+        they said before will do."""
         if self._probing is None:
             self._probing = asyncio.create_task(self._probe(app))
             await asyncio.wait([self._probing])
@@ -237,7 +273,8 @@ class TaskRunner:
                     self._report.once(f"probe {name}", "probe_failed", why=str(error))
 
     def _saved(self) -> None:
-        """The hook on an approaching limit succeeded: the work is safe, and the node may go for less."""
+        """The hook on an approaching limit succeeded: the work is safe, and the node may go for
+        less."""
         if self._app is not None:
             self._app.checkpointed(self._clock())
             self._news.set()

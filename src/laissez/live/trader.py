@@ -19,7 +19,8 @@ from laissez.wire.session import LeasesReply, OrdersReply, Reply
 Clock: TypeAlias = Callable[[], int]
 Outcome: TypeAlias = tuple[TenantCommand, Reply | LaissezError]
 
-LOOKS_MAX = 5  # two lists are asked for together and show different instants only if something happened in between
+# two lists are asked for together and show different instants only if something happened in between
+LOOKS_MAX = 5
 
 
 def wall_clock() -> int:
@@ -28,10 +29,15 @@ def wall_clock() -> int:
 
 
 class Trader:
-    """Trades for one tenant in one session. `spent` tells, in micro-dollars, what the task has cost so far; without a budget nobody asks."""
+    """Trades for one tenant in one session. `spent` tells, in micro-dollars, what the task has cost
+    so far; without a budget nobody asks."""
 
     def __init__(
-        self, session: AsyncSession, adapter: EconAdapter, spent: Callable[[], Awaitable[int]] | None = None, clock: Clock = wall_clock
+        self,
+        session: AsyncSession,
+        adapter: EconAdapter,
+        spent: Callable[[], Awaitable[int]] | None = None,
+        clock: Clock = wall_clock,
     ) -> None:
         self._session = session
         self.adapter = adapter
@@ -47,13 +53,20 @@ class Trader:
     async def look(self) -> TenantView:
         leases, orders = await self._lists()
         spent = 0 if self._spent is None else await self._spent()
-        bare = TenantView(self._clock(), self._names.held(leases.leases), self._names.resting(orders.orders), spent=spent)
+        bare = TenantView(
+            self._clock(),
+            self._names.held(leases.leases),
+            self._names.resting(orders.orders),
+            spent=spent,
+        )
         scopes = self.adapter.watches(bare)
         quotes = await asyncio.gather(*(self._quote(scope) for scope in scopes))
         return msgspec.structs.replace(bare, quotes=dict(zip(scopes, quotes, strict=True)))
 
     async def send(self, commands: list[TenantCommand], now: int) -> list[Outcome]:
-        outcomes = await self._session.send_many([self._names.request(command, now) for command in commands])
+        outcomes = await self._session.send_many(
+            [self._names.request(command, now) for command in commands]
+        )
         return list(zip(commands, outcomes, strict=True))
 
     async def _lists(self) -> tuple[LeasesReply, OrdersReply]:

@@ -1,7 +1,8 @@
 """The market: a deterministic exchange for leases on a forest of resources.
 
-Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no randomness, no floats, no logging, nothing else of `laissez`.
-Change it with `Market.apply(command, at) -> events`; ask it with the read-only methods of `Market`.
+Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no randomness, no
+floats, no logging, nothing else of `laissez`. Change it with `Market.apply(command, at) -> events`;
+ask it with the read-only methods of `Market`.
 """
 
 from laissez.market.answers import (
@@ -40,7 +41,16 @@ from laissez.market.commands import (
     at_market,
     at_price,
 )
-from laissez.market.errors import BooksAreClosed, EmptyPeriod, MarketError, SnapshotError, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
+from laissez.market.errors import (
+    BooksAreClosed,
+    EmptyPeriod,
+    MarketError,
+    SnapshotError,
+    TimeNotReached,
+    UnknownLease,
+    UnknownNode,
+    UnknownScope,
+)
 from laissez.market.events import (
     BooksClosed,
     ControlsSet,

@@ -1,6 +1,8 @@
-"""What the market's read-only questions answer with: frozen structs, detached from the state they describe.
+"""What the market's read-only questions answer with: frozen structs, detached from the state they
+describe.
 
-Charges are exact integers in micro-dollar-microseconds per hour (a rate times a duration); `money.dollars` divides them, once, for print.
+Charges are exact integers in micro-dollar-microseconds per hour (a rate times a duration);
+`money.dollars` divides them, once, for print.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ class OrderView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseView(msgspec.Struct, frozen=True, gc=False):
-    """A live lease. `charged` is `rate`, or less while the hold caps it; `hold_until` is when its hold ends or ended, if it had one (M17)."""
+    """A live lease. `charged` is `rate`, or less while the hold caps it; `hold_until` is when its
+    hold ends or ended, if it had one (M17)."""
 
     lease: int
     tenant: str
@@ -42,7 +45,8 @@ class FloorView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ControlsView(msgspec.Struct, frozen=True, gc=False):
-    """A node with controls of its own (M15 to M18); `None` is left to the nearest ancestor that sets it."""
+    """A node with controls of its own (M15 to M18); `None` is left to the nearest ancestor that
+    sets it."""
 
     node: str
     rise: Band | None
@@ -52,7 +56,8 @@ class ControlsView(msgspec.Struct, frozen=True, gc=False):
 
 
 class BidGroup(msgspec.Struct, frozen=True, gc=False):
-    """Alternatives on the path of a node that rest with one limit: how many, and how many of them at the node itself."""
+    """Alternatives on the path of a node that rest with one limit: how many, and how many of them
+    at the node itself."""
 
     limit: int
     orders: int
@@ -62,8 +67,9 @@ class BidGroup(msgspec.Struct, frozen=True, gc=False):
 class BookView(msgspec.Struct, frozen=True, gc=False):
     """What is set at a node and what rests around it.
 
-    `here`, `above` and `below` count alternatives at the node, at nodes above it and at nodes below it. `bids` are those that would take a leaf of
-    the node, highest limit first; `bids_more` is how many more limits there are. `best_bid` is the highest above 0 at the node itself.
+    `here`, `above` and `below` count alternatives at the node, at nodes above it and at nodes below
+    it. `bids` are those that would take a leaf of the node, highest limit first; `bids_more` is how
+    many more limits there are. `best_bid` is the highest above 0 at the node itself.
     """
 
     node: str
@@ -81,7 +87,8 @@ class BookView(msgspec.Struct, frozen=True, gc=False):
 
 
 class AsksView(msgspec.Struct, frozen=True, gc=False):
-    """Some leaves together: how many at each ask, how many (`never`) that no price opens now, and what all of their leases are charged."""
+    """Some leaves together: how many at each ask, how many (`never`) that no price opens now, and
+    what all of their leases are charged."""
 
     by_ask: dict[int, int]
     never: int
@@ -91,7 +98,8 @@ class AsksView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LevelsView(msgspec.Struct, frozen=True, gc=False):
-    """Some leaves in columns. An owner is its place in `Market.tenants()`; -1 is an idle leaf, -2 one that is offline."""
+    """Some leaves in columns. An owner is its place in `Market.tenants()`; -1 is an idle leaf, -2
+    one that is offline."""
 
     rates: list[int]
     limits: list[int | None]
@@ -108,7 +116,8 @@ class RateSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
-    """From `start` to `end` (half-open) a lease was charged `rate`; `None` stands for a carried-forward amount whose detail was closed."""
+    """From `start` to `end` (half-open) a lease was charged `rate`; `None` stands for a
+    carried-forward amount whose detail was closed."""
 
     start: int
     end: int
@@ -117,7 +126,8 @@ class PriceSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseLine(msgspec.Struct, frozen=True, gc=False):
-    """One lease on a bill: when it was held (`end` is `None` while it lasts) and what it cost within the bill's period."""
+    """One lease on a bill: when it was held (`end` is `None` while it lasts) and what it cost
+    within the bill's period."""
 
     lease: int
     leaf: str
@@ -127,7 +137,8 @@ class LeaseLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeeLine(msgspec.Struct, frozen=True, gc=False):
-    """One flash fee on a bill: `rate` from `start` until `end`, and what of it fell within the bill's period."""
+    """One flash fee on a bill: `rate` from `start` until `end`, and what of it fell within the
+    bill's period."""
 
     order: int
     scope: str
@@ -138,7 +149,8 @@ class FeeLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bill(msgspec.Struct, frozen=True, gc=False):
-    """What a tenant owes for `[since, until)`. `carried` is what closed books hold; `total` is the sum of everything above it."""
+    """What a tenant owes for `[since, until)`. `carried` is what closed books hold; `total` is the
+    sum of everything above it."""
 
     tenant: str
     since: int

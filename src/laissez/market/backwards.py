@@ -1,5 +1,5 @@
-"""The past of a path, read backwards from some time: all of its price logs together, so that the newest part of a long history costs no more than
-itself.
+"""The past of a path, read backwards from some time: all of its price logs together, so that the
+newest part of a long history costs no more than itself.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 UNBOUNDED: Final = 1 << 60  # more than there will ever be of anything
 
 
-def newest_pieces(node: Node, lease: Lease | None, since: int, until: int, pieces_max: int, changes_max: int) -> list[tuple[int, int, int]]:
-    """The pieces `(start, end, rate)` of constant rate within `[since, until)`, oldest first, neighbours of equal rate joined: the newest
-    `pieces_max` of them. The rate is what pressed on the owner of the lease, up to its cap; without a lease, on anyone.
+def newest_pieces(
+    node: Node, lease: Lease | None, since: int, until: int, pieces_max: int, changes_max: int
+) -> list[tuple[int, int, int]]:
+    """The pieces `(start, end, rate)` of constant rate within `[since, until)`, oldest first,
+    neighbours of equal rate joined: the newest `pieces_max` of them. The rate is what pressed on
+    the owner of the lease, up to its cap; without a lease, on anyone.
 
-    If there are more, or more than `changes_max` changes of price, of which many may not show, the first begins later than `since`.
+    If there are more, or more than `changes_max` changes of price, of which many may not show, the
+    first begins later than `since`.
     """
     past = PathBackwards(node, None if lease is None else lease.tenant, until)
     starts: list[int] = []  # of the pieces found, newest first
@@ -61,7 +65,8 @@ class PathBackwards:
             if on_path.log is not None:
                 self.logs.append(on_path.log)
             on_path = on_path.above
-        self.in_force = [log.index_before(before) for log in self.logs]  # which record of each; -1: none yet
+        # which record of each; -1: none yet
+        self.in_force = [log.index_before(before) for log in self.logs]
         self.rate = 0
         self.changed_at = -1
         self._look()

@@ -1,12 +1,16 @@
 """The orders that rest at one node, and the two questions asked of them.
 
-*Who takes a leaf that opens?* The highest limit, then the earliest order (M8): a line per limit, in order of arrival, and a heap of the limits.
-*Who presses, and how hard?* The best bid, and the best bid of anyone but its tenant, because nobody presses on themselves (M5): the sorted bids of
-every tenant, the tenant with the highest kept aside as the leader, and a heap of the others.
+*Who takes a leaf that opens?* The highest limit, then the earliest order (M8): a line per limit, in
+order of arrival, and a heap of the limits.
 
-Nothing is searched for in a heap: an entry that no longer holds is dropped when it comes to the top, and a heap that is mostly such entries is
-rebuilt, so that its size stays within a factor of what rests. Every operation is O(log of what rests here), amortised; a tenant's own bids are
-few, because its open orders are bounded.
+*Who presses, and how hard?* The best bid, and the best bid of anyone but its tenant, because nobody
+presses on themselves (M5): the sorted bids of every tenant, the tenant with the highest kept aside
+as the leader, and a heap of the others.
+
+Nothing is searched for in a heap: an entry that no longer holds is dropped when it comes to the
+top, and a heap that is mostly such entries is rebuilt, so that its size stays within a factor of
+what rests. Every operation is O(log of what rests here), amortised; a tenant's own bids are few,
+because its open orders are bounded.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ if TYPE_CHECKING:
     from laissez.market.tenant import Tenant
 
 SLACK: Final = 32  # below this many entries that no longer hold a rebuild costs more than it saves
-TENANT_BITS: Final = 24  # a rival is kept as one machine word: how far its bid is below the highest price, then its tenant
+# a rival is kept as one machine word: how far its bid is below the highest price, then its tenant
+TENANT_BITS: Final = 24
 BID_TOP: Final = 1 << 34  # above every price
 
 
@@ -53,10 +58,12 @@ class Book:
     def __init__(self) -> None:
         self.count = 0
         self.lines: dict[int, Resting] = {}  # the first in the line of each limit
-        self.limits: list[int] = []  # heap of -limit: every limit with a line, and limits that had one
+        # heap of -limit: every limit with a line, and limits that had one
+        self.limits: list[int] = []
         self.pressers: dict[int, Presser] = {}
         self.leader: Presser | None = None
-        self.rivals: list[int] = []  # heap of every presser but the leader, and of entries that no longer hold
+        # heap of every presser but the leader, and of entries that no longer hold
+        self.rivals: list[int] = []
 
     def add(self, resting: Resting) -> None:
         self.count += 1
@@ -167,7 +174,9 @@ class Book:
     def _add_rival(self, presser: Presser) -> None:
         heappush(self.rivals, _rival(presser))
         if len(self.rivals) > 2 * len(self.pressers) + SLACK:
-            self.rivals = [_rival(other) for other in self.pressers.values() if other is not self.leader]
+            self.rivals = [
+                _rival(other) for other in self.pressers.values() if other is not self.leader
+            ]
             heapify(self.rivals)
 
     def _first_rival(self) -> Presser | None:

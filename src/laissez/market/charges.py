@@ -1,8 +1,9 @@
 """What leases were charged: the integral of the rate, worked out when somebody asks (M14).
 
-The rate of a leaf is the highest of what the nodes on its path press with (M5), and each node has logged its price. Usually one of them, the
-root, moves all the time and the others hardly ever: the others are laid out piece by piece, and the busiest log is asked for its integral
-over each piece. A lease remembers how far the last answer went, so asking again costs only what is new.
+The rate of a leaf is the highest of what the nodes on its path press with (M5), and each node has
+logged its price. Usually one of them, the root, moves all the time and the others hardly ever: the
+others are laid out piece by piece, and the busiest log is asked for its integral over each piece. A
+lease remembers how far the last answer went, so asking again costs only what is new.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _integral(lease: Lease, since: int, until: int) -> int:
 
 
 def _cap_pieces(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
-    """`[since, until)` cut where the cap of a held lease changes and where its hold ends (M17): pieces `(start, end, cap)`, none of them empty."""
+    """`[since, until)` cut where the cap of a held lease changes and where its hold ends (M17):
+    pieces `(start, end, cap)`, none of them empty."""
     pieces: list[tuple[int, int, int]] = []
     if lease.caps is not None and lease.cap_times is not None:
         for i in range(bisect_right(lease.cap_times, since) - 1, len(lease.caps)):
@@ -67,7 +69,8 @@ def _cap_pieces(lease: Lease, since: int, until: int) -> list[tuple[int, int, in
 
 
 class BusyLogs:
-    """The price logs on the path of a leaf that change within `[since, until)`, and the highest price of those that do not."""
+    """The price logs on the path of a leaf that change within `[since, until)`, and the highest
+    price of those that do not."""
 
     __slots__ = ("least", "logs", "owner", "since", "until")
 
@@ -89,7 +92,8 @@ class BusyLogs:
             node = node.above
 
     def area(self, cap: int) -> int:
-        """The integral of the rate, up to a cap: of the busiest log, over the pieces that the others leave."""
+        """The integral of the rate, up to a cap: of the busiest log, over the pieces that the
+        others leave."""
         if not self.logs:
             return (self.until - self.since) * min(self.least, cap)
         busiest = self.logs[0]
@@ -105,7 +109,8 @@ class BusyLogs:
         return total
 
     def pieces(self, logs: list[PriceLog]) -> tuple[list[int], list[int]]:
-        """When the highest price of these logs, and of the still ones, changes, and to what; the first time is `since`."""
+        """When the highest price of these logs, and of the still ones, changes, and to what; the
+        first time is `since`."""
         current: list[int] = []
         changes: list[tuple[int, int, int]] = []
         for which in range(len(logs)):

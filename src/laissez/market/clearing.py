@@ -1,9 +1,10 @@
 """How leaves change hands (M7 to M9, M17).
 
-The market must be stable after every command: no owner pressed beyond its limit, no idle leaf that a resting order would take.
-Filling an order removes its pressure everywhere, and its winner outbids everyone who could press on it; so opening one leaf never
-makes another unstable. That is why clearing is a short list of leaves to open, found once, each looked at again when its turn
-comes, and why it ends.
+The market must be stable after every command: no owner pressed beyond its limit, no idle leaf that
+a resting order would take. Filling an order removes its pressure everywhere, and its winner outbids
+everyone who could press on it; so opening one leaf never makes another unstable. That is why
+clearing is a short list of leaves to open, found once, each looked at again when its turn comes,
+and why it ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def winner_of(leaf: Node) -> Resting | None:
-    """Who takes a leaf that opens: the highest limit, then the deepest scope, then the earliest order (M8)."""
+    """Who takes a leaf that opens: the highest limit, then the deepest scope, then the earliest
+    order (M8)."""
     best: Resting | None = None
     floor = 0
     node: Node | None = leaf
@@ -79,7 +81,9 @@ def end_lease(state: State, leaf: Node, reason: EndReason, rate: int) -> None:
     lease.tenant.loses(leaf.first_leaf)
     lease.tenant.unsettled.append(lease)
     limit = None if lease.limit == NEVER else lease.limit
-    state.events.append(LeaseEnded(state.now, lease.tenant.name, lease.id, leaf.path, reason, rate, limit))
+    state.events.append(
+        LeaseEnded(state.now, lease.tenant.name, lease.id, leaf.path, reason, rate, limit)
+    )
 
 
 def _start_lease(state: State, leaf: Node, won: Resting) -> None:
@@ -100,7 +104,18 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     if hold:
         heappush(state.holds, (hold_until, lease.id, lease))
     until = hold_until if hold else None
-    state.events.append(LeaseStarted(state.now, tenant.name, lease.id, leaf.path, order.id, leaf.rate(tenant), won.limit, until))
+    state.events.append(
+        LeaseStarted(
+            state.now,
+            tenant.name,
+            lease.id,
+            leaf.path,
+            order.id,
+            leaf.rate(tenant),
+            won.limit,
+            until,
+        )
+    )
 
 
 def open_leaf(state: State, leaf: Node) -> None:
@@ -112,7 +127,8 @@ def open_leaf(state: State, leaf: Node) -> None:
 
 
 def change_hands(state: State, leaf: Node) -> None:
-    """Open a leaf; if it is leased, because a price exceeds the owner's limit, the lease ends first and says which price that was (M13)."""
+    """Open a leaf; if it is leased, because a price exceeds the owner's limit, the lease ends first
+    and says which price that was (M13)."""
     lease = leaf.lease
     if lease is not None:
         rate = leaf.rate(lease.tenant)
@@ -139,13 +155,16 @@ def clear_order(state: State, order: Order) -> None:
         leaf = _best_deal(order)
         if leaf is None:
             return
-        assert steps_left > 0, "clearing must end within as many steps as there are orders and leaves"
+        assert steps_left > 0, (
+            "clearing must end within as many steps as there are orders and leaves"
+        )
         steps_left -= 1
         change_hands(state, leaf)
 
 
 def _best_deal(order: Order) -> Node | None:
-    """The leaf with the largest surplus that the order can take: on a tie an idle one, then the first in path order."""
+    """The leaf with the largest surplus that the order can take: on a tie an idle one, then the
+    first in path order."""
     best: Node | None = None
     best_surplus = -1
     best_leased = False
@@ -154,14 +173,18 @@ def _best_deal(order: Order) -> Node | None:
         ask = scope.lowest_idle_ask()
         if ask <= resting.limit:
             surplus = resting.limit - ask
-            if surplus > best_surplus or (surplus == best_surplus and (best_leased or _comes_first(scope, best))):
+            if surplus > best_surplus or (
+                surplus == best_surplus and (best_leased or _comes_first(scope, best))
+            ):
                 leaf = scope.first_idle(ask)
                 if surplus > best_surplus or best_leased or _comes_first(leaf, best):
                     best, best_surplus, best_leased = leaf, surplus, False
         ask = scope.ask_for(order.tenant)
         if ask < resting.bid:
             surplus = resting.limit - ask
-            if surplus > best_surplus or (surplus == best_surplus and best_leased and _comes_first(scope, best)):
+            if surplus > best_surplus or (
+                surplus == best_surplus and best_leased and _comes_first(scope, best)
+            ):
                 leaf = scope.first_leased(ask, order.tenant)
                 if surplus > best_surplus or _comes_first(leaf, best):
                     best, best_surplus, best_leased = leaf, surplus, True
@@ -174,7 +197,8 @@ def _comes_first(node: Node, best: Node | None) -> bool:
 
 
 def clear_leaves(state: State, leaves: list[Node]) -> None:
-    """After any other command: the unstable ones among `leaves` open one by one, lowest ask first, idle before leased, then path order (M9)."""
+    """After any other command: the unstable ones among `leaves` open one by one, lowest ask first,
+    idle before leased, then path order (M9)."""
     asks: list[tuple[int, int, int]] = []
     for leaf in leaves:
         if leaf.lease is None:
@@ -206,9 +230,14 @@ def leases_below_limit(scope: Node, floor: int) -> list[Node]:
 def idle_within_reach(scope: Node) -> list[Node]:
     """The idle online leaves below a scope that some resting alternative can take.
 
-    Walks down with the highest limit and floor met so far, into subtrees only where a limit reaches the lowest ask or where more orders rest.
+    Walks down with the highest limit and floor met so far, into subtrees only where a limit reaches
+    the lowest ask or where more orders rest.
     """
-    limit, floor = (-1, 0) if scope.above is None else (scope.above.highest_limit(), scope.above.highest_floor())
+    limit, floor = (
+        (-1, 0)
+        if scope.above is None
+        else (scope.above.highest_limit(), scope.above.highest_floor())
+    )
     found: list[Node] = []
     waiting = [(scope, limit, floor)]
     while waiting:

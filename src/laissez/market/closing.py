@@ -1,7 +1,8 @@
 """Closing the books: how the market's memory stays bounded (M14).
 
-Price logs, ended leases and fees grow with what happens. Closing carries everything before a time forward as plain amounts, one per tenant
-and one per lease that goes on, and forgets the detail behind it. No total changes.
+Price logs, ended leases and fees grow with what happens. Closing carries everything before a time
+forward as plain amounts, one per tenant and one per lease that goes on, and forgets the detail
+behind it. No total changes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def close_books(state: State, command: CloseBooks) -> None:
     state.holds = [hold for hold in state.holds if hold[2].end < 0]
     heapify(state.holds)
     for root in state.forest.roots:
-        _forget_prices(root, _oldest_needed(state, root, RISE, before), _oldest_needed(state, root, FALL, before))
+        _forget_prices(
+            root,
+            _oldest_needed(state, root, RISE, before),
+            _oldest_needed(state, root, FALL, before),
+        )
     state.closed_before = before
     state.events.append(BooksClosed(state.now, before))
 
@@ -62,7 +67,8 @@ def _close_fees(tenant: Tenant, before: int) -> None:
 
 
 def _oldest_needed(state: State, root: Node, kind: int, before: int) -> int:
-    """The earliest time whose prices a band in this tree may still ask for, if that is before the closing."""
+    """The earliest time whose prices a band in this tree may still ask for, if that is before the
+    closing."""
     oldest = before
     for node in state.with_controls:
         controls = node.controls

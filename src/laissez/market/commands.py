@@ -1,7 +1,8 @@
 """Everything that can change the market, one frozen struct each.
 
-A command is plain data: it can be stored, sent and replayed. It does not carry its own time; the caller gives that to `Market.apply(command, at)`.
-Prices are whole micro-dollars per hour, durations whole microseconds.
+A command is plain data: it can be stored, sent and replayed. It does not carry its own time; the
+caller gives that to `Market.apply(command, at)`. Prices are whole micro-dollars per hour, durations
+whole microseconds.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from typing import TypeAlias
 import msgspec
 
 PRICE_MAX = 10_000_000_000  # 10,000 dollars per hour: far above any instance on sale
-ALTERNATIVES_MAX = 16  # enough for every type x zone a tenant names by hand; bounds the work of one command
+# enough for every type x zone a tenant names by hand; bounds the work of one command
+ALTERNATIVES_MAX = 16
 ORDERS_PER_TENANT_MAX = 1_000  # open orders; bounds the memory one tenant can claim
 DURATION_MAX_US = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
 FRACTION_MAX_PPM = 1_000_000_000  # a band a thousand times its anchor is no band
-TIME_MAX_US = 2**53  # in the year 2255 if times count from 1970; every program that reads JSON holds such a number exactly
+# in the year 2255 if times count from 1970; every program that reads JSON holds such a number
+# exactly
+TIME_MAX_US = 2**53
 TENANTS_MAX = 100_000  # that ever placed an order; a hundred times what one cluster is planned for
 TENANT_NAME_MAX = 200  # characters
 SHOWN_MAX = 200  # characters of a sender's text that a refusal repeats
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False):
-    """One way to satisfy an order: any leaf below `scope`, pressing with `bid` now, following up to `limit`."""
+    """One way to satisfy an order: any leaf below `scope`, pressing with `bid` now, following up to
+    `limit`."""
 
     scope: str
     bid: int
@@ -52,7 +57,8 @@ class PlaceOrder(msgspec.Struct, frozen=True, gc=False, tag="place_order"):
 
 
 class AmendOrder(msgspec.Struct, frozen=True, gc=False, tag="amend_order"):
-    """Replace all alternatives of an open order. It keeps its id and goes to the back of the queue (M10)."""
+    """Replace all alternatives of an open order. It keeps its id and goes to the back of the queue
+    (M10)."""
 
     tenant: str
     order: int
@@ -73,7 +79,8 @@ class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
 
 
 class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
-    """Give a leaf up. `budget_spent` marks that it is given up because the tenant's budget ran out (M13)."""
+    """Give a leaf up. `budget_spent` marks that it is given up because the tenant's budget ran out
+    (M13)."""
 
     tenant: str
     leaf: str
@@ -88,7 +95,8 @@ class SetFloor(msgspec.Struct, frozen=True, gc=False, tag="set_floor"):
 
 
 class SetControls(msgspec.Struct, frozen=True, gc=False, tag="set_controls"):
-    """Replace the volatility controls set at a node (M15 to M18); `None` leaves that control to the nearest ancestor that sets it."""
+    """Replace the volatility controls set at a node (M15 to M18); `None` leaves that control to the
+    nearest ancestor that sets it."""
 
     node: str
     rise: Band | None = None
@@ -110,11 +118,14 @@ class AdvanceTime(msgspec.Struct, frozen=True, gc=False, tag="advance_time"):
 
 
 class CloseBooks(msgspec.Struct, frozen=True, gc=False, tag="close_books"):
-    """Carry every charge before `before` forward as one amount per tenant and per lease, and forget the detail behind it."""
+    """Carry every charge before `before` forward as one amount per tenant and per lease, and forget
+    the detail behind it."""
 
     before: int
 
 
 TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish
-OperatorCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+OperatorCommand: TypeAlias = (
+    SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+)
 Command: TypeAlias = TenantCommand | OperatorCommand

@@ -1,8 +1,9 @@
-"""Volatility controls: what an operator sets at a node to slow prices down there and below (M15 to M18).
+"""Volatility controls: what an operator sets at a node to slow prices down there and below (M15 to
+M18).
 
-Every kind is looked up on its own: what governs a node is the nearest setting of that kind on its path, from itself up. The bands
-count intervals from the command that set them, and measure against the value at the start of the current interval, which the
-price logs still know.
+Every kind is looked up on its own: what governs a node is the nearest setting of that kind on its
+path, from itself up. The bands count intervals from the command that set them, and measure against
+the value at the start of the current interval, which the price logs still know.
 """
 
 from __future__ import annotations
@@ -21,9 +22,19 @@ FLASH: Final = 3
 
 
 class Controls:
-    """The settings of one node; 0 for an interval or a duration means that this node does not set that kind."""
+    """The settings of one node; 0 for an interval or a duration means that this node does not set
+    that kind."""
 
-    __slots__ = ("fall_interval", "fall_ppm", "flash", "hold", "revision", "rise_interval", "rise_ppm", "set_at")
+    __slots__ = (
+        "fall_interval",
+        "fall_ppm",
+        "flash",
+        "hold",
+        "revision",
+        "rise_interval",
+        "rise_ppm",
+        "set_at",
+    )
 
     def __init__(self, set_at: int, revision: int) -> None:
         self.set_at = set_at

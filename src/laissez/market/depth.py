@@ -1,7 +1,9 @@
-"""What presses and what could be had, for the operator: the book around a node, the asks of leaves, and every leaf at a glance.
+"""What presses and what could be had, for the operator: the book around a node, the asks of leaves,
+and every leaf at a glance.
 
-A node's book is read by its lines, one per limit, so a question costs as much as there are different limits on the path, and the orders in the
-lines that are shown. Leaves have to be looked at one by one; they are asked for by their positions in path order, so that whoever asks about very
+A node's book is read by its lines, one per limit, so a question costs as much as there are
+different limits on the path, and the orders in the lines that are shown. Leaves have to be looked
+at one by one; they are asked for by their positions in path order, so that whoever asks about very
 many can do so a part at a time.
 """
 
@@ -26,7 +28,8 @@ OFFLINE: Final = -2
 
 
 def book(state: State, path: str, groups_max: int) -> BookView:
-    """What is set at a node and what rests on its path, the highest `groups_max` limits one by one."""
+    """What is set at a node and what rests on its path, the highest `groups_max` limits one by
+    one."""
     node = find_node(state, path)
     books = _books_on_path(node)
     here = 0 if node.book is None else node.book.count
@@ -96,7 +99,8 @@ def _in_force(node: Node) -> ControlsView:
 
 
 def asks(state: State, first: int, last: int) -> AsksView:
-    """Of the leaves at positions `first <= p < last`: how many there are at each ask (M9), and how many that no price would open now."""
+    """Of the leaves at positions `first <= p < last`: how many there are at each ask (M9), and how
+    many that no price would open now."""
     by_ask: dict[int, int] = {}
     never = 0
     online = 0

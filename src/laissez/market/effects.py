@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from laissez.market.node import Node
     from laissez.market.state import State
 
-RELINQUISHED: Final = EndReason.RELINQUISHED  # looking up a member of an enum costs as much as a walk up the tree
+# looking up a member of an enum costs as much as a walk up the tree
+RELINQUISHED: Final = EndReason.RELINQUISHED
 BUDGET_SPENT: Final = EndReason.BUDGET_SPENT
 
 
@@ -88,10 +89,18 @@ def cancel(state: State, command: CancelOrder) -> None:
     order.close()
 
 
-def _alternatives_in_force(state: State, order: Order, asked: tuple[Alternative, ...]) -> tuple[tuple[Alternative, ...], bool]:
-    """Give an order its alternatives, clipped by rise bands (M15); says what is in force and whether anything was clipped."""
+def _alternatives_in_force(
+    state: State, order: Order, asked: tuple[Alternative, ...]
+) -> tuple[tuple[Alternative, ...], bool]:
+    """Give an order its alternatives, clipped by rise bands (M15); says what is in force and
+    whether anything was clipped."""
     by_path = state.forest.by_path
-    order.alternatives = tuple([Resting(order, by_path[alternative.scope], alternative.bid, alternative.limit) for alternative in asked])
+    order.alternatives = tuple(
+        [
+            Resting(order, by_path[alternative.scope], alternative.bid, alternative.limit)
+            for alternative in asked
+        ]
+    )
     if not state.with_controls:
         return asked, False
     clipped = False
@@ -102,7 +111,12 @@ def _alternatives_in_force(state: State, order: Order, asked: tuple[Alternative,
             clipped = True
     if not clipped:
         return asked, False
-    return tuple([Alternative(resting.scope.path, resting.bid, resting.limit) for resting in order.alternatives]), True
+    return tuple(
+        [
+            Alternative(resting.scope.path, resting.bid, resting.limit)
+            for resting in order.alternatives
+        ]
+    ), True
 
 
 # -- leases
@@ -151,7 +165,9 @@ def set_floor(state: State, command: SetFloor) -> None:
         node.refresh_leaf()
     else:
         node.refresh_asks()
-    clear_leaves(state, leases_below_limit(node, price) if price > before else idle_within_reach(node))
+    clear_leaves(
+        state, leases_below_limit(node, price) if price > before else idle_within_reach(node)
+    )
 
 
 def set_controls(state: State, command: SetControls) -> None:
@@ -159,10 +175,19 @@ def set_controls(state: State, command: SetControls) -> None:
     if node.controls is not None:
         state.with_controls.remove(node)
         node.controls = None
-    if command.rise is not None or command.fall is not None or command.hold_us is not None or command.flash_us is not None:
+    if (
+        command.rise is not None
+        or command.fall is not None
+        or command.hold_us is not None
+        or command.flash_us is not None
+    ):
         node.controls = _controls_of(state, command)
         state.with_controls.append(node)
-    state.events.append(ControlsSet(state.now, node.path, command.rise, command.fall, command.hold_us, command.flash_us))
+    state.events.append(
+        ControlsSet(
+            state.now, node.path, command.rise, command.fall, command.hold_us, command.flash_us
+        )
+    )
 
 
 def _controls_of(state: State, command: SetControls) -> Controls:

@@ -1,4 +1,5 @@
-"""What a question is answered with when it has no answer. Commands are never answered with an exception: they are refused."""
+"""What a question is answered with when it has no answer. Commands are never answered with an
+exception: they are refused."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ class UnknownScope(MarketError, LookupError):
     """No such node, or none that the asker may see: the two cannot be told apart (M12)."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"no scope {path!r} in your pricing domain; expected a root, or a node above a leaf you own")
+        super().__init__(
+            f"no scope {path!r} in your pricing domain; expected a root, or a node above a leaf"
+            " you own"
+        )
         self.path = path
 
 
 class UnknownNode(MarketError, LookupError):
-    """No such node, or not of the kind that was asked for. Only the operator's questions are answered like this."""
+    """No such node, or not of the kind that was asked for. Only the operator's questions are
+    answered like this."""
 
     def __init__(self, path: str, expected: str) -> None:
         super().__init__(f"there is no {expected} {path!r}")
@@ -35,14 +40,19 @@ class TimeNotReached(MarketError, ValueError):
     """A bill cannot end in the future: what will be charged then is not known."""
 
     def __init__(self, asked: int, now: int) -> None:
-        super().__init__(f"a bill can end at {now} at the latest, asked for {asked}; apply AdvanceTime first")
+        super().__init__(
+            f"a bill can end at {now} at the latest, asked for {asked}; apply AdvanceTime first"
+        )
 
 
 class EmptyPeriod(MarketError, ValueError):
     """A bill cannot end before it begins, nor begin before time does."""
 
     def __init__(self, since: int, until: int) -> None:
-        super().__init__(f"no bill begins at {since} and ends at {until}; expected a beginning of 0 or later, and an end not before it")
+        super().__init__(
+            f"no bill begins at {since} and ends at {until}; expected a beginning of 0 or later,"
+            " and an end not before it"
+        )
 
 
 class BooksAreClosed(MarketError, ValueError):

@@ -1,7 +1,8 @@
 """Everything the market says happened, one frozen struct each, in the past tense.
 
-An event with a `tenant` is for that tenant (and the operator) and holds nothing about any other tenant (M12); an event without one is for the
-operator alone. `at` is when it happened, which for a hold that ended between two commands is before the command that made it known.
+An event with a `tenant` is for that tenant (and the operator) and holds nothing about any other
+tenant (M12); an event without one is for the operator alone. `at` is when it happened, which for a
+hold that ended between two commands is before the command that made it known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from laissez.market.reasons import EndReason, Reason
 
 
 class OrderPlaced(msgspec.Struct, frozen=True, gc=False, tag="order_placed"):
-    """The order is in the market, with the alternatives in force; `clipped` says that a bid was lowered by a rise band (M15)."""
+    """The order is in the market, with the alternatives in force; `clipped` says that a bid was
+    lowered by a rise band (M15)."""
 
     at: int
     tenant: str
@@ -39,7 +41,8 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False, tag="order_cancelled
 
 
 class LeaseStarted(msgspec.Struct, frozen=True, gc=False, tag="lease_started"):
-    """`order` is filled: its tenant owns `leaf` from this instant. `hold_until` is when it can first be lost for price (M17), if held at all."""
+    """`order` is filled: its tenant owns `leaf` from this instant. `hold_until` is when it can
+    first be lost for price (M17), if held at all."""
 
     at: int
     tenant: str
@@ -52,7 +55,8 @@ class LeaseStarted(msgspec.Struct, frozen=True, gc=False, tag="lease_started"):
 
 
 class LeaseEnded(msgspec.Struct, frozen=True, gc=False, tag="lease_ended"):
-    """The lease is over, with the two prices that explain it: the rate that pressed (the floor, if that was it) and the owner's limit (M13)."""
+    """The lease is over, with the two prices that explain it: the rate that pressed (the floor, if
+    that was it) and the owner's limit (M13)."""
 
     at: int
     tenant: str
@@ -72,7 +76,8 @@ class LimitSet(msgspec.Struct, frozen=True, gc=False, tag="limit_set"):
 
 
 class FeeCharged(msgspec.Struct, frozen=True, gc=False, tag="fee_charged"):
-    """A flash fee (M18): the tenant is charged `rate` from `at` until `until` for a bid withdrawn from `scope` too soon."""
+    """A flash fee (M18): the tenant is charged `rate` from `at` until `until` for a bid withdrawn
+    from `scope` too soon."""
 
     at: int
     tenant: str
@@ -116,7 +121,8 @@ class BooksClosed(msgspec.Struct, frozen=True, gc=False, tag="books_closed"):
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False, tag="refused"):
-    """The command changed nothing. `subject` names the place, `found` what was given and `bound` what it was measured against."""
+    """The command changed nothing. `subject` names the place, `found` what was given and `bound`
+    what it was measured against."""
 
     at: int
     tenant: str | None
@@ -126,6 +132,10 @@ class Refused(msgspec.Struct, frozen=True, gc=False, tag="refused"):
     bound: int | None
 
 
-TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged
-OperatorEvent: TypeAlias = FloorSet | ControlsSet | LeafTakenOffline | LeafBroughtOnline | BooksClosed
+TenantEvent: TypeAlias = (
+    OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged
+)
+OperatorEvent: TypeAlias = (
+    FloorSet | ControlsSet | LeafTakenOffline | LeafBroughtOnline | BooksClosed
+)
 Event: TypeAlias = TenantEvent | OperatorEvent | Refused

@@ -1,6 +1,8 @@
-"""What a tenant has let itself in for: what it is charged now, the most that can become of it, and what has yet to be paid for bids.
+"""What a tenant has let itself in for: what it is charged now, the most that can become of it, and
+what has yet to be paid for bids.
 
-Numbers alone, without a line for each lease: they are asked for again and again while a budget or a cap is watched.
+Numbers alone, without a line for each lease: they are asked for again and again while a budget or a
+cap is watched.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def most_at(market: Market, leaf: str, limit: int) -> int:
 
 
 def _most(lease: Lease, limit: int) -> int:
-    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the highest price there is."""
+    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the
+    highest price there is."""
     return min(max(limit, lease.start_limit) if lease.held else limit, PRICE_MAX)
 
 
@@ -55,7 +58,8 @@ def _lease(market: Market, leaf: str) -> Lease:
 
 
 def committed(market: Market, name: str) -> int:
-    """What a tenant owes until now, as its bill adds it up, with its fees whole: also what of them is yet to come."""
+    """What a tenant owes until now, as its bill adds it up, with its fees whole: also what of them
+    is yet to come."""
     tenant = _tenant(market, name)
     if tenant is None:
         return 0
@@ -69,16 +73,20 @@ def committed(market: Market, name: str) -> int:
 
 
 def liabilities(market: Market, name: str, at: int) -> list[tuple[int, int]]:
-    """The fees that cancelling every open order then would bring (M18): the rate of each, and until when."""
+    """The fees that cancelling every open order then would bring (M18): the rate of each, and until
+    when."""
     tenant = _tenant(market, name)
     if tenant is None:
         return []
     resting = [one for order in tenant.orders.values() for one in order.alternatives]
-    return [(one.liable, one.liable_until) for one in resting if one.liable and at < one.liable_until]
+    return [
+        (one.liable, one.liable_until) for one in resting if one.liable and at < one.liable_until
+    ]
 
 
 def at_stake(market: Market, name: str, at: int) -> int:
-    """What they come to. There may be thousands of them, and this is asked for with every order under a budget."""
+    """What they come to. There may be thousands of them, and this is asked for with every order
+    under a budget."""
     tenant = _tenant(market, name)
     total = 0
     if tenant is not None:
@@ -89,16 +97,21 @@ def at_stake(market: Market, name: str, at: int) -> int:
     return total
 
 
-def at_risk(market: Market, name: str, alternatives: tuple[Alternative, ...], amended: int | None = None) -> int:
-    """The most that an order with these alternatives may newly bring in fees if it is withdrawn too soon: a bid that is placed or raised, whole.
+def at_risk(
+    market: Market, name: str, alternatives: tuple[Alternative, ...], amended: int | None = None
+) -> int:
+    """The most that an order with these alternatives may newly bring in fees if it is withdrawn too
+    soon: a bid that is placed or raised, whole.
 
-    It will be less where others bid or a floor stands. That is not subtracted: whoever is refused an order would learn a price that it may not
-    see (M12), and need not even bid for it.
+    It will be less where others bid or a floor stands. That is not subtracted: whoever is refused
+    an order would learn a price that it may not see (M12), and need not even bid for it.
     """
     if not market._state.with_controls:
         return 0
     nodes, before = market._state.forest.by_path, _bids(market, name, amended)
-    raised = [one for one in alternatives if one.scope in nodes and one.bid > before.get(one.scope, 0)]
+    raised = [
+        one for one in alternatives if one.scope in nodes and one.bid > before.get(one.scope, 0)
+    ]
     return sum([one.bid * flash_of(nodes[one.scope]) for one in raised])
 
 

@@ -1,7 +1,9 @@
-"""Flash fees: a bid that lifts a scope's standing rate must stand for a while, or pay for what it would have pressed (M18).
+"""Flash fees: a bid that lifts a scope's standing rate must stand for a while, or pay for what it
+would have pressed (M18).
 
-A bid becomes *liable* when it is placed or raised; withdrawing it too soon turns the liability, or the part withdrawn, into a fee. The fee
-is a rate that runs until the bid would have been free to go: it accrues, and shows on the bill, like a lease.
+A bid becomes *liable* when it is placed or raised; withdrawing it too soon turns the liability, or
+the part withdrawn, into a fee. The fee is a rate that runs until the bid would have been free to
+go: it accrues, and shows on the bill, like a lease.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def become_liable(state: State, resting: Resting) -> None:
-    """A bid that lifts its scope's standing rate must stand for a while, or pay. The order itself must not rest while this is asked."""
+    """A bid that lifts its scope's standing rate must stand for a while, or pay. The order itself
+    must not rest while this is asked."""
     flash = flash_of(resting.scope)
     if flash == 0:
         return
@@ -28,7 +31,9 @@ def become_liable(state: State, resting: Resting) -> None:
         resting.liable_until = state.now + flash
 
 
-def amend_liabilities(state: State, before: tuple[Resting, ...], after: tuple[Resting, ...]) -> None:
+def amend_liabilities(
+    state: State, before: tuple[Resting, ...], after: tuple[Resting, ...]
+) -> None:
     if not state.with_controls and not any([old.liable for old in before]):
         return
     now_at = {resting.scope.path: resting for resting in after}
@@ -54,4 +59,8 @@ def charge_fee(state: State, resting: Resting, rate: int) -> None:
     resting.liable -= rate
     order = resting.order
     order.tenant.owes(Fee(order.id, resting.scope.path, rate, state.now, resting.liable_until))
-    state.events.append(FeeCharged(state.now, order.tenant.name, order.id, resting.scope.path, rate, resting.liable_until))
+    state.events.append(
+        FeeCharged(
+            state.now, order.tenant.name, order.id, resting.scope.path, rate, resting.liable_until
+        )
+    )

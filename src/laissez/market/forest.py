@@ -7,7 +7,8 @@ from typing import Final
 from laissez.market.node import Node
 from laissez.market.topology import Topology
 
-BUNDLE_MAX: Final = 8  # children a node may have before they are bundled: looking at eight is cheaper than another level
+# children a node may have before they are bundled: looking at eight is cheaper than another level
+BUNDLE_MAX: Final = 8
 
 
 class Forest:
@@ -39,7 +40,10 @@ class Forest:
 def _adopt(parent: Node, children: list[Node]) -> None:
     """Hang the children under their parent, in bundles of bundles if there are many."""
     while len(children) > BUNDLE_MAX:
-        children = [_bundle(parent, children[i : i + BUNDLE_MAX]) for i in range(0, len(children), BUNDLE_MAX)]
+        children = [
+            _bundle(parent, children[i : i + BUNDLE_MAX])
+            for i in range(0, len(children), BUNDLE_MAX)
+        ]
     parent.children = children
     for child in children:
         child.parent = parent

@@ -1,4 +1,5 @@
-"""Why a command is not allowed: every guard, in the order the specification gives, and no effect before the last one has passed."""
+"""Why a command is not allowed: every guard, in the order the specification gives, and no effect
+before the last one has passed."""
 
 from __future__ import annotations
 
@@ -35,9 +36,23 @@ if TYPE_CHECKING:
 OPERATOR: Final = "operator"
 
 
-def refuse(state: State, sender: Any, reason: Reason, subject: str, found: int | None = None, bound: int | None = None) -> Refused:
+def refuse(
+    state: State,
+    sender: Any,
+    reason: Reason,
+    subject: str,
+    found: int | None = None,
+    bound: int | None = None,
+) -> Refused:
     """What the sender gave is repeated only as far as it can be shown."""
-    return Refused(state.now, sender if _is_tenant_name(sender) else None, reason, _shown(subject), found, bound)
+    return Refused(
+        state.now,
+        sender if _is_tenant_name(sender) else None,
+        reason,
+        _shown(subject),
+        found,
+        bound,
+    )
 
 
 def _shown(text: str) -> str:
@@ -49,7 +64,8 @@ def _is_tenant_name(name: Any) -> bool:
         return False
     for character in name:
         code = ord(character)
-        if code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000:  # control characters and surrogates
+        # control characters and surrogates
+        if code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000:
             return False
     return True
 
@@ -69,9 +85,23 @@ def why_not_place(state: State, command: PlaceOrder) -> Refused | None:
     tenant = state.tenants.get(command.tenant)
     open_orders = 0 if tenant is None else len(tenant.orders)
     if open_orders >= state.orders_per_tenant_max:
-        return refuse(state, command.tenant, Reason.TOO_MANY_ORDERS, command.tenant, open_orders, state.orders_per_tenant_max)
+        return refuse(
+            state,
+            command.tenant,
+            Reason.TOO_MANY_ORDERS,
+            command.tenant,
+            open_orders,
+            state.orders_per_tenant_max,
+        )
     if tenant is None and len(state.tenants) >= TENANTS_MAX:
-        return refuse(state, command.tenant, Reason.TOO_MANY_TENANTS, command.tenant, len(state.tenants), TENANTS_MAX)
+        return refuse(
+            state,
+            command.tenant,
+            Reason.TOO_MANY_TENANTS,
+            command.tenant,
+            len(state.tenants),
+            TENANTS_MAX,
+        )
     return None
 
 
@@ -91,7 +121,9 @@ def _why_not_order(state: State, name: str, id: int) -> Refused | None:
     tenant = state.tenants.get(name)
     if tenant is None:
         refused = _why_not_tenant(state, name)
-        return refused if refused is not None else refuse(state, name, Reason.NOT_YOUR_ORDER, str(id))
+        return (
+            refused if refused is not None else refuse(state, name, Reason.NOT_YOUR_ORDER, str(id))
+        )
     if id in tenant.orders:
         return None
     lease = tenant.filled.get(id)
@@ -100,10 +132,14 @@ def _why_not_order(state: State, name: str, id: int) -> Refused | None:
     return refuse(state, name, Reason.NOT_YOUR_ORDER, str(id))
 
 
-def _why_not_alternatives(state: State, name: str, alternatives: tuple[Alternative, ...]) -> Refused | None:
+def _why_not_alternatives(
+    state: State, name: str, alternatives: tuple[Alternative, ...]
+) -> Refused | None:
     count = len(alternatives)
     if count == 0 or count > ALTERNATIVES_MAX:
-        return refuse(state, name, Reason.ALTERNATIVES_COUNT, "alternatives", count, ALTERNATIVES_MAX)
+        return refuse(
+            state, name, Reason.ALTERNATIVES_COUNT, "alternatives", count, ALTERNATIVES_MAX
+        )
     seen: list[str] = []
     for alternative in alternatives:
         scope = alternative.scope
@@ -142,7 +178,9 @@ def why_not_limit(state: State, command: SetLimit) -> Refused | None:
         return refused
     limit = command.limit
     if limit is not None and (limit < 0 or limit > PRICE_MAX):
-        return refuse(state, command.tenant, Reason.PRICE_OUT_OF_RANGE, command.leaf, limit, PRICE_MAX)
+        return refuse(
+            state, command.tenant, Reason.PRICE_OUT_OF_RANGE, command.leaf, limit, PRICE_MAX
+        )
     return None
 
 
@@ -172,7 +210,9 @@ def _why_not_band(state: State, kind: str, band: Band | None) -> Refused | None:
     if band is None:
         return None
     if band.fraction_ppm < 0 or band.fraction_ppm > FRACTION_MAX_PPM:
-        return refuse(state, None, Reason.CONTROLS_INVALID, kind, band.fraction_ppm, FRACTION_MAX_PPM)
+        return refuse(
+            state, None, Reason.CONTROLS_INVALID, kind, band.fraction_ppm, FRACTION_MAX_PPM
+        )
     return _why_not_duration(state, kind, band.interval_us)
 
 
@@ -197,7 +237,9 @@ def _why_not_switch(state: State, leaf: str, to_online: bool) -> Refused | None:
     if not node.is_leaf():
         return refuse(state, None, Reason.NOT_A_LEAF, leaf)
     if node.online == to_online:
-        return refuse(state, None, Reason.ALREADY_ONLINE if to_online else Reason.ALREADY_OFFLINE, leaf)
+        return refuse(
+            state, None, Reason.ALREADY_ONLINE if to_online else Reason.ALREADY_OFFLINE, leaf
+        )
     return None
 
 
@@ -209,5 +251,7 @@ def why_not_close(state: State, command: CloseBooks) -> Refused | None:
     if command.before > state.now:
         return refuse(state, None, Reason.BOOKS_CLOSED, "before", command.before, state.now)
     if command.before < state.closed_before:
-        return refuse(state, None, Reason.BOOKS_CLOSED, "before", command.before, state.closed_before)
+        return refuse(
+            state, None, Reason.BOOKS_CLOSED, "before", command.before, state.closed_before
+        )
     return None

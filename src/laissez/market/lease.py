@@ -1,4 +1,5 @@
-"""A lease: one tenant's ownership of one leaf, its limit, its hold, and how much of its charge is already worked out."""
+"""A lease: one tenant's ownership of one leaf, its limit, its hold, and how much of its charge is
+already worked out."""
 
 from __future__ import annotations
 
@@ -32,7 +33,16 @@ class Lease:
         "tenant",
     )
 
-    def __init__(self, id: int, leaf: Node, tenant: Tenant, order: int, start: int, limit: int, hold_until: int) -> None:
+    def __init__(
+        self,
+        id: int,
+        leaf: Node,
+        tenant: Tenant,
+        order: int,
+        start: int,
+        limit: int,
+        hold_until: int,
+    ) -> None:
         self.id = id
         self.leaf = leaf
         self.tenant = tenant
@@ -51,15 +61,18 @@ class Lease:
 
         self.carried = 0  # its charge until carried_to, whose detail was closed
         self.carried_to = start
-        self.settled = 0  # its charge until settled_to: a memo, no part of the state, so that asking changes no bill
+        # its charge until settled_to: a memo, no part of the state, so that asking changes no bill
+        self.settled = 0
         self.settled_to = start
 
     def cap(self) -> int:
-        """The most it can be charged now. A limit lowered during the hold does not make the leaf cheaper (M17)."""
+        """The most it can be charged now. A limit lowered during the hold does not make the leaf
+        cheaper (M17)."""
         return max(self.limit, self.start_limit) if self.held else NEVER
 
     def cap_before(self, time: int) -> tuple[int, int]:
-        """The most that it could be charged just before `time`, and since when; the time is after its start."""
+        """The most that it could be charged just before `time`, and since when; the time is after
+        its start."""
         if self.caps is None or self.cap_times is None or time > self.hold_until:
             return NEVER, self.hold_until
         index = bisect_left(self.cap_times, time) - 1
@@ -67,7 +80,12 @@ class Lease:
 
     def set_limit(self, limit: int, now: int) -> None:
         self.limit = limit
-        if self.held and self.caps is not None and self.cap_times is not None and self.cap() != self.caps[-1]:
+        if (
+            self.held
+            and self.caps is not None
+            and self.cap_times is not None
+            and self.cap() != self.caps[-1]
+        ):
             if self.cap_times[-1] == now:
                 self.cap_times.pop()
                 self.caps.pop()
@@ -75,7 +93,8 @@ class Lease:
             self.caps.append(self.cap())
 
     def carry_forward(self, charge: int, before: int) -> None:
-        """Its charge until `before` becomes one amount; the caps that led to it are no longer needed."""
+        """Its charge until `before` becomes one amount; the caps that led to it are no longer
+        needed."""
         self.carried = charge
         self.carried_to = before
         if self.caps is not None and self.cap_times is not None:

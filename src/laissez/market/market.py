@@ -1,8 +1,8 @@
 """The market: commands in, events out, and read-only questions in between.
 
-`apply` is the only way to change anything. It lets the holds that end on the way end at their own time, asks the guards, and only
-then acts; a command that a guard stops changes nothing. The market has no clock: time is what the commands say it is, and it
-never runs backwards.
+`apply` is the only way to change anything. It lets the holds that end on the way end at their own
+time, asks the guards, and only then acts; a command that a guard stops changes nothing. The market
+has no clock: time is what the commands say it is, and it never runs backwards.
 """
 
 from __future__ import annotations
@@ -40,19 +40,29 @@ from laissez.market.topology import Topology
 class Market:
     """One exchange for the leaves of one forest.
 
-    Numbers that come from outside are declared as `Any` and looked at: declared as `int`, the compiled form would raise on a float, and take a
-    boolean, before they could be refused in our own words.
+    Numbers that come from outside are declared as `Any` and looked at: declared as `int`, the
+    compiled form would raise on a float, and take a boolean, before they could be refused in our
+    own words.
     """
 
-    def __init__(self, topology: Topology, orders_per_tenant_max: Any = ORDERS_PER_TENANT_MAX, *, _restored: State | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        orders_per_tenant_max: Any = ORDERS_PER_TENANT_MAX,
+        *,
+        _restored: State | None = None,
+    ) -> None:
         if _restored is None:
             check_orders_max(orders_per_tenant_max)
-        self._state = State(Forest(topology), orders_per_tenant_max) if _restored is None else _restored
+        self._state = (
+            State(Forest(topology), orders_per_tenant_max) if _restored is None else _restored
+        )
 
     # -- change
 
     def apply(self, command: Command, at: Any) -> list[Event]:
-        """Carry out one command at time `at`, a whole number of microseconds, and say everything that happened.
+        """Carry out one command at time `at`, a whole number of microseconds, and say everything
+        that happened.
 
         If the command may not be carried out, the last event is a `Refused`.
         """
@@ -71,7 +81,11 @@ class Market:
         if state.holds:
             end_holds(state, at)
         state.now = at
-        refused = why_not(state, command) if not field else refuse(state, _sender(command), Reason.MALFORMED, field)
+        refused = (
+            why_not(state, command)
+            if not field
+            else refuse(state, _sender(command), Reason.MALFORMED, field)
+        )
         if refused is not None:
             events.append(refused)
         elif carry_out is not None:
@@ -91,7 +105,8 @@ class Market:
         return self._state.forest.topology
 
     def next_deadline(self) -> int | None:
-        """When the next hold ends and the market may move without a command; `None` if none ever will (M17)."""
+        """When the next hold ends and the market may move without a command; `None` if none ever
+        will (M17)."""
         holds = self._state.holds
         while holds and holds[0][2].end >= 0:  # ended early
             heappop(holds)
@@ -127,7 +142,8 @@ class Market:
         return questions.controls(self._state)
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
-        """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`); `None` if no price would (M11, M12)."""
+        """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`);
+        `None` if no price would (M11, M12)."""
         return questions.quote(self._state, tenant, scope)
 
     def standing_rate(self, node: str) -> int:
@@ -135,7 +151,8 @@ class Market:
         return standing.standing_rate(self._state, node)
 
     def standing_rates(self, node: str, since: int, segments_max: int) -> tuple[RateSegment, ...]:
-        """What the standing rate of a node was, piece by piece, since then or as far back as the books and `segments_max` allow."""
+        """What the standing rate of a node was, piece by piece, since then or as far back as the
+        books and `segments_max` allow."""
         return standing.standing_rates(self._state, node, since, segments_max)
 
     def book(self, node: str, groups_max: int) -> BookView:
@@ -147,7 +164,8 @@ class Market:
         return depth.asks(self._state, first, last)
 
     def levels(self, first: int, last: int) -> LevelsView:
-        """Owner, rate, limit and floor of the leaves at these positions of `topology.leaves`, the last not included."""
+        """Owner, rate, limit and floor of the leaves at these positions of `topology.leaves`, the
+        last not included."""
         return depth.levels(self._state, first, last)
 
     def pricing_domain(self, tenant: str) -> tuple[str, ...]:
@@ -179,7 +197,8 @@ class Market:
         return questions.bill(self._state, tenant, since, until)
 
     def bill_lines(self, tenant: str) -> int:
-        """How many lines a bill can have at most: as many as there are leases and fees on the books."""
+        """How many lines a bill can have at most: as many as there are leases and fees on the
+        books."""
         return questions.bill_lines(self._state, tenant)
 
     def charge(self, lease: int) -> int:
@@ -187,11 +206,13 @@ class Market:
         return questions.charge(self._state, lease)
 
     def settle(self, lease: int) -> None:
-        """Work out what a lease was charged until now, so that the next bill need not. No answer is another one for it."""
+        """Work out what a lease was charged until now, so that the next bill need not. No answer is
+        another one for it."""
         questions.settle(self._state, lease)
 
     def to_settle(self, tenant: str) -> tuple[int, ...]:
-        """The leases of a tenant whose charge is to be worked out for its next bill: those that last, and those that ended since the last one."""
+        """The leases of a tenant whose charge is to be worked out for its next bill: those that
+        last, and those that ended since the last one."""
         return questions.to_settle(self._state, tenant)
 
     def fees(self, tenant: str) -> tuple[FeeLine, ...]:
@@ -203,8 +224,8 @@ class Market:
         return questions.revenue(self._state)
 
     def price_history(self, lease: int, segments_max: int = UNBOUNDED) -> tuple[PriceSegment, ...]:
-        """What a lease was charged, piece by piece: the newest `segments_max` pieces, or fewer if many changes did not show, and before them one
-        without a rate if there is more."""
+        """What a lease was charged, piece by piece: the newest `segments_max` pieces, or fewer if
+        many changes did not show, and before them one without a rate if there is more."""
         return questions.price_history(self._state, lease, segments_max)
 
     # -- the whole of it

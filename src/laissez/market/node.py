@@ -2,14 +2,16 @@
 
 Two walks make the market fast, and both touch only a handful of nodes:
 
-- *up*, from a leaf to its root: what presses on this leaf (M5), who takes it (M8). Each node answers for the orders and the floor
-  that rest at it.
-- *down*, from a scope to one leaf: which leaf is cheapest (M9, M11). Each node keeps the lowest asks of its whole subtree, so the
-  walk never searches: the lowest floor of an idle leaf, the lowest limit of a leased one, and the lowest limit of any *other*
-  owner, so that "not my own leaf" costs nothing.
+- *up*, from a leaf to its root: what presses on this leaf (M5), who takes it (M8). Each node
+  answers for the orders and the floor that rest at it.
+- *down*, from a scope to one leaf: which leaf is cheapest (M9, M11). Each node keeps the lowest
+  asks of its whole subtree, so the walk never searches: the lowest floor of an idle leaf, the
+  lowest limit of a leased one, and the lowest limit of any *other* owner, so that "not my own leaf"
+  costs nothing.
 
-A node with very many children would make its asks dear to keep. Such children are gathered under *bundles*, nodes without a name
-that exist for the walk down only: `parent` and `children` include them, `above` passes over them.
+A node with very many children would make its asks dear to keep. Such children are gathered under
+*bundles*, nodes without a name that exist for the walk down only: `parent` and `children` include
+them, `above` passes over them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from laissez.market.order import Resting
     from laissez.market.tenant import Tenant
 
-NEVER: Final = 1 << 60  # an ask no price reaches, a limit no rate exceeds; small enough to stay a machine word when 1 is added
+# an ask no price reaches, a limit no rate exceeds; small enough to stay a machine word when 1 is
+# added
+NEVER: Final = 1 << 60
 
 
 class Node:
@@ -54,7 +58,8 @@ class Node:
     )
 
     def __init__(self, path: str, above: Node | None) -> None:
-        # What the walk up reads comes first and what the walk down reads next, so that each finds it together in memory.
+        # What the walk up reads comes first and what the walk down reads next, so that each finds
+        # it together in memory.
         self.above = above  # the next named node towards the root
         self.price = 0  # the higher of the floor and the best bid here
         self.price_by: Tenant | None = None  # who makes it, if a single tenant does
@@ -90,7 +95,8 @@ class Node:
     # -- the walk up
 
     def rate(self, owner: Tenant | None) -> int:
-        """The highest floor or bid on the path of this node that is not `owner`'s own: what a leaf that `owner` holds is charged (M5)."""
+        """The highest floor or bid on the path of this node that is not `owner`'s own: what a leaf
+        that `owner` holds is charged (M5)."""
         rate = 0
         node: Node | None = self
         while node is not None:
@@ -131,7 +137,11 @@ class Node:
 
     def ask_for(self, tenant: Tenant | None) -> int:
         """The lowest limit of a lease below that `tenant` does not hold itself."""
-        return self.lease_ask_other if tenant is not None and self.lease_ask_owner is tenant else self.lease_ask
+        return (
+            self.lease_ask_other
+            if tenant is not None and self.lease_ask_owner is tenant
+            else self.lease_ask
+        )
 
     def reprice(self, now: int, revision: int) -> None:
         """The book or the floor changed: work out the price anew and log it if it moved."""
@@ -156,11 +166,15 @@ class Node:
     # -- the walk down
 
     def lowest_idle_ask(self) -> int:
-        """The lowest floor of an idle online leaf below, floors above this node counted; NEVER if there is no such leaf."""
-        return self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())
+        """The lowest floor of an idle online leaf below, floors above this node counted; NEVER if
+        there is no such leaf."""
+        return (
+            self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())
+        )
 
     def refresh_leaf(self) -> None:
-        """The lease, the floor or the state of this leaf changed: bring the asks up to date, here and above."""
+        """The lease, the floor or the state of this leaf changed: bring the asks up to date, here
+        and above."""
         lease = self.lease
         was_idle = self.idle_ask
         was_leased = self.lease_ask
@@ -177,11 +191,13 @@ class Node:
             return
         same_idle = was_idle == self.idle_ask or min(was_idle, self.idle_ask) > parent.idle_ask
         if same_idle and min(was_leased, self.lease_ask) > parent.lease_ask_other:
-            return  # it neither was nor is among the lowest: most often there is nothing to do above
+            # it neither was nor is among the lowest: most often there is nothing to do above
+            return
         parent.refresh_asks()
 
     def refresh_asks(self) -> None:
-        """Work out the asks from the children's, here and towards the root, until one does not change."""
+        """Work out the asks from the children's, here and towards the root, until one does not
+        change."""
         node: Node | None = self
         while node is not None and node.gather_asks():
             node = node.parent
@@ -207,7 +223,12 @@ class Node:
                 other = min(other, child.lease_ask)
         if idle < self.floor:
             idle = self.floor
-        if idle == self.idle_ask and low == self.lease_ask and owner is self.lease_ask_owner and other == self.lease_ask_other:
+        if (
+            idle == self.idle_ask
+            and low == self.lease_ask
+            and owner is self.lease_ask_owner
+            and other == self.lease_ask_other
+        ):
             return False
         self.idle_ask = idle
         self.lease_ask = low
@@ -216,7 +237,8 @@ class Node:
         return True
 
     def first_idle(self, ask: int) -> Node:
-        """The first leaf below, in path order, that is idle with a floor of at most `ask`; there must be one."""
+        """The first leaf below, in path order, that is idle with a floor of at most `ask`; there
+        must be one."""
         node = self
         while node.children is not None:
             which = 0
@@ -226,7 +248,8 @@ class Node:
         return node
 
     def first_leased(self, ask: int, tenant: Tenant | None) -> Node:
-        """The first leaf below, in path order, leased at limit `ask` by anyone but `tenant`; there must be one."""
+        """The first leaf below, in path order, leased at limit `ask` by anyone but `tenant`; there
+        must be one."""
         node = self
         while node.children is not None:
             which = 0

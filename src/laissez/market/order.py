@@ -1,6 +1,7 @@
 """An order and its alternatives at rest.
 
-An order rests once per alternative, in the book of the alternative's scope, and is never copied to the leaves below (M2).
+An order rests once per alternative, in the book of the alternative's scope, and is never copied to
+the leaves below (M2).
 """
 
 from __future__ import annotations
@@ -13,16 +14,28 @@ if TYPE_CHECKING:
 
 
 class Resting:
-    """One alternative of an open order, with the bid in force and what it owes if withdrawn too soon (M18)."""
+    """One alternative of an open order, with the bid in force and what it owes if withdrawn too
+    soon (M18)."""
 
-    __slots__ = ("bid", "earlier", "last", "later", "liable", "liable_until", "limit", "order", "scope")
+    __slots__ = (
+        "bid",
+        "earlier",
+        "last",
+        "later",
+        "liable",
+        "liable_until",
+        "limit",
+        "order",
+        "scope",
+    )
 
     def __init__(self, order: Order, scope: Node, bid: int, limit: int) -> None:
         self.order = order
         self.scope = scope
         self.bid = bid
         self.limit = limit
-        self.earlier: Resting | None = None  # its neighbours in the line of those with the same limit
+        # its neighbours in the line of those with the same limit
+        self.earlier: Resting | None = None
         self.later: Resting | None = None
         self.last: Resting | None = None  # the end of that line, kept by the first in it
         self.liable = 0
@@ -30,7 +43,8 @@ class Resting:
 
 
 class Order:
-    """A tenant's wish for one leaf. `id` never changes; `number` is its place in the queue and changes with every amendment (M10)."""
+    """A tenant's wish for one leaf. `id` never changes; `number` is its place in the queue and
+    changes with every amendment (M10)."""
 
     __slots__ = ("alternatives", "id", "number", "tenant")
 
@@ -41,5 +55,6 @@ class Order:
         self.alternatives: tuple[Resting, ...] = ()
 
     def close(self) -> None:
-        """It is filled or cancelled. Order and alternatives point at each other: let go, so that neither waits for the garbage collector."""
+        """It is filled or cancelled. Order and alternatives point at each other: let go, so that
+        neither waits for the garbage collector."""
         self.alternatives = ()

@@ -1,13 +1,16 @@
-"""What a node's price has been: the one thing bills, band anchors and invoices are computed from (M14, M15).
+"""What a node's price has been: the one thing bills, band anchors and invoices are computed from
+(M14, M15).
 
-A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is pressed by their own bid (M5), so one number is
-not enough: the log keeps the price, who makes it, and what the price would be without them. Whoever is billed takes the second number where
-they are the one who makes the first. A log grows by one record per change of price, whatever number of leaves lies below: this is why a
-root order re-prices them all at once.
+A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is
+pressed by their own bid (M5), so one number is not enough: the log keeps the price, who makes it,
+and what the price would be without them. Whoever is billed takes the second number where they are
+the one who makes the first. A log grows by one record per change of price, whatever number of
+leaves lies below: this is why a root order re-prices them all at once.
 
-A root's price may change a hundred times a second, and a lease may last for weeks. So that a bill need not look at every change, eight
-records are summed up in a span, eight spans in a larger one, and so on. A span answers for its whole period unless the rest of the leaf's path
-presses with a price between its lowest and its highest.
+A root's price may change a hundred times a second, and a lease may last for weeks. So that a bill
+need not look at every change, eight records are summed up in a span, eight spans in a larger one,
+and so on. A span answers for its whole period unless the rest of the leaf's path presses with a
+price between its lowest and its highest.
 """
 
 from __future__ import annotations
@@ -22,16 +25,19 @@ SPAN: Final = 8  # records in a span, and spans in the next larger one
 
 
 class Span:
-    """A run of records: how long, how low and how high, the integral of the price, and how much of it each tenant made alone."""
+    """A run of records: how long, how low and how high, the integral of the price, and how much of
+    it each tenant made alone."""
 
     __slots__ = ("area", "duration", "high", "low", "made_alone")
 
     def __init__(self) -> None:
         self.duration = 0
-        self.low = -1  # the lowest price anyone was pressed with; -1 before the first record is counted in
+        # the lowest price anyone was pressed with; -1 before the first record is counted in
+        self.low = -1
         self.high = 0
         self.area = 0
-        self.made_alone: dict[int, int] = {}  # by tenant number: the integral of price less what it would be without them
+        # by tenant number: the integral of price less what it would be without them
+        self.made_alone: dict[int, int] = {}
 
     def count_in(self, duration: int, low: int, high: int, area: int) -> None:
         self.duration += duration
@@ -54,10 +60,12 @@ class PriceLog:
         self.prices: list[int] = []
         self.by: list[Tenant | None] = []
         self.others: list[int] = []
-        self.spans: list[list[Span]] = []  # spans[k][i] sums up the SPAN**(k+1) records from i * SPAN**(k+1) on
+        # spans[k][i] sums up the SPAN**(k+1) records from i * SPAN**(k+1) on
+        self.spans: list[list[Span]] = []
 
     def record(self, at: int, revision: int, price: int, by: Tenant | None, other: int) -> None:
-        """Note a change. Only the last change of one revision counts: what happened and was undone within one command never was."""
+        """Note a change. Only the last change of one revision counts: what happened and was undone
+        within one command never was."""
         if self.revisions and self.revisions[-1] == revision:
             self._forget_last()
         if self._last_is(price, by, other):
@@ -110,7 +118,8 @@ class PriceLog:
     # -- integrals
 
     def area(self, since: int, until: int, owner: Tenant, least: int, most: int) -> int:
-        """The integral over `[since, until)` of what presses on `owner`: at least `least` (the rest of the path), at most `most` (a cap)."""
+        """The integral over `[since, until)` of what presses on `owner`: at least `least` (the rest
+        of the path), at most `most` (a cap)."""
         if least >= most:
             return (until - since) * most
         first = self.index_at(since)
@@ -122,12 +131,17 @@ class PriceLog:
         return head + self._area_of_records(first + 1, last, owner, least, most) + tail
 
     def _area_of_records(self, start: int, end: int, owner: Tenant, least: int, most: int) -> int:
-        """The same for the whole of records `start <= i < end`: by the largest spans that fit, one after the other."""
+        """The same for the whole of records `start <= i < end`: by the largest spans that fit, one
+        after the other."""
         total = 0
         while start < end:
             level = 0
             size = 1
-            while start % (size * SPAN) == 0 and start + size * SPAN <= end and self._has_span(level, start // (size * SPAN)):
+            while (
+                start % (size * SPAN) == 0
+                and start + size * SPAN <= end
+                and self._has_span(level, start // (size * SPAN))
+            ):
                 size *= SPAN
                 level += 1
             total += self._area_of_span(level, start // size, owner, least, most)
@@ -140,7 +154,9 @@ class PriceLog:
 
     def _area_of_span(self, level: int, index: int, owner: Tenant, least: int, most: int) -> int:
         if level == 0:
-            return (self.times[index + 1] - self.times[index]) * min(most, max(least, self.pressing(index, owner)))
+            return (self.times[index + 1] - self.times[index]) * min(
+                most, max(least, self.pressing(index, owner))
+            )
         span = self.spans[level - 1][index]
         if least >= span.high:
             return least * span.duration
@@ -154,7 +170,8 @@ class PriceLog:
         return total
 
     def _sum_up(self, settled: int) -> None:
-        """Record `settled` can no longer be undone, so the records before it have their full length: close the spans that end there."""
+        """Record `settled` can no longer be undone, so the records before it have their full
+        length: close the spans that end there."""
         level = 0
         size = SPAN
         while settled > 0 and settled % size == 0:
@@ -162,7 +179,11 @@ class PriceLog:
                 self.spans.append([])
             if len(self.spans[level]) == settled // size:
                 return  # closed already, when a record that has since been undone followed it
-            self.spans[level].append(self._span_of_records(settled - size) if level == 0 else self._span_of_spans(level - 1))
+            self.spans[level].append(
+                self._span_of_records(settled - size)
+                if level == 0
+                else self._span_of_spans(level - 1)
+            )
             size *= SPAN
             level += 1
 
@@ -187,7 +208,8 @@ class PriceLog:
     # -- upkeep
 
     def forget_before(self, time: int) -> None:
-        """Drop what no question about `time` or later needs: all but the last record before it, and that too if its price is 0."""
+        """Drop what no question about `time` or later needs: all but the last record before it, and
+        that too if its price is 0."""
         keep = self.index_before(time)
         if keep >= 0 and self.prices[keep] == 0:
             keep += 1

@@ -1,14 +1,31 @@
-"""Read-only questions. They may note how far a charge is worked out, but change nothing that any later question or command answers."""
+"""Read-only questions. They may note how far a charge is worked out, but change nothing that any
+later question or command answers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from laissez.market.answers import Bill, ControlsView, FeeLine, FloorView, LeaseLine, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import (
+    Bill,
+    ControlsView,
+    FeeLine,
+    FloorView,
+    LeaseLine,
+    LeaseView,
+    OrderView,
+    PriceSegment,
+)
 from laissez.market.backwards import newest_pieces
 from laissez.market.charges import charge_between, charge_of_ended, charge_until
 from laissez.market.commands import Alternative, Band
-from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease, UnknownNode, UnknownScope
+from laissez.market.errors import (
+    BooksAreClosed,
+    EmptyPeriod,
+    TimeNotReached,
+    UnknownLease,
+    UnknownNode,
+    UnknownScope,
+)
 from laissez.market.node import NEVER
 from laissez.market.shapes import is_whole
 
@@ -20,7 +37,9 @@ if TYPE_CHECKING:
     from laissez.market.state import State
     from laissez.market.tenant import Tenant
 
-CHANGES_PER_SEGMENT: Final = 4  # of price that are looked at for a segment of a history: most of them may lie below a rate that never changes
+# of price that are looked at for a segment of a history: most of them may lie below a rate that
+# never changes
+CHANGES_PER_SEGMENT: Final = 4
 
 
 def find_node(state: State, path: str) -> Node:
@@ -45,7 +64,9 @@ def quote(state: State, name: str | None, path: str) -> int | None:
     tenant: Tenant | None = None
     if name is not None:
         tenant = state.tenants.get(name)
-        if scope.above is not None and (tenant is None or not tenant.owns_between(scope.first_leaf, scope.last_leaf)):
+        if scope.above is not None and (
+            tenant is None or not tenant.owns_between(scope.first_leaf, scope.last_leaf)
+        ):
             raise UnknownScope(path)
     price = min(scope.lowest_idle_ask(), scope.ask_for(tenant) + 1)
     return price if price < NEVER else None
@@ -73,7 +94,11 @@ def orders(state: State, name: str | None) -> tuple[OrderView, ...]:
     if name is None:
         return tuple([_order_view(order) for order in state.open_orders()])
     tenant = state.tenants.get(name)
-    return tuple([_order_view(order) for order in tenant.orders.values()]) if tenant is not None else ()
+    return (
+        tuple([_order_view(order) for order in tenant.orders.values()])
+        if tenant is not None
+        else ()
+    )
 
 
 def order(state: State, name: str, id: int) -> OrderView | None:
@@ -89,7 +114,10 @@ def lease_won(state: State, name: str, order: int) -> int | None:
 
 
 def _order_view(order: Order) -> OrderView:
-    alternatives = [Alternative(resting.scope.path, resting.bid, resting.limit) for resting in order.alternatives]
+    alternatives = [
+        Alternative(resting.scope.path, resting.bid, resting.limit)
+        for resting in order.alternatives
+    ]
     return OrderView(order.id, order.tenant.name, order.number, tuple(alternatives))
 
 
@@ -126,11 +154,23 @@ def lease_view(lease: Lease) -> LeaseView:
 
 
 def floors(state: State) -> tuple[FloorView, ...]:
-    return tuple([FloorView(node.path, node.floor, node.highest_floor()) for node in state.forest.by_path.values() if node.floor > 0])
+    return tuple(
+        [
+            FloorView(node.path, node.floor, node.highest_floor())
+            for node in state.forest.by_path.values()
+            if node.floor > 0
+        ]
+    )
 
 
 def controls(state: State) -> tuple[ControlsView, ...]:
-    return tuple([controls_view(node.path, node.controls) for node in state.forest.by_path.values() if node.controls is not None])
+    return tuple(
+        [
+            controls_view(node.path, node.controls)
+            for node in state.forest.by_path.values()
+            if node.controls is not None
+        ]
+    )
 
 
 def controls_view(path: str, controls: Controls) -> ControlsView:
@@ -140,17 +180,27 @@ def controls_view(path: str, controls: Controls) -> ControlsView:
 
 
 def fees(state: State, name: str) -> tuple[FeeLine, ...]:
-    """Whole fees, also the part that is yet to come and a fee that begins this very instant, which no bill shows."""
+    """Whole fees, also the part that is yet to come and a fee that begins this very instant, which
+    no bill shows."""
     tenant = state.tenants.get(name)
     if tenant is None:
         return ()
-    return tuple([FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(fee.start, fee.end)) for fee in tenant.fees])
+    return tuple(
+        [
+            FeeLine(
+                fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(fee.start, fee.end)
+            )
+            for fee in tenant.fees
+        ]
+    )
 
 
 def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     """What a tenant owes for a period, or for everything until now."""
     if (since is not None and not is_whole(since)) or (until is not None and not is_whole(until)):
-        raise TypeError(f"expected whole microseconds for the period of a bill, found {since!r} and {until!r}")
+        raise TypeError(
+            f"expected whole microseconds for the period of a bill, found {since!r} and {until!r}"
+        )
     start: int = 0 if since is None else since
     end: int = state.now if until is None else until
     if start < 0:
@@ -165,7 +215,11 @@ def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     if tenant is None:
         return Bill(name, start, end, (), (), 0, 0)
     charge_of_ended(tenant)
-    lease_lines = [_lease_line(lease, start, end) for lease in tenant.leases if lease.start < end and (lease.end < 0 or lease.end > start)]
+    lease_lines = [
+        _lease_line(lease, start, end)
+        for lease in tenant.leases
+        if lease.start < end and (lease.end < 0 or lease.end > start)
+    ]
     fee_lines = [
         FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee.charge(start, end))
         for fee in tenant.fees
@@ -187,7 +241,9 @@ def bill_lines(state: State, name: str) -> int:
 
 def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
     charge = charge_between(lease, since, until)
-    return LeaseLine(lease.id, lease.leaf.path, lease.start, lease.end if lease.end >= 0 else None, charge)
+    return LeaseLine(
+        lease.id, lease.leaf.path, lease.start, lease.end if lease.end >= 0 else None, charge
+    )
 
 
 def settle(state: State, id: int) -> None:
@@ -220,7 +276,8 @@ def _on_the_books(state: State, id: int) -> Lease:
 
 
 def revenue(state: State) -> int:
-    """All that all tenants owe: counted over leases, not over bills, so that the two can be compared."""
+    """All that all tenants owe: counted over leases, not over bills, so that the two can be
+    compared."""
     total = 0
     for lease in state.leases.values():
         total += charge_until(lease, state.now)
@@ -232,10 +289,13 @@ def revenue(state: State) -> int:
 
 
 def price_history(state: State, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
-    """What a lease was charged, piece by piece, from its start to its end or now: the newest pieces, and one without a rate for all before them."""
+    """What a lease was charged, piece by piece, from its start to its end or now: the newest
+    pieces, and one without a rate for all before them."""
     lease = _on_the_books(state, id)
     until = lease.last_moment(state.now)
-    pieces = newest_pieces(lease.leaf, lease, lease.carried_to, until, segments_max, segments_max * CHANGES_PER_SEGMENT)
+    pieces = newest_pieces(
+        lease.leaf, lease, lease.carried_to, until, segments_max, segments_max * CHANGES_PER_SEGMENT
+    )
     newest = [PriceSegment(start, end, rate, (end - start) * rate) for start, end, rate in pieces]
     begin = newest[0].start if newest else until
     if begin == lease.start:

@@ -1,6 +1,7 @@
 """Why a command was refused, and why a lease ended: two closed lists.
 
-A refusal is a value, never an exception: the caller did something the rules do not allow, the market said so and changed nothing.
+A refusal is a value, never an exception: the caller did something the rules do not allow, the
+market said so and changed nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a command was refused. `docs/market.md` says for each what `subject`, `found` and `bound` hold."""
+    """Why a command was refused. `docs/market.md` says for each what `subject`, `found` and `bound`
+    hold."""
 
     MALFORMED = "malformed"
     TIME_BACKWARDS = "time_backwards"

@@ -1,4 +1,5 @@
-"""What belongs to each command: how it must look, what may speak against it, and what it does. One row each."""
+"""What belongs to each command: how it must look, what may speak against it, and what it does. One
+row each."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from laissez.market.state import State
 Rule: TypeAlias = tuple[
     Callable[[Any], str],  # the first field of the wrong type, "" if there is none
     Callable[[State, Any], Refused | None],  # why not
-    Callable[[State, Any], None] | None,  # what it does, once nothing speaks against it; None if time passing is all
+    # what it does, once nothing speaks against it; None if time passing is all
+    Callable[[State, Any], None] | None,
 ]
 
 RULES: Final[dict[type, Rule]] = {

@@ -1,7 +1,8 @@
 """The shape of commands: the name of the first field with the wrong type, or "" if all is well.
 
-Python checks no types at run time, and a float that slipped into a price would stay there; so the fields are looked at as what they are, not as
-what they are declared to be. Numbers that no computer word holds are refused here too, so that everything the market says can be encoded.
+Python checks no types at run time, and a float that slipped into a price would stay there; so the
+fields are looked at as what they are, not as what they are declared to be. Numbers that no computer
+word holds are refused here too, so that everything the market says can be encoded.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def misshapen_nothing(_: Any) -> str:
 
 
 def _is_a(value: Any, kind: type) -> bool:
-    """Exactly this type. A function of its own so that the type checker, and with it the compiler, goes on taking the fields for anything."""
+    """Exactly this type. A function of its own so that the type checker, and with it the compiler,
+    goes on taking the fields for anything."""
     return type(value) is kind
 
 

@@ -1,12 +1,14 @@
 """The whole state as bytes, and back (the digest is their hash).
 
-The form holds what commands made and nothing that can be worked out from it: books, prices, asks and memos are rebuilt.
-Everything is written in an order of its own (by id, by name, by path), never in the order of a table, so equal states give equal
-bytes under any hash seed.
+The form holds what commands made and nothing that can be worked out from it: books, prices, asks
+and memos are rebuilt. Everything is written in an order of its own (by id, by name, by path), never
+in the order of a table, so equal states give equal bytes under any hash seed.
 
-The checksum finds damage. It does not keep out who forges a snapshot: that is for whoever stores it.
+The checksum finds damage. It does not keep out who forges a snapshot: that is for whoever stores
+it.
 
-    magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | body (MessagePack)
+    magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | body
+    (MessagePack)
 
 """
 
@@ -144,23 +146,39 @@ def _describe(state: State) -> _State:
     topology = state.forest.topology
     return _State(
         leaves=list(topology.leaves),
-        levels={root: list(topology.level_names(root)) for root in topology.roots if topology.level_names(root)},
+        levels={
+            root: list(topology.level_names(root))
+            for root in topology.roots
+            if topology.level_names(root)
+        },
         orders_per_tenant_max=state.orders_per_tenant_max,
         now=state.now,
         revision=state.revision,
         orders_numbered=state.orders_numbered,
         leases_numbered=state.leases_numbered,
         closed_before=state.closed_before,
-        tenants=[_describe_tenant(tenant) for tenant in sorted(state.tenants.values(), key=lambda tenant: tenant.number)],
-        nodes=[_describe_node(node) for path in topology.nodes if _is_used(node := state.forest.by_path[path])],
-        controls=[_describe_controls(node) for path in topology.nodes if (node := state.forest.by_path[path]).controls is not None],
+        tenants=[
+            _describe_tenant(tenant)
+            for tenant in sorted(state.tenants.values(), key=lambda tenant: tenant.number)
+        ],
+        nodes=[
+            _describe_node(node)
+            for path in topology.nodes
+            if _is_used(node := state.forest.by_path[path])
+        ],
+        controls=[
+            _describe_controls(node)
+            for path in topology.nodes
+            if (node := state.forest.by_path[path]).controls is not None
+        ],
         orders=[_describe_order(order) for order in state.open_orders()],
         leases=[_describe_lease(state.leases[id]) for id in sorted(state.leases)],
     )
 
 
 def _is_used(node: Node) -> bool:
-    """Was anything here ever other than new? A log whose only change was undone at once does not count."""
+    """Was anything here ever other than new? A log whose only change was undone at once does not
+    count."""
     return _has_records(node.log) or _has_records(node.floor_log) or not node.online
 
 
@@ -169,13 +187,21 @@ def _has_records(log: PriceLog | None) -> bool:
 
 
 def _describe_node(node: Node) -> _Node:
-    return _Node(node.path, node.floor, node.online, _describe_log(node.floor_log), _describe_log(node.log))
+    return _Node(
+        node.path, node.floor, node.online, _describe_log(node.floor_log), _describe_log(node.log)
+    )
 
 
 def _describe_log(log: PriceLog | None) -> _Log | None:
     if log is None or not log.times:
         return None
-    return _Log(log.times, log.revisions, log.prices, [0 if by is None else by.number for by in log.by], log.others)
+    return _Log(
+        log.times,
+        log.revisions,
+        log.prices,
+        [0 if by is None else by.number for by in log.by],
+        log.others,
+    )
 
 
 def _describe_controls(node: Node) -> _Controls:
@@ -195,7 +221,10 @@ def _describe_controls(node: Node) -> _Controls:
 
 
 def _describe_order(order: Order) -> _Order:
-    resting = [_Alternative(one.scope.path, one.bid, one.limit, one.liable, one.liable_until) for one in order.alternatives]
+    resting = [
+        _Alternative(one.scope.path, one.bid, one.limit, one.liable, one.liable_until)
+        for one in order.alternatives
+    ]
     return _Order(order.id, order.number, order.tenant.number, resting)
 
 
@@ -227,7 +256,8 @@ def _describe_tenant(tenant: Tenant) -> _Tenant:
 
 
 def load(data: bytes) -> State:
-    """Rebuild the state; anything but an intact snapshot of this version is refused, saying what is wrong with it."""
+    """Rebuild the state; anything but an intact snapshot of this version is refused, saying what is
+    wrong with it."""
     try:
         return _rebuild(msgspec.msgpack.decode(_checked_body(data), type=_State))
     except (msgspec.MsgspecError, TopologyError, LookupError, ValueError) as problem:
@@ -238,15 +268,24 @@ def load(data: bytes) -> State:
 
 def _checked_body(data: bytes) -> bytes:
     if data[: len(MAGIC)] != MAGIC:
-        raise SnapshotError(f"expected a market snapshot, which starts with {MAGIC!r}; found {data[: len(MAGIC)]!r}")
+        raise SnapshotError(
+            f"expected a market snapshot, which starts with {MAGIC!r}; found {data[: len(MAGIC)]!r}"
+        )
     if len(data) < _HEADER:
-        raise SnapshotError(f"the snapshot is cut off: expected at least {_HEADER} bytes, found {len(data)}")
+        raise SnapshotError(
+            f"the snapshot is cut off: expected at least {_HEADER} bytes, found {len(data)}"
+        )
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
     if version != VERSION:
-        raise SnapshotError(f"expected snapshot version {VERSION}, found {version}: it was written by another release")
+        raise SnapshotError(
+            f"expected snapshot version {VERSION}, found {version}: it was written by another"
+            " release"
+        )
     body = data[_HEADER:]
     if hashlib.sha256(body).digest() != data[len(MAGIC) + 2 : _HEADER]:
-        raise SnapshotError(f"the snapshot is damaged: its {len(body)} bytes do not match their checksum")
+        raise SnapshotError(
+            f"the snapshot is damaged: its {len(body)} bytes do not match their checksum"
+        )
     return body
 
 
@@ -271,7 +310,8 @@ def _rebuild(saved: _State) -> State:
         node.online = saved_node.online
     for saved_order in saved.orders:
         _rebuild_order(state, saved_order, tenants)
-    for order in sorted(state.open_orders(), key=lambda order: order.number):  # as they came: books keep the order of arrival
+    # as they came: books keep the order of arrival
+    for order in sorted(state.open_orders(), key=lambda order: order.number):
         rest(state, order)
     for saved_node in saved.nodes:
         _rebuild_logs(state.forest.by_path[saved_node.path], saved_node, tenants)
@@ -333,7 +373,9 @@ def _rebuild_controls(state: State, saved: _Controls) -> None:
 def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
     tenant = _numbered(tenants, saved.tenant)
     order = Order(saved.id, saved.number, tenant)
-    order.alternatives = tuple([_rebuild_alternative(state, order, one) for one in saved.alternatives])
+    order.alternatives = tuple(
+        [_rebuild_alternative(state, order, one) for one in saved.alternatives]
+    )
     tenant.orders[order.id] = order
 
 

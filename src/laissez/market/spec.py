@@ -1,8 +1,10 @@
-"""How a topology is written: as TOML, YAML or JSON text, or as the plain nested data that these give (`docs/topology.md`).
+"""How a topology is written: as TOML, YAML or JSON text, or as the plain nested data that these
+give (`docs/topology.md`).
 
-A written tree is a mapping from names to trees, a list of leaf names, or null or `"leaf"` for a leaf. A name may hold ranges, `rack[01-24]`.
-Sizes are checked before anything is written out, so a short text cannot claim much more memory than the largest topology may have. A name
-given twice is refused, whatever the parser thinks of it.
+A written tree is a mapping from names to trees, a list of leaf names, or null or `"leaf"` for a
+leaf. A name may hold ranges, `rack[01-24]`. Sizes are checked before anything is written out, so a
+short text cannot claim much more memory than the largest topology may have. A name given twice is
+refused, whatever the parser thinks of it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from laissez.market.topology import DEPTH_MAX, LEAF, NODE_NAME_MAX, Topology, TopologyError, check_room, checked_name, refused, shown
+from laissez.market.topology import (
+    DEPTH_MAX,
+    LEAF,
+    NODE_NAME_MAX,
+    Topology,
+    TopologyError,
+    check_room,
+    checked_name,
+    refused,
+    shown,
+)
 
 Form: TypeAlias = Literal["toml", "yaml", "json"]
 
@@ -24,7 +36,8 @@ _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
 def parse_topology(text: str, form: Form) -> Topology:
-    """The topology a text describes. `TopologyError` names the line of a mistake in syntax, and the place of any other."""
+    """The topology a text describes. `TopologyError` names the line of a mistake in syntax, and the
+    place of any other."""
     return Topology.from_mapping(_data(text, form))
 
 
@@ -32,7 +45,11 @@ def read_mapping(mapping: object) -> tuple[list[str], dict[str, Sequence[str]]]:
     """The leaf paths and the level names of a topology written as plain data."""
     _check_repeated(mapping, "topology")
     if not isinstance(mapping, Mapping) or not mapping:
-        raise refused("topology", f"expected a mapping from resource types to trees, found {shown(mapping) if mapping else 'nothing'}")
+        raise refused(
+            "topology",
+            "expected a mapping from resource types to trees, found"
+            f" {shown(mapping) if mapping else 'nothing'}",
+        )
     paths: list[str] = []
     levels: dict[str, Sequence[str]] = {}
     types: set[str] = set()
@@ -47,12 +64,16 @@ def read_mapping(mapping: object) -> tuple[list[str], dict[str, Sequence[str]]]:
 
 
 def _tree_and_levels(value: object, place: str) -> tuple[object, Sequence[str]]:
-    """Take the long form `{"levels": [...], "tree": ...}` apart; anything else is the tree itself."""
+    """Take the long form `{"levels": [...], "tree": ...}` apart; anything else is the tree
+    itself."""
     _check_repeated(value, place)
     if not isinstance(value, Mapping) or not ("tree" in value or "levels" in value):
         return value, ()
     if "tree" not in value or not value.keys() <= {"tree", "levels"}:
-        raise refused(place, f"expected 'tree' and perhaps 'levels', found {shown(', '.join(map(str, value)))}")
+        raise refused(
+            place,
+            f"expected 'tree' and perhaps 'levels', found {shown(', '.join(map(str, value)))}",
+        )
     levels = value.get("levels", ())
     if not isinstance(levels, list | tuple):
         raise refused(place, f"expected a list of level names, found {shown(levels)}")
@@ -60,12 +81,17 @@ def _tree_and_levels(value: object, place: str) -> tuple[object, Sequence[str]]:
 
 
 def _below(value: object, place: str, depth: int) -> list[str]:
-    """For every leaf of a written tree, what follows the tree's own path: nothing if it is a leaf itself, else such as `/host0/gpu0`."""
+    """For every leaf of a written tree, what follows the tree's own path: nothing if it is a leaf
+    itself, else such as `/host0/gpu0`."""
     if value is None or value == LEAF:
         return [""]
     _check_repeated(value, place)
     if not isinstance(value, Mapping | list | tuple):
-        raise refused(place, f"expected a mapping, a list of leaf names, or null or '{LEAF}' for a leaf, found {shown(value)}")
+        raise refused(
+            place,
+            f"expected a mapping, a list of leaf names, or null or '{LEAF}' for a leaf, found"
+            f" {shown(value)}",
+        )
     if not value:
         raise refused(place, f"is an empty tree; write null or '{LEAF}' for a leaf")
     if depth == DEPTH_MAX:
@@ -74,7 +100,11 @@ def _below(value: object, place: str, depth: int) -> list[str]:
     siblings: set[str] = set()
     for name in value:
         names = _new_names(name, place, siblings)
-        rests = _below(value[name], f"{place}/{name}", depth + 1) if isinstance(value, Mapping) else [""]
+        rests = (
+            _below(value[name], f"{place}/{name}", depth + 1)
+            if isinstance(value, Mapping)
+            else [""]
+        )
         check_room(place, len(found) + len(names) * len(rests))
         found += [f"/{each}{rest}" for each in names for rest in rests]
     return found
@@ -101,14 +131,17 @@ def _expanded(pattern: str, place: str) -> list[str]:
         choices = _choices(inside, f"{place}/{pattern}")
         longest += max(map(len, choices)) + len(after)
         if longest > NODE_NAME_MAX:
-            raise refused(place, f"{shown(pattern)} makes names longer than {NODE_NAME_MAX} characters")
+            raise refused(
+                place, f"{shown(pattern)} makes names longer than {NODE_NAME_MAX} characters"
+            )
         check_room(f"{place}/{pattern}", len(names) * len(choices))
         names = [name + choice + after for name in names for choice in choices]
     return names
 
 
 def _choices(inside: str, place: str) -> list[str]:
-    """What stands between two brackets: numbers `01-24`, words, or several of them with commas between."""
+    """What stands between two brackets: numbers `01-24`, words, or several of them with commas
+    between."""
     found: list[str] = []
     for item in inside.split(","):
         if bounds := _RANGE.fullmatch(item):
@@ -117,7 +150,11 @@ def _choices(inside: str, place: str) -> list[str]:
         elif _WORD.fullmatch(item):
             found.append(item)
         else:
-            raise refused(place, f"expected a range such as 01-24, or words such as a,b,c, between the brackets, found {shown(item)}")
+            raise refused(
+                place,
+                "expected a range such as 01-24, or words such as a,b,c, between the brackets,"
+                f" found {shown(item)}",
+            )
     return found
 
 
@@ -126,7 +163,10 @@ def _numbers(low: str, high: str, place: str) -> list[str]:
     first, last = int(low), int(high)
     padded = low != str(first) or high != str(last)
     if padded and len(low) != len(high):
-        raise refused(place, f"expected both ends of a padded range to have as many digits, found {low}-{high}")
+        raise refused(
+            place,
+            f"expected both ends of a padded range to have as many digits, found {low}-{high}",
+        )
     if first > last:
         raise refused(place, f"expected the lower end of a range first, found {low}-{high}")
     check_room(place, last - first + 1)
@@ -153,7 +193,8 @@ def _data(text: str, form: Form) -> object:
 
 
 class _Repeated:
-    """Stands for a JSON object that gives a name twice: where that is, is known only when the data is read from the top."""
+    """Stands for a JSON object that gives a name twice: where that is, is known only when the data
+    is read from the top."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -186,14 +227,18 @@ def _yaml_data(text: str) -> object:
 
 
 def _yaml_node(node: Any, known: dict[int, object]) -> object:
-    """Plain data from a parsed YAML node. All scalars but null are text, so that `1`, `on` and `1e3` are the names they look like.
+    """Plain data from a parsed YAML node. All scalars but null are text, so that `1`, `on` and
+    `1e3` are the names they look like.
 
-    `known` holds the nodes already seen, by identity: an alias gives the same object again, even inside itself (then `_below` stops it).
+    `known` holds the nodes already seen, by identity: an alias gives the same object again, even
+    inside itself (then `_below` stops it).
     """
     if node is None or node.tag == f"{_STANDARD_TAG}null":
         return None
     if not node.tag.startswith(_STANDARD_TAG):
-        raise ValueError(f"line {node.start_mark.line + 1}: expected no tags, found {shown(node.tag)}")
+        raise ValueError(
+            f"line {node.start_mark.line + 1}: expected no tags, found {shown(node.tag)}"
+        )
     if node.id == "scalar":
         return node.value
     if id(node) not in known:
@@ -209,9 +254,16 @@ def _yaml_node(node: Any, known: dict[int, object]) -> object:
 
 def _yaml_pair(key: Any, value: Any, found: dict[str, object], known: dict[int, object]) -> None:
     if key.id != "scalar":
-        raise ValueError(f"line {key.start_mark.line + 1}: expected a name as text, found a {key.id}")
+        raise ValueError(
+            f"line {key.start_mark.line + 1}: expected a name as text, found a {key.id}"
+        )
     if key.tag == f"{_STANDARD_TAG}merge":
-        raise ValueError(f"line {key.start_mark.line + 1}: expected no merge keys, found {shown(key.value)}")
+        raise ValueError(
+            f"line {key.start_mark.line + 1}: expected no merge keys, found {shown(key.value)}"
+        )
     if key.value in found:
-        raise ValueError(f"line {key.start_mark.line + 1}: the name {shown(key.value)} appears twice in one mapping")
+        raise ValueError(
+            f"line {key.start_mark.line + 1}: the name {shown(key.value)} appears twice in one"
+            " mapping"
+        )
     found[key.value] = _yaml_node(value, known)

@@ -1,7 +1,8 @@
 """The whole state of a market, and nothing that acts on it.
 
-Everything here is either set by commands or follows from what was. `revision` counts the changes so far: one per accepted command
-that changes something, one per instant at which holds end. It puts changes of the same microsecond in order.
+Everything here is either set by commands or follows from what was. `revision` counts the changes so
+far: one per accepted command that changes something, one per instant at which holds end. It puts
+changes of the same microsecond in order.
 """
 
 from __future__ import annotations
@@ -44,8 +45,10 @@ class State:
         self.leases_numbered = 0
         self.closed_before = 0
         self.tenants: dict[str, Tenant] = {}
-        self.leases: dict[int, Lease] = {}  # live ones, and ended ones until the books are closed over them
-        self.holds: list[tuple[int, int, Lease]] = []  # heap of (end, lease id, lease); may hold leases that ended early
+        # live ones, and ended ones until the books are closed over them
+        self.leases: dict[int, Lease] = {}
+        # heap of (end, lease id, lease); may hold leases that ended early
+        self.holds: list[tuple[int, int, Lease]] = []
         self.with_controls: list[Node] = []
         self.events: list[Event] = []  # of the command being applied
 
@@ -59,7 +62,10 @@ class State:
 
     def open_orders(self) -> list[Order]:
         """Every open order, by id."""
-        return sorted([order for tenant in self.tenants.values() for order in tenant.orders.values()], key=_order_id)
+        return sorted(
+            [order for tenant in self.tenants.values() for order in tenant.orders.values()],
+            key=_order_id,
+        )
 
     def next_order_number(self) -> int:
         self.orders_numbered += 1
@@ -72,4 +78,7 @@ def _order_id(order: Order) -> int:
 
 def check_orders_max(most: Any) -> None:
     if not is_whole(most) or not 1 <= most <= ORDERS_MAX:
-        raise ValueError(f"orders_per_tenant_max: expected a whole number from 1 to {ORDERS_MAX:,}, found {most!r}")
+        raise ValueError(
+            f"orders_per_tenant_max: expected a whole number from 1 to {ORDERS_MAX:,}, found"
+            f" {most!r}"
+        )

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Fee:
-    """A flash fee (M18): `rate` from `start` until `end`, for a bid withdrawn from `scope` too soon."""
+    """A flash fee (M18): `rate` from `start` until `end`, for a bid withdrawn from `scope` too
+    soon."""
 
     __slots__ = ("end", "order", "rate", "scope", "start")
 
@@ -29,21 +30,38 @@ class Fee:
 
 
 class Tenant:
-    __slots__ = ("carried", "fees", "fees_whole", "filled", "holding", "leases", "name", "number", "orders", "settled", "unsettled")
+    __slots__ = (
+        "carried",
+        "fees",
+        "fees_whole",
+        "filled",
+        "holding",
+        "leases",
+        "name",
+        "number",
+        "orders",
+        "settled",
+        "unsettled",
+    )
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
-        self.number = number  # by order of first appearance; breaks ties between equal bids inside a book, never between orders
+        # by order of first appearance; breaks ties between equal bids inside a book, never between
+        # orders
+        self.number = number
         self.orders: dict[int, Order] = {}  # open ones, by id
-        # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An array, so that this stays in one place in memory.
+        # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An
+        # array, so that this stays in one place in memory.
         self.holding: array[int] = array("i")
-        self.leases: list[Lease] = []  # by id: live ones, and ended ones until the books are closed over them
+        # by id: live ones, and ended ones until the books are closed over them
+        self.leases: list[Lease] = []
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
         self.fees_whole = 0  # what they come to when all are over
         self.carried = 0
-        # Ended leases that are still on the books: what they were charged in all, but for those that are yet to be counted in. A memo, like that of a
-        # lease, so that what a tenant owes need not be added up over all that it had in a day.
+        # Ended leases that are still on the books: what they were charged in all, but for those
+        # that are yet to be counted in. A memo, like that of a lease, so that what a tenant owes
+        # need not be added up over all that it had in a day.
         self.settled = 0
         self.unsettled: list[Lease] = []
 

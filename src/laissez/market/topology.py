@@ -1,7 +1,9 @@
-"""Which leaves exist and how they nest: a forest with one tree per resource type, fixed for the life of a market.
+"""Which leaves exist and how they nest: a forest with one tree per resource type, fixed for the
+life of a market.
 
-Nodes are kept in path order, parents before children, so the nodes and the leaves of a subtree are two contiguous runs. Two arrays of
-positions then answer every question; parents and ancestors are read off the path itself. That keeps a leaf at a few hundred bytes.
+Nodes are kept in path order, parents before children, so the nodes and the leaves of a subtree are
+two contiguous runs. Two arrays of positions then answer every question; parents and ancestors are
+read off the path itself. That keeps a leaf at a few hundred bytes.
 
 How a topology is written down, as plain data or as text, is in `laissez.market.spec`.
 """
@@ -13,36 +15,49 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-DEPTH_MAX: Final = 16  # names in a path, the type included; bounds the work of every command, which climbs a path
+# names in a path, the type included; bounds the work of every command, which climbs a path
+DEPTH_MAX: Final = 16
 LEAVES_MAX: Final = 1_000_000  # ten times the largest market we measure
 NODE_NAME_MAX: Final = 64  # characters; a full path still fits in a URL
-LEAF: Final = "leaf"  # how a leaf is written where a tree could stand; unlike null, TOML can hold it
+# how a leaf is written where a tree could stand; unlike null, TOML can hold it
+LEAF: Final = "leaf"
 
 # "." and ".." are left out because URL clients remove them from paths.
 _NAME: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,64}")
 
 
 class TopologyError(ValueError):
-    """What was written is not a topology, or the topology has no such place; the message names it."""
+    """What was written is not a topology, or the topology has no such place; the message names
+    it."""
 
 
 class Topology:
-    """An immutable forest. Make one with `of` (from leaf paths), `from_mapping` (from plain data) or `spec.parse_topology` (from text)."""
+    """An immutable forest. Make one with `of` (from leaf paths), `from_mapping` (from plain data)
+    or `spec.parse_topology` (from text)."""
 
     def __init__(self, paths: list[str], levels: Mapping[str, Sequence[str]]) -> None:
         """From checked leaf paths in any order; use `of`, which checks them."""
-        # NUL sorts before every character of a name: this is the order of path.split("/"), without making the lists.
-        self.leaves: Final[tuple[str, ...]] = tuple(sorted(paths, key=lambda path: path.replace("/", "\0")))
+        # NUL sorts before every character of a name: this is the order of path.split("/"), without
+        # making the lists.
+        self.leaves: Final[tuple[str, ...]] = tuple(
+            sorted(paths, key=lambda path: path.replace("/", "\0"))
+        )
         self._end: Final[array[int]] = array("i")  # per node: the position after its subtree
-        self._first: Final[array[int]] = array("i")  # per node, and once more after the last: how many leaves come before it
+        # per node, and once more after the last: how many leaves come before it
+        self._first: Final[array[int]] = array("i")
         self.nodes: Final[tuple[str, ...]] = tuple(self._lay_out())
-        self._position: Final[dict[str, int]] = {path: position for position, path in enumerate(self.nodes)}
+        self._position: Final[dict[str, int]] = {
+            path: position for position, path in enumerate(self.nodes)
+        }
         self.roots: Final[tuple[str, ...]] = self._siblings(0, len(self.nodes))
         self._levels: Final[dict[str, tuple[str, ...]]] = self._checked_levels(levels)
 
     @classmethod
-    def of(cls, paths: Iterable[str], levels: Mapping[str, Sequence[str]] | None = None) -> Topology:
-        """From leaf paths, in any order. `levels` names the levels of a tree from its root down, as many as the tree is deep."""
+    def of(
+        cls, paths: Iterable[str], levels: Mapping[str, Sequence[str]] | None = None
+    ) -> Topology:
+        """From leaf paths, in any order. `levels` names the levels of a tree from its root down, as
+        many as the tree is deep."""
         if isinstance(paths, str):
             raise refused("topology", f"expected a list of paths, found the text {shown(paths)}")
         found: Iterable[object] = paths
@@ -57,13 +72,15 @@ class Topology:
     @classmethod
     def from_mapping(cls, mapping: object) -> Topology:
         """From plain nested data, in the form that `docs/topology.md` describes."""
-        from laissez.market.spec import read_mapping  # here, because that module is written in terms of this one
+        # here, because that module is written in terms of this one
+        from laissez.market.spec import read_mapping
 
         paths, levels = read_mapping(mapping)
         return cls.of(paths, levels)
 
     def to_mapping(self) -> dict[str, object]:
-        """Plain data that `from_mapping` reads back to an equal topology, and that TOML, YAML and JSON can all hold."""
+        """Plain data that `from_mapping` reads back to an equal topology, and that TOML, YAML and
+        JSON can all hold."""
         mapping: dict[str, object] = {}
         for root in self.roots:
             names = self.level_names(root)
@@ -75,7 +92,11 @@ class Topology:
         return isinstance(path, str) and path in self._position
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Topology) and self.leaves == other.leaves and self._levels == other._levels
+        return (
+            isinstance(other, Topology)
+            and self.leaves == other.leaves
+            and self._levels == other._levels
+        )
 
     def __hash__(self) -> int:
         return hash(self.leaves)
@@ -106,7 +127,8 @@ class Topology:
         return tuple(["/".join(parts[:depth]) for depth in range(1, len(parts))])
 
     def leaf_range(self, path: str) -> tuple[int, int]:
-        """Where the leaves below stand in `leaves`: from the first number up to, not including, the second."""
+        """Where the leaves below stand in `leaves`: from the first number up to, not including, the
+        second."""
         position = self._at(path)
         return self._first[position], self._first[self._end[position]]
 
@@ -121,17 +143,23 @@ class Topology:
         return self._levels.get(root, ())
 
     def level_of(self, path: str) -> str | None:
-        """The name of the level a node is at, counted from the root; `None` if the tree's levels have no names."""
+        """The name of the level a node is at, counted from the root; `None` if the tree's levels
+        have no names."""
         parts = self.nodes[self._at(path)].split("/")
         names = self._levels.get(parts[0], ())
         return names[len(parts) - 1] if names else None
 
     def ancestor(self, path: str, level: str) -> str:
-        """The node of this level on the path, perhaps the node itself: `ancestor(gpu, "host")` is the host of a GPU."""
+        """The node of this level on the path, perhaps the node itself: `ancestor(gpu, "host")` is
+        the host of a GPU."""
         parts = self.nodes[self._at(path)].split("/")
         names = self._levels.get(parts[0], ())
         if level not in names:
-            raise refused(path, f"no level {shown(level)}; the levels of {parts[0]} are: {', '.join(names) or 'not named'}")
+            raise refused(
+                path,
+                f"no level {shown(level)}; the levels of {parts[0]} are:"
+                f" {', '.join(names) or 'not named'}",
+            )
         depth = names.index(level) + 1
         if depth > len(parts):
             raise refused(path, f"is at level {names[len(parts) - 1]}, above level {level}")
@@ -152,7 +180,8 @@ class Topology:
         return tuple(found)
 
     def _lay_out(self) -> list[str]:
-        """All nodes in path order; fills the two arrays. In path order a leaf that is also an inner node comes right before what is below it."""
+        """All nodes in path order; fills the two arrays. In path order a leaf that is also an inner
+        node comes right before what is below it."""
         nodes: list[str] = []
         above: list[int] = []  # positions of the nodes on the path of the previous leaf
         previous: list[str] = []
@@ -160,7 +189,14 @@ class Topology:
             parts = leaf.split("/")
             shared = _shared(previous, parts)
             if count and shared == len(previous):
-                raise refused("/".join(previous), "appears twice" if shared == len(parts) else f"is a leaf, and {shown(leaf)} is below it")
+                raise refused(
+                    "/".join(previous),
+                    (
+                        "appears twice"
+                        if shared == len(parts)
+                        else f"is a leaf, and {shown(leaf)} is below it"
+                    ),
+                )
             self._close(above, shared, len(nodes))
             for depth in range(shared + 1, len(parts) + 1):
                 above.append(len(nodes))
@@ -191,7 +227,11 @@ class Topology:
         position = self._position[root]
         depth = 1 + max([path.count("/") for path in self.nodes[position : self._end[position]]])
         if checked and len(checked) != depth:
-            raise refused(root, f"expected {depth} level names, as many as the tree is deep, found {len(checked)}: {', '.join(checked)}")
+            raise refused(
+                root,
+                f"expected {depth} level names, as many as the tree is deep, found {len(checked)}:"
+                f" {', '.join(checked)}",
+            )
         return checked
 
     def _plain(self, path: str) -> object:
@@ -205,7 +245,11 @@ class Topology:
 
 def checked_name(name: object, place: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise refused(place, f"expected a name of 1 to {NODE_NAME_MAX} letters, digits, '.', '_' or '-', found {shown(name)}")
+        raise refused(
+            place,
+            f"expected a name of 1 to {NODE_NAME_MAX} letters, digits, '.', '_' or '-', found"
+            f" {shown(name)}",
+        )
     return name
 
 
@@ -219,7 +263,8 @@ def refused(place: str, problem: str) -> TopologyError:
 
 
 def shown(found: object) -> str:
-    """What was found, for a message. Of anything but text only the type: a few aliases can make a mapping that would print for days."""
+    """What was found, for a message. Of anything but text only the type: a few aliases can make a
+    mapping that would print for days."""
     return repr(_cut(found)) if isinstance(found, str) else type(found).__name__
 
 

@@ -1,7 +1,10 @@
-"""The operator's side: InfraMaps, which turn power, cooling, maintenance, utilisation, carbon and policy into floors and controls of the market.
+"""The operator's side: InfraMaps, which turn power, cooling, maintenance, utilisation, carbon and
+policy into floors and controls of the market.
 
-Here belong maps, their composition into commands, and the sources that feed them. Not here: speaking to a server (the caller takes the view from it
-and sends the commands), and anything about tenants. All but `sources`, `Operator.read` and `read_maps` is pure: no I/O, no clock, no randomness.
+Here belong maps, their composition into commands, and the sources that feed them. Not here:
+speaking to a server (the caller takes the view from it and sends the commands), and anything about
+tenants. All but `sources`, `Operator.read` and `read_maps` is pure: no I/O, no clock, no
+randomness.
 """
 
 from laissez.operators.alarms import Alarm, AlarmKind

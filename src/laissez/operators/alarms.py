@@ -1,5 +1,6 @@
-"""Alarms: what an operator should know about and a machine cannot mend. They are values beside the commands, told again with every decision for as
-long as they are true, and gone with the first in which they are not.
+"""Alarms: what an operator should know about and a machine cannot mend. They are values beside the
+commands, told again with every decision for as long as they are true, and gone with the first in
+which they are not.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class AlarmKind(StrEnum):
 
 
 class Alarm(msgspec.Struct, frozen=True, gc=False):
-    """`where` is the map, window or node that is affected; `signal` the signal, empty if there is none; `since` is microseconds."""
+    """`where` is the map, window or node that is affected; `signal` the signal, empty if there is
+    none; `since` is microseconds."""
 
     kind: AlarmKind
     where: str
@@ -33,7 +35,8 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """What it is about. While that goes on being wrong it is one alarm, also if what is wrong with it changes."""
+        """What it is about. While that goes on being wrong it is one alarm, also if what is wrong
+        with it changes."""
         return subject(self.where, self.signal)
 
 

@@ -1,8 +1,9 @@
 """Base prices: what an hour costs when nothing presses, by time of day and week, in UTC.
 
-A base belongs to a node, usually the root of a tree, and holds for everything below. `times` are looked at from the first to the last and the first
-that fits names the price; `price` is for all other hours. A time that ends before it begins goes over midnight, and belongs to the day on which it
-began.
+A base belongs to a node, usually the root of a tree, and holds for everything below. `times` are
+looked at from the first to the last and the first that fits names the price; `price` is for all
+other hours. A time that ends before it begins goes over midnight, and belongs to the day on which
+it began.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ MIDNIGHT: Final = time()
 NOTHING: Final = Price(0)
 
 
-class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}):
+class Hours(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"start": "from", "end": "to"},
+):
     """From `start` to `end` on these days; midnight to midnight is the whole day."""
 
     price: Price
@@ -49,7 +56,8 @@ class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """The base price at a node, and the bounds of every floor at it and below it (down to the next base)."""
+    """The base price at a node, and the bounds of every floor at it and below it (down to the next
+    base)."""
 
     node: str
     price: Price
@@ -59,15 +67,23 @@ class Base:
 
     def __post_init__(self) -> None:
         if not 0 <= self.floor_min <= self.floor_max <= PRICE_MAX:
-            raise MapError(f'floor_max: expected at least floor_min, which is "{dollars(self.floor_min)}", found "{dollars(self.floor_max)}"')
+            raise MapError(
+                f'floor_max: expected at least floor_min, which is "{dollars(self.floor_min)}",'
+                f' found "{dollars(self.floor_max)}"'
+            )
         for price in (self.price, *(hours.price for hours in self.times)):
             if not self.floor_min <= price <= self.floor_max:
                 between = f'"{dollars(self.floor_min)}" to "{dollars(self.floor_max)}"'
-                raise MapError(f'price: expected a base price within floor_min and floor_max, {between}, found "{dollars(price)}"')
+                raise MapError(
+                    f"price: expected a base price within floor_min and floor_max, {between}, found"
+                    f' "{dollars(price)}"'
+                )
 
     def price_at(self, now: int) -> int:
         return next((hours.price for hours in self.times if hours.covers(now)), self.price)
 
 
 def _of_day(moment: time) -> int:
-    return ((moment.hour * 60 + moment.minute) * 60 + moment.second) * SECOND_US + moment.microsecond
+    return (
+        (moment.hour * 60 + moment.minute) * 60 + moment.second
+    ) * SECOND_US + moment.microsecond

@@ -1,7 +1,8 @@
 """Carbon: the dirtier the grid, the dearer the hour, for work that can wait.
 
-The signal is the carbon intensity of the site's grid in grams of CO2 equivalent per kilowatt-hour. The pressure is the share by which it exceeds
-the reference, so 1 at twice the reference. Nothing overheats when it is unknown, so it presses nothing then.
+The signal is the carbon intensity of the site's grid in grams of CO2 equivalent per kilowatt-hour.
+The pressure is the share by which it exceeds the reference, so 1 at twice the reference. Nothing
+overheats when it is unknown, so it presses nothing then.
 """
 
 from __future__ import annotations

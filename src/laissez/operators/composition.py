@@ -1,7 +1,8 @@
-"""The composition of all maps: what the floors should be (`pricing`), how they get there (`course`), and what differs from the market as commands.
+"""The composition of all maps: what the floors should be (`pricing`), how they get there
+(`course`), and what differs from the market as commands.
 
-Only commands that change something are sent, in an order that is always the same. A node that the topology does not have gets an alarm and no
-command.
+Only commands that change something are sent, in an order that is always the same. A node that the
+topology does not have gets an alarm and no command.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from laissez.market.commands import PRICE_MAX, BringOnline, OperatorCommand, SetControls, SetFloor, TakeOffline
+from laissez.market.commands import (
+    PRICE_MAX,
+    BringOnline,
+    OperatorCommand,
+    SetControls,
+    SetFloor,
+    TakeOffline,
+)
 from laissez.operators.alarms import Alarm, AlarmKind
 from laissez.operators.base import Base
 from laissez.operators.controls import Controls
@@ -28,8 +36,8 @@ from laissez.operators.view import OperatorView
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What to send, in this order; what to tell; how each floor came about; what the next view has to carry; and how hard each map, by its name,
-    presses on each of its nodes."""
+    """What to send, in this order; what to tell; how each floor came about; what the next view has
+    to carry; and how hard each map, by its name, presses on each of its nodes."""
 
     commands: tuple[OperatorCommand, ...]
     alarms: tuple[Alarm, ...]
@@ -39,7 +47,8 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Composition:
-    """All maps of an operator. `decide` is a function of the view: what it has to remember is in the view too."""
+    """All maps of an operator. `decide` is a function of the view: what it has to remember is in
+    the view too."""
 
     def __init__(
         self,
@@ -60,68 +69,130 @@ class Composition:
         _check_ranges(self.maps)
         by_node = {each.node: each for each in bases}
         nodes = {*by_node, *(node for each in self.maps for node in each.nodes)}
-        self._priceables = [Priceable(node, by_node, self.maps) for node in sorted(nodes, key=in_path_order)]
+        self._priceables = [
+            Priceable(node, by_node, self.maps) for node in sorted(nodes, key=in_path_order)
+        ]
 
     def decide(self, view: OperatorView) -> Decision:
-        """Controls first; then floors that fall, so that who is pressed out of one row finds the other as cheap as it is; then floors that rise; then
-        leaves offline; then leaves online, at floors that are right."""
+        """Controls first; then floors that fall, so that who is pressed out of one row finds the
+        other as cheap as it is; then floors that rise; then leaves offline; then leaves online, at
+        floors that are right."""
         judged = {each.name: judge(each, view) for each in self.maps}
         pressures = {name: judgement.pressures for name, judgement in judged.items()}
         courses = dict(self._courses(view, pressures))
         priced = tuple(each for each, _ in courses.values())
         gone, back, taken = self._maintained(view)
-        alarms = (*(alarm for judgement in judged.values() for alarm in judgement.alarms), *self._of_places(view))
+        alarms = (
+            *(alarm for judgement in judged.values() for alarm in judgement.alarms),
+            *self._of_places(view),
+        )
         memory = Memory(
             courses={node: course for node, (_, course) in courses.items()},
             alarms={alarm.key: alarm.since for alarm in alarms},
-            seen={key: reading for judgement in judged.values() for key, reading in judgement.seen.items()},
+            seen={
+                key: reading
+                for judgement in judged.values()
+                for key, reading in judgement.seen.items()
+            },
             taken=taken,
         )
-        return Decision((*self._controlled(view), *self._abandoned(view), *_floors(priced), *gone, *back), alarms, priced, memory, pressures)
+        return Decision(
+            (*self._controlled(view), *self._abandoned(view), *_floors(priced), *gone, *back),
+            alarms,
+            priced,
+            memory,
+            pressures,
+        )
 
-    def _courses(self, view: OperatorView, pressures: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, tuple[Priced, Course]]]:
+    def _courses(
+        self, view: OperatorView, pressures: Mapping[str, Mapping[str, float]]
+    ) -> Iterator[tuple[str, tuple[Priced, Course]]]:
         for each in self._priceables:
             if not view.places.below(each.node):
                 continue
             base = max(base.price_at(view.now) for base in each.bases)
             terms = each.terms(pressures)
-            floor = Floor(each.wanted(base, terms), view.floors.get(each.node, 0), each.highest, _fall_interval(each.node, view))
+            floor = Floor(
+                each.wanted(base, terms),
+                view.floors.get(each.node, 0),
+                each.highest,
+                _fall_interval(each.node, view),
+            )
             price, course = step(floor, view.memory.courses.get(each.node), view.now, self.pace)
-            yield each.node, (Priced(each.node, base, terms, floor.wanted, floor.in_force, price), course)
+            yield (
+                each.node,
+                (Priced(each.node, base, terms, floor.wanted, floor.in_force, price), course),
+            )
 
     def _abandoned(self, view: OperatorView) -> list[SetFloor]:
         """Floors that were set here before and that no map names any more are removed."""
         named = {each.node for each in self._priceables}
-        return [SetFloor(node, None) for node in view.memory.courses if node not in named and view.floors.get(node)]
+        return [
+            SetFloor(node, None)
+            for node in view.memory.courses
+            if node not in named and view.floors.get(node)
+        ]
 
     def _controlled(self, view: OperatorView) -> list[SetControls]:
-        changed = [each for each in self.controls if not each.are_in_force(view.controls.get(each.node))]
+        changed = [
+            each for each in self.controls if not each.are_in_force(view.controls.get(each.node))
+        ]
         return [each.command() for each in changed if view.places.below(each.node)]
 
-    def _maintained(self, view: OperatorView) -> tuple[list[TakeOffline], list[BringOnline], frozenset[str]]:
-        """Leaves to take offline, leaves to bring online, and the leaves that are offline because of a window."""
+    def _maintained(
+        self, view: OperatorView
+    ) -> tuple[list[TakeOffline], list[BringOnline], frozenset[str]]:
+        """Leaves to take offline, leaves to bring online, and the leaves that are offline because
+        of a window."""
         closed = closed_leaves(self.maintenance, view)
         gone = [leaf for leaf in view.places.leaves if leaf in closed and leaf not in view.offline]
-        back = [leaf for leaf in view.places.leaves if leaf in view.memory.taken and leaf in view.offline and leaf not in closed]
+        back = [
+            leaf
+            for leaf in view.places.leaves
+            if leaf in view.memory.taken and leaf in view.offline and leaf not in closed
+        ]
         kept = (leaf for leaf in view.memory.taken if leaf in view.offline)
-        return [TakeOffline(leaf) for leaf in gone], [BringOnline(leaf) for leaf in back], frozenset((*kept, *gone))
+        return (
+            [TakeOffline(leaf) for leaf in gone],
+            [BringOnline(leaf) for leaf in back],
+            frozenset((*kept, *gone)),
+        )
 
     def _of_places(self, view: OperatorView) -> Iterator[Alarm]:
-        for node in sorted({*(each.node for each in self._priceables), *(each.node for each in self.controls)}, key=in_path_order):
+        for node in sorted(
+            {*(each.node for each in self._priceables), *(each.node for each in self.controls)},
+            key=in_path_order,
+        ):
             if not view.places.below(node):
-                reason = "expected a node of the topology, found none of this name; nothing is set there"
+                reason = (
+                    "expected a node of the topology, found none of this name; nothing is set there"
+                )
                 yield standing(Alarm(AlarmKind.UNKNOWN_NODE, node, "", view.now, reason), view)
         for window in self.maintenance:
             leaves = left_offline(window, view)
             if leaves:
-                reason = f"expected to have taken {leaves[0]} offline, found it offline already ({len(leaves)} such); bring it online by hand"
-                yield standing(Alarm(AlarmKind.LEFT_OFFLINE, window.name, "", view.now, reason), view)
+                reason = (
+                    f"expected to have taken {leaves[0]} offline, found it offline already"
+                    f" ({len(leaves)} such); bring it online by hand"
+                )
+                yield standing(
+                    Alarm(AlarmKind.LEFT_OFFLINE, window.name, "", view.now, reason), view
+                )
 
 
 def _floors(priced: Sequence[Priced]) -> list[SetFloor]:
     """Those that fall, then those that rise."""
-    asked = [(each.asked > each.in_force, each.node, each.asked) for each in priced if each.asked is not None]
-    return [_set_floor(node, price) for rises in (False, True) for is_rise, node, price in asked if is_rise == rises]
+    asked = [
+        (each.asked > each.in_force, each.node, each.asked)
+        for each in priced
+        if each.asked is not None
+    ]
+    return [
+        _set_floor(node, price)
+        for rises in (False, True)
+        for is_rise, node, price in asked
+        if is_rise == rises
+    ]
 
 
 def _set_floor(node: str, price: int) -> SetFloor:
@@ -131,7 +202,8 @@ def _set_floor(node: str, price: int) -> SetFloor:
 
 
 def _fall_interval(node: str, view: OperatorView) -> int | None:
-    """The interval of the fall band that governs a node (M16): the nearest on its path, from itself up."""
+    """The interval of the fall band that governs a node (M16): the nearest on its path, from itself
+    up."""
     for above in reversed(path_of(node)):
         controls = view.controls.get(above)
         if controls is not None and controls.fall is not None:
@@ -149,4 +221,7 @@ def _check_ranges(maps: Sequence[InfraMap]) -> None:
     for each in maps:
         for signal, (lowest, highest) in each.signals().items():
             if not -math.inf < lowest < highest < math.inf:
-                raise MapError(f"{each.name}: expected a finite plausible range for {signal}, found {lowest} to {highest}")
+                raise MapError(
+                    f"{each.name}: expected a finite plausible range for {signal}, found {lowest}"
+                    f" to {highest}"
+                )

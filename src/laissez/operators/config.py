@@ -1,7 +1,9 @@
-"""`maps.toml`: all of an operator's maps in one file. `docs/maps.toml` shows every table and `docs/operators.md` says what they mean.
+"""`maps.toml`: all of an operator's maps in one file. `docs/maps.toml` shows every table and
+`docs/operators.md` says what they mean.
 
-Whatever is unknown, of the wrong kind or impossible is refused, all at once, each with its place. Nothing is asked of the market or of a source
-while reading, except that traces are loaded and Python code is imported.
+Whatever is unknown, of the wrong kind or impossible is refused, all at once, each with its place.
+Nothing is asked of the market or of a source while reading, except that traces are loaded and
+Python code is imported.
 """
 
 from __future__ import annotations
@@ -33,8 +35,17 @@ from laissez.operators.utilisation import Utilisation
 T = TypeVar("T")
 
 SECTIONS: Final = ("floors", "base", "signals", "maps", "maintenance", "controls")
-MAPS: Final[dict[str, type[InfraMap]]] = {"power": Power, "cooling": Cooling, "carbon": Carbon, "utilisation": Utilisation}
-SOURCES: Final[dict[str, type[Source]]] = {"csv": CsvTrace, "prometheus": PrometheusQuery, "python": PythonCallable}
+MAPS: Final[dict[str, type[InfraMap]]] = {
+    "power": Power,
+    "cooling": Cooling,
+    "carbon": Carbon,
+    "utilisation": Utilisation,
+}
+SOURCES: Final[dict[str, type[Source]]] = {
+    "csv": CsvTrace,
+    "prometheus": PrometheusQuery,
+    "python": PythonCallable,
+}
 
 
 def read_maps(path: Path | str) -> Operator:
@@ -53,7 +64,10 @@ class _Reading:
     def operator(self) -> Operator:
         for section in self.content:
             if section not in SECTIONS:
-                self.tables.wrong(section, f"expected one of the tables {', '.join(SECTIONS)}, found {shown(section)}")
+                self.tables.wrong(
+                    section,
+                    f"expected one of the tables {', '.join(SECTIONS)}, found {shown(section)}",
+                )
         pace = self.tables.made("floors", Pace, self.content.get("floors", {}))
         bases = self._each("base", Base, "node")
         sources = dict(self._sources())
@@ -62,13 +76,24 @@ class _Reading:
         controls = self._each("controls", Controls, "node")
         self._check_signals(maps)
         if not bases and not self.tables.mistakes:
-            self.tables.wrong("base", "expected at least one base price, such as a table [base.h100], found none")
+            self.tables.wrong(
+                "base", "expected at least one base price, such as a table [base.h100], found none"
+            )
         self._refuse()
         return Operator(self._composed(pace or Pace(), bases, maps, maintenance, controls), sources)
 
-    def _composed(self, pace: Pace, bases: list[Base], maps: list[InfraMap], maintenance: list[Maintenance], controls: list[Controls]) -> Composition:
+    def _composed(
+        self,
+        pace: Pace,
+        bases: list[Base],
+        maps: list[InfraMap],
+        maintenance: list[Maintenance],
+        controls: list[Controls],
+    ) -> Composition:
         try:
-            return Composition(bases=bases, maps=maps, maintenance=maintenance, controls=controls, pace=pace)
+            return Composition(
+                bases=bases, maps=maps, maintenance=maintenance, controls=controls, pace=pace
+            )
         except MapError as error:
             raise MapsFileError(f"{self.tables.file}: {error}") from None
 
@@ -76,7 +101,9 @@ class _Reading:
         """The tables of a section: place, name and fields."""
         tables = self.content.get(section, {})
         if not isinstance(tables, dict):
-            self.tables.wrong(section, f"expected tables such as [{section}.name], found {shown(tables)}")
+            self.tables.wrong(
+                section, f"expected tables such as [{section}.name], found {shown(tables)}"
+            )
             return
         for name, table in tables.items():
             if isinstance(table, dict):
@@ -88,7 +115,11 @@ class _Reading:
         made = []
         for place, name, table in self._section(section):
             if key == "node" and not _is_node(name):
-                self.tables.wrong(place, f'expected the path of a node, such as [{section}."h100/row1"], found {shown(name)}')
+                self.tables.wrong(
+                    place,
+                    f'expected the path of a node, such as [{section}."h100/row1"], found'
+                    f" {shown(name)}",
+                )
             made.append(self.tables.made(place, kind, table, **{key: name}))
         return [each for each in made if each is not None]
 
@@ -97,7 +128,10 @@ class _Reading:
             written = table.pop("source", None)
             kind = SOURCES.get(written) if isinstance(written, str) else None
             if kind is None:
-                self.tables.wrong(f"{place}.source", f"expected one of {', '.join(SOURCES)}, found {shown(written)}")
+                self.tables.wrong(
+                    f"{place}.source",
+                    f"expected one of {', '.join(SOURCES)}, found {shown(written)}",
+                )
                 continue
             source = self.tables.made(place, kind, table)
             if source is not None:
@@ -114,7 +148,11 @@ class _Reading:
         if isinstance(kind, str) and ":" in kind:
             return self._own_map(place, kind)
         if not isinstance(kind, str) or kind not in MAPS:
-            self.tables.wrong(place, f'expected one of {", ".join(MAPS)}, or "package.module:Class", found {shown(kind)}')
+            self.tables.wrong(
+                place,
+                f'expected one of {", ".join(MAPS)}, or "package.module:Class", found'
+                f" {shown(kind)}",
+            )
             return None
         return MAPS[kind]
 
@@ -124,7 +162,9 @@ class _Reading:
         except MapError as error:
             self.tables.wrong(place, str(error))
             return None
-        if not (isinstance(found, type) and issubclass(found, InfraMap)) or issubclass(found, Maintenance):
+        if not (isinstance(found, type) and issubclass(found, InfraMap)) or issubclass(
+            found, Maintenance
+        ):
             self.tables.wrong(place, f"expected a subclass of InfraMap, found {shown(found)}")
             return None
         return found
@@ -135,7 +175,11 @@ class _Reading:
         for each in maps:
             for signal in each.signals():
                 if signal not in written:
-                    self.tables.wrong(f"maps.{each.name}", f"expected a signal with a table [signals.{signal}], found {_names(written)}")
+                    self.tables.wrong(
+                        f"maps.{each.name}",
+                        f"expected a signal with a table [signals.{signal}], found"
+                        f" {_names(written)}",
+                    )
 
     def _refuse(self) -> None:
         if self.tables.mistakes:
@@ -146,7 +190,9 @@ def _parsed(file: Path) -> dict[str, object]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise MapsFileError(f"{file}: expected a file of maps that can be read: {error.strerror}") from None
+        raise MapsFileError(
+            f"{file}: expected a file of maps that can be read: {error.strerror}"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MapsFileError(f"{file}: expected TOML: {error}") from None
 

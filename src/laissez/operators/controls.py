@@ -1,6 +1,8 @@
-"""Volatility controls as standing settings of a node: bands, minimum hold and flash fee (M15 to M18 of `docs/market.md`).
+"""Volatility controls as standing settings of a node: bands, minimum hold and flash fee (M15 to M18
+of `docs/market.md`).
 
-They are sent when what is in force differs, and only then: in the market a new setting begins a new interval.
+They are sent when what is in force differs, and only then: in the market a new setting begins a new
+interval.
 """
 
 from __future__ import annotations
@@ -38,12 +40,18 @@ class Controls:
 
     def command(self) -> SetControls:
         rise, fall = (None if move is None else move.band() for move in (self.rise, self.fall))
-        hold, flash = (None if seconds is None else _us(seconds) for seconds in (self.hold_s, self.flash_s))
+        hold, flash = (
+            None if seconds is None else _us(seconds) for seconds in (self.hold_s, self.flash_s)
+        )
         return SetControls(self.node, rise, fall, hold, flash)
 
     def are_in_force(self, found: ControlsView | None) -> bool:
         wanted = self.command()
-        now = (None,) * 4 if found is None else (found.rise, found.fall, found.hold_us, found.flash_us)
+        now = (
+            (None,) * 4
+            if found is None
+            else (found.rise, found.fall, found.hold_us, found.flash_us)
+        )
         return (wanted.rise, wanted.fall, wanted.hold_us, wanted.flash_us) == now
 
 

@@ -1,4 +1,5 @@
-"""What can be wrong with what an operator wrote. Bad telemetry is none of this: that is an alarm, and prices go on without it."""
+"""What can be wrong with what an operator wrote. Bad telemetry is none of this: that is an alarm,
+and prices go on without it."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ class OperatorError(Exception):
 
 
 class MapError(OperatorError, ValueError):
-    """Settings of a map, a base price, a window, controls or a source that make no sense; the message says which and what was expected."""
+    """Settings of a map, a base price, a window, controls or a source that make no sense; the
+    message says which and what was expected."""
 
 
 class MapsFileError(OperatorError):
-    """A `maps.toml` that cannot be used. One line for each mistake: file, table, field, what was expected, what was found."""
+    """A `maps.toml` that cannot be used. One line for each mistake: file, table, field, what was
+    expected, what was found."""
 
 
 class TraceError(OperatorError):

@@ -1,7 +1,8 @@
-"""The kinds of settings that maps have, each with the range in which it makes sense. All are bounded, so none can be infinite.
+"""The kinds of settings that maps have, each with the range in which it makes sense. All are
+bounded, so none can be infinite.
 
-Prices and instants are whole numbers like everywhere in the market; in a file they are written as people write them, `"2.00"` and
-`2026-09-01T02:00:00Z`.
+Prices and instants are whole numbers like everywhere in the market; in a file they are written as
+people write them, `"2.00"` and `2026-09-01T02:00:00Z`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PRICE: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?", re.ASCII)
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4000)]
-Node: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$", max_length=1100)]
+Node: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$", max_length=1100)
+]
 Nodes: TypeAlias = Annotated[tuple[Node, ...], Meta(min_length=1)]
 Share: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 Weight: TypeAlias = Annotated[float, Meta(ge=0, le=1000)]
@@ -39,9 +42,14 @@ class Price(int):
     def of(cls, text: object) -> Price:
         """From decimal text such as "2.00". Never from a float: 2.75 is not always 2.75."""
         match = _PRICE.fullmatch(text) if isinstance(text, str) else None
-        price = int(match[1] + (match[2] or "").ljust(DECIMALS_MAX, "0")) if match else PRICE_MAX + 1
+        price = (
+            int(match[1] + (match[2] or "").ljust(DECIMALS_MAX, "0")) if match else PRICE_MAX + 1
+        )
         if price > PRICE_MAX:
-            raise MapError(f'expected dollars per hour in quotes, from "0" to "{PRICE_MAX // 10**DECIMALS_MAX}", such as "2.00"')
+            raise MapError(
+                'expected dollars per hour in quotes, from "0" to'
+                f' "{PRICE_MAX // 10**DECIMALS_MAX}", such as "2.00"'
+            )
         return cls(price)
 
 

@@ -1,9 +1,11 @@
-"""An InfraMap translates what an operator knows about its machines into pressure on prices. This is all that an operator has to write.
+"""An InfraMap translates what an operator knows about its machines into pressure on prices. This is
+all that an operator has to write.
 
-A *pressure* is 0 for none and 1 for one more base price; the floor of a node is `base x (1 + sum of weight x pressure)` over the maps that name it
-or a node above it (`composition`). A hook may give less than 0, which counts as 0, so that a plain proportion will do. What a hook reads has been
-checked: it is fresh, a number, and in the range that the map states. If it is not, the hook is not asked and the map's `safe_pressure` holds, with
-an alarm.
+A *pressure* is 0 for none and 1 for one more base price; the floor of a node is
+`base x (1 + sum of weight x pressure)` over the maps that name it or a node above it
+(`composition`). A hook may give less than 0, which counts as 0, so that a plain proportion will do.
+What a hook reads has been checked: it is fresh, a number, and in the range that the map states. If
+it is not, the hook is not asked and the map's `safe_pressure` holds, with an alarm.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from laissez.operators.view import OperatorView
 
 @dataclass(frozen=True, kw_only=True)
 class InfraMap(ABC):
-    """The general form: reads any number of signals, and may press differently on each of its nodes."""
+    """The general form: reads any number of signals, and may press differently on each of its
+    nodes."""
 
     name: str
     nodes: Nodes
@@ -33,12 +36,14 @@ class InfraMap(ABC):
 
     @abstractmethod
     def pressure(self, node: str, values: Mapping[str, float], view: OperatorView) -> float:
-        """How much the map presses on `node`, one of its nodes, given the value of each of its signals."""
+        """How much the map presses on `node`, one of its nodes, given the value of each of its
+        signals."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignalMap(InfraMap):
-    """The usual form: one signal, the same pressure on all nodes. A subclass states `plausible` and writes `pressure_at`."""
+    """The usual form: one signal, the same pressure on all nodes. A subclass states `plausible` and
+    writes `pressure_at`."""
 
     signal: Text
     plausible: ClassVar[Range]

@@ -1,10 +1,12 @@
-"""Maintenance: a window presses harder as it nears, so that tenants leave at a time of their own choosing, and at its start the leaves go offline.
+"""Maintenance: a window presses harder as it nears, so that tenants leave at a time of their own
+choosing, and at its start the leaves go offline.
 
-The pressure climbs in a straight line from 0 to `peak` over the lead time. It stays there until every leaf is offline; then it is 0, so that the
-floor has fallen by the time the leaves come back. This is the only thing of the operator's side that ever ends a lease other than by price.
+The pressure climbs in a straight line from 0 to `peak` over the lead time. It stays there until
+every leaf is offline; then it is 0, so that the floor has fallen by the time the leaves come back.
+This is the only thing of the operator's side that ever ends a lease other than by price.
 
-At its end a window brings back the leaves that it took (`Memory.taken`), and no others: who took a broken host offline by hand does not want it
-back.
+At its end a window brings back the leaves that it took (`Memory.taken`), and no others: who took a
+broken host offline by hand does not want it back.
 """
 
 from __future__ import annotations
@@ -46,12 +48,18 @@ class Maintenance(InfraMap):
 
 def closed_leaves(windows: Sequence[Maintenance], view: OperatorView) -> frozenset[str]:
     """The leaves below a window that is open."""
-    return frozenset(leaf for window in windows if window.is_open(view.now) for leaf in window.leaves(view))
+    return frozenset(
+        leaf for window in windows if window.is_open(view.now) for leaf in window.leaves(view)
+    )
 
 
 def left_offline(window: Maintenance, view: OperatorView) -> tuple[str, ...]:
-    """Leaves below a window that is open, or has ended no longer ago than it lasted, that are offline and that no window took: they will not come
-    back by themselves."""
+    """Leaves below a window that is open, or has ended no longer ago than it lasted, that are
+    offline and that no window took: they will not come back by themselves."""
     if not window.start <= view.now < 2 * window.end - window.start:
         return ()
-    return tuple(leaf for leaf in window.leaves(view) if leaf in view.offline and leaf not in view.memory.taken)
+    return tuple(
+        leaf
+        for leaf in window.leaves(view)
+        if leaf in view.offline and leaf not in view.memory.taken
+    )

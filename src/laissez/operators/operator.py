@@ -1,7 +1,8 @@
-"""An operator, ready to run: the maps, and the sources that feed them. `read` is all the I/O there is; `decide` is pure.
+"""An operator, ready to run: the maps, and the sources that feed them. `read` is all the I/O there
+is; `decide` is pure.
 
-view = OperatorView(now=now, readings=operator.read(now), places=..., floors=..., memory=memory, ...)
-decision = operator.decide(view)
+view = OperatorView(now=now, readings=operator.read(now), places=..., floors=..., memory=memory,
+...) decision = operator.decide(view)
 """
 
 from __future__ import annotations
@@ -26,12 +27,17 @@ class Operator:
         self.sources = dict(sources)
 
     def read(self, now: int) -> dict[str, Reading | Missing]:
-        """One reading of every source. Remote ones are asked together: a monitoring system that hangs costs one timeout, not one for each signal."""
+        """One reading of every source. Remote ones are asked together: a monitoring system that
+        hangs costs one timeout, not one for each signal."""
         remote = {name: source for name, source in self.sources.items() if source.is_remote}
-        readings = {name: source.read(now) for name, source in self.sources.items() if not source.is_remote}
+        readings = {
+            name: source.read(now) for name, source in self.sources.items() if not source.is_remote
+        }
         if remote:
             with ThreadPoolExecutor(min(AT_ONCE_MAX, len(remote))) as pool:
-                readings |= zip(remote, pool.map(lambda source: source.read(now), remote.values()), strict=True)
+                readings |= zip(
+                    remote, pool.map(lambda source: source.read(now), remote.values()), strict=True
+                )
         return readings
 
     def decide(self, view: OperatorView) -> Decision:

@@ -22,7 +22,8 @@ def in_path_order(node: str) -> list[str]:
 
 
 class Places:
-    """All leaves, in path order. Made once for a topology and put into every view: it remembers what lies below the nodes it was asked about."""
+    """All leaves, in path order. Made once for a topology and put into every view: it remembers
+    what lies below the nodes it was asked about."""
 
     __slots__ = ("_below", "leaves")
 

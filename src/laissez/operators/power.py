@@ -1,7 +1,9 @@
-"""Power headroom: the nearer a row comes to its power cap, the dearer it gets, so that work that can move does before anything has to be capped.
+"""Power headroom: the nearer a row comes to its power cap, the dearer it gets, so that work that
+can move does before anything has to be capped.
 
-The signal is the power drawn as a share of what the row is provisioned for (`measured_power_util` of the Google traces). `headroom = (cap - used) /
-cap`; the pressure is 0 while the headroom is comfortable, 1 when there is none left, and goes on rising beyond.
+The signal is the power drawn as a share of what the row is provisioned for (`measured_power_util`
+of the Google traces). `headroom = (cap - used) / cap`; the pressure is 0 while the headroom is
+comfortable, 1 when there is none left, and goes on rising beyond.
 """
 
 from __future__ import annotations

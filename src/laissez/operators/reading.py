@@ -1,4 +1,5 @@
-"""What a source gives: a value and when it was true, or why there is none. Nobody has looked yet whether it makes sense."""
+"""What a source gives: a value and when it was true, or why there is none. Nobody has looked yet
+whether it makes sense."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A rehearsal: maps without a market, so that an operator can see what its maps would do with a day's telemetry.
+"""A rehearsal: maps without a market, so that an operator can see what its maps would do with a
+day's telemetry.
 
-What they decide is carried out as written. Nobody bids here and no band clips anything; `leased` can be set by hand for maps that look at it.
+What they decide is carried out as written. Nobody bids here and no band clips anything; `leased`
+can be set by hand for maps that look at it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,16 @@ class Rehearsal:
         self.memory = Memory()
 
     def view(self, now: int, readings: Mapping[str, Reading | Missing | None]) -> OperatorView:
-        return OperatorView(now, self.places, self.floors, self.controls, self.leased, self.offline, readings, self.memory)
+        return OperatorView(
+            now,
+            self.places,
+            self.floors,
+            self.controls,
+            self.leased,
+            self.offline,
+            readings,
+            self.memory,
+        )
 
     def tick(self, now: int, readings: Mapping[str, Reading | Missing | None]) -> Decision:
         """One decision, carried out."""

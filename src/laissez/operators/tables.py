@@ -1,6 +1,8 @@
-"""Reading one table of a TOML file into an object, field by field, so that each mistake is told with its place: file, table, field.
+"""Reading one table of a TOML file into an object, field by field, so that each mistake is told
+with its place: file, table, field.
 
-What a table may hold is what the object's class says: the fields of the dataclass, their types and bounds.
+What a table may hold is what the object's class says: the fields of the dataclass, their types and
+bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ T = TypeVar("T")
 
 
 class Tables:
-    """A file while it is read. `mistakes` is all that is wrong so far; relative paths in it start at its folder."""
+    """A file while it is read. `mistakes` is all that is wrong so far; relative paths in it start
+    at its folder."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -31,19 +34,34 @@ class Tables:
         self.mistakes.append(f"{self.file}: {place}: {what}")
 
     def made(self, place: str, kind: type[T], table: object, **given: object) -> T | None:
-        """A `kind` from a table and what the place of the table gives; `None`, and mistakes, if that cannot be."""
+        """A `kind` from a table and what the place of the table gives; `None`, and mistakes, if
+        that cannot be."""
         if not isinstance(table, Mapping):
             self.wrong(place, f"expected a table, found {shown(table)}")
             return None
         hints = get_type_hints(kind, include_extras=True)
-        fields = {each.name: each for each in dataclasses.fields(kind) if each.init and each.name not in given}  # type: ignore[arg-type]
+        fields = {
+            each.name: each
+            for each in dataclasses.fields(kind)  # type: ignore[arg-type]
+            if each.init and each.name not in given
+        }
         before = len(self.mistakes)
-        values = {name: self._value(f"{place}.{name}", hints[name], table[name]) for name in fields if name in table}
+        values = {
+            name: self._value(f"{place}.{name}", hints[name], table[name])
+            for name in fields
+            if name in table
+        }
         for name in table:
             if name not in fields:
-                self.wrong(f"{place}.{name}", f"expected one of {', '.join(fields)}, found {shown(name)}")
+                self.wrong(
+                    f"{place}.{name}", f"expected one of {', '.join(fields)}, found {shown(name)}"
+                )
         for name, each in fields.items():
-            if name not in table and each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
+            if (
+                name not in table
+                and each.default is dataclasses.MISSING
+                and each.default_factory is dataclasses.MISSING
+            ):
                 self.wrong(f"{place}.{name}", "expected to be set, found nothing")
         return self._built(place, kind, values | given) if len(self.mistakes) == before else None
 
@@ -52,7 +70,9 @@ class Tables:
             return msgspec.convert(value, hint, dec_hook=self._read)
         except msgspec.ValidationError as error:
             expected = _expected(error, hint)
-            self.wrong(place, expected if ", found " in expected else f"{expected}, found {shown(value)}")
+            self.wrong(
+                place, expected if ", found " in expected else f"{expected}, found {shown(value)}"
+            )
             return None
 
     def _read(self, kind: Any, value: object) -> object:
@@ -68,7 +88,11 @@ class Tables:
             if not callable(function):
                 raise MapError(f"expected a function, found {shown(function)}")
             return function
-        raise MapError("expected the name of a file" if kind is Path else f"expected {kind}, which cannot be written in TOML")
+        raise MapError(
+            "expected the name of a file"
+            if kind is Path
+            else f"expected {kind}, which cannot be written in TOML"
+        )
 
     def _built(self, place: str, kind: type[T], values: Mapping[str, object]) -> T | None:
         try:
@@ -83,7 +107,8 @@ class Tables:
 
 
 def _expected(error: msgspec.ValidationError, hint: Any) -> str:
-    """What msgspec expected, in words, and where in a nested value. It does not list the choices itself."""
+    """What msgspec expected, in words, and where in a nested value. It does not list the choices
+    itself."""
     if get_origin(hint) is Literal:
         return f"expected one of {', '.join(get_args(hint))}"
     said, _, where = str(error).replace("`", "").partition(" - at $")

@@ -1,7 +1,9 @@
-"""Between the telemetry and the maps: whatever is missing, old, no number or absurd goes no further than this.
+"""Between the telemetry and the maps: whatever is missing, old, no number or absurd goes no further
+than this.
 
-An alarm says what came. One lost answer must not cost a tenant its lease, so the last reading that could be used holds until it is older than the
-map's `stale_after_s`; from then on the map presses with its stated `safe_pressure`. So does a map that fails by itself: one mistake in one map must
+An alarm says what came. One lost answer must not cost a tenant its lease, so the last reading that
+could be used holds until it is older than the map's `stale_after_s`; from then on the map presses
+with its stated `safe_pressure`. So does a map that fails by itself: one mistake in one map must
 neither set an absurd price nor keep the other maps from theirs.
 """
 
@@ -19,11 +21,13 @@ from laissez.operators.inframap import InfraMap
 from laissez.operators.reading import Missing, Reading
 from laissez.operators.view import OperatorView
 
-AHEAD_MAX_US: Final = 60 * SECOND_US  # clocks of one site differ by less; a reading further ahead would never be old
+# clocks of one site differ by less; a reading further ahead would never be old
+AHEAD_MAX_US: Final = 60 * SECOND_US
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
-    """The pressure of one map on each of its nodes, finite and not negative; what is wrong; and the readings to remember."""
+    """The pressure of one map on each of its nodes, finite and not negative; what is wrong; and the
+    readings to remember."""
 
     pressures: Mapping[str, float]
     alarms: tuple[Alarm, ...]
@@ -57,10 +61,16 @@ def judge(each: InfraMap, view: OperatorView) -> Judgement:
             pressures = {node: _pressure(each, node, values, view) for node in each.nodes}
         except _Unusable as found:
             alarms.append(_alarm(each, "", found, view, is_safe=True))
-    return Judgement(pressures, tuple(alarms), {subject(each.name, signal): reading for signal, reading in seen.items()})
+    return Judgement(
+        pressures,
+        tuple(alarms),
+        {subject(each.name, signal): reading for signal, reading in seen.items()},
+    )
 
 
-def _usable(reading: Reading | Missing | None, plausible: Range, each: InfraMap, now: int) -> Reading:
+def _usable(
+    reading: Reading | Missing | None, plausible: Range, each: InfraMap, now: int
+) -> Reading:
     if reading is None:
         raise _Unusable(AlarmKind.MISSING, "nobody read it")
     if isinstance(reading, Missing):
@@ -69,13 +79,24 @@ def _usable(reading: Reading | Missing | None, plausible: Range, each: InfraMap,
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise _Unusable(AlarmKind.NOT_A_NUMBER, f"expected a number, found {shown(value)}")
     if not plausible[0] <= value <= plausible[1]:
-        raise _Unusable(AlarmKind.OUT_OF_RANGE, f"expected {plausible[0]:g} to {plausible[1]:g}, found {shown(value)}")
+        raise _Unusable(
+            AlarmKind.OUT_OF_RANGE,
+            f"expected {plausible[0]:g} to {plausible[1]:g}, found {shown(value)}",
+        )
     if reading.at > now + AHEAD_MAX_US:
-        raise _Unusable(AlarmKind.FROM_THE_FUTURE, f"expected a reading of now or before, found one of {(reading.at - now) / SECOND_US:.0f} s ahead")
+        raise _Unusable(
+            AlarmKind.FROM_THE_FUTURE,
+            "expected a reading of now or before, found one of"
+            f" {(reading.at - now) / SECOND_US:.0f} s ahead",
+        )
     if not _is_fresh(reading, each, now):
         found = f"found one {(now - reading.at) / SECOND_US:.0f} s old"
         since = reading.at + round(each.stale_after_s * SECOND_US)
-        raise _Unusable(AlarmKind.STALE, f"expected a reading of the last {each.stale_after_s:g} s, {found}", since)
+        raise _Unusable(
+            AlarmKind.STALE,
+            f"expected a reading of the last {each.stale_after_s:g} s, {found}",
+            since,
+        )
     return reading
 
 
@@ -92,15 +113,35 @@ def _pressure(each: InfraMap, node: str, values: Mapping[str, float], view: Oper
     try:
         pressure = float(each.pressure(node, values, view))
     except Exception as error:  # whatever an operator's own code may raise
-        raise _Unusable(AlarmKind.MAP_FAILED, f"expected a pressure for {node}, found {type(error).__name__}: {error}") from error
+        raise _Unusable(
+            AlarmKind.MAP_FAILED,
+            f"expected a pressure for {node}, found {type(error).__name__}: {error}",
+        ) from error
     if not math.isfinite(pressure):
-        raise _Unusable(AlarmKind.MAP_FAILED, f"expected a finite pressure for {node}, found {pressure}")
+        raise _Unusable(
+            AlarmKind.MAP_FAILED, f"expected a finite pressure for {node}, found {pressure}"
+        )
     return max(0.0, pressure)
 
 
-def _alarm(each: InfraMap, signal: str, found: _Unusable, view: OperatorView, *, is_safe: bool) -> Alarm:
-    then = f"the map presses with its safe pressure, {each.safe_pressure:g}" if is_safe else "its last reading still holds"
-    return standing(Alarm(found.kind, each.name, signal, view.now if found.since is None else found.since, f"{found}; {then}"), view)
+def _alarm(
+    each: InfraMap, signal: str, found: _Unusable, view: OperatorView, *, is_safe: bool
+) -> Alarm:
+    then = (
+        f"the map presses with its safe pressure, {each.safe_pressure:g}"
+        if is_safe
+        else "its last reading still holds"
+    )
+    return standing(
+        Alarm(
+            found.kind,
+            each.name,
+            signal,
+            view.now if found.since is None else found.since,
+            f"{found}; {then}",
+        ),
+        view,
+    )
 
 
 def standing(alarm: Alarm, view: OperatorView) -> Alarm:

@@ -1,7 +1,9 @@
-"""Utilisation: congestion of a subtree as a price. The fuller a row is beyond its target, the dearer it gets.
+"""Utilisation: congestion of a subtree as a price. The fuller a row is beyond its target, the
+dearer it gets.
 
-It needs no telemetry: the market itself knows which leaves are leased. The pressure is 0 up to the `target` share and 1 when every leaf that can be
-rented is. It pushes back on its own cause, so it leans on floors that fall slowly (`fall_per_minute`): a tenant that leaves does not find the row
+It needs no telemetry: the market itself knows which leaves are leased. The pressure is 0 up to the
+`target` share and 1 when every leaf that can be rented is. It pushes back on its own cause, so it
+leans on floors that fall slowly (`fall_per_minute`): a tenant that leaves does not find the row
 cheap again at once.
 """
 

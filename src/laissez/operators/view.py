@@ -1,7 +1,8 @@
-"""What a decision is made from: the time, what is in force in the market, and what the sources read. Nothing here looks anything up.
+"""What a decision is made from: the time, what is in force in the market, and what the sources
+read. Nothing here looks anything up.
 
-The same view gives the same decision, live, simulated or in a test. Whoever makes the view takes the readings (`Operator.read`) and asks the
-market.
+The same view gives the same decision, live, simulated or in a test. Whoever makes the view takes
+the readings (`Operator.read`) and asks the market.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from laissez.operators.reading import Missing, Reading
 class OperatorView(msgspec.Struct, frozen=True):
     """One instant of the operator's side. Prices are micro-dollars per hour, times microseconds.
 
-    `floors` are the nodes' own floors in force and `controls` the nodes' own controls, as the market tells them, whoever set them. `leased` and
-    `offline` are leaves. `memory` is that of the decision before.
+    `floors` are the nodes' own floors in force and `controls` the nodes' own controls, as the
+    market tells them, whoever set them. `leased` and `offline` are leaves. `memory` is that of the
+    decision before.
     """
 
     now: int

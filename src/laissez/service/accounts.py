@@ -1,6 +1,8 @@
-"""What the service knows of a tenant beside the market: its caps, its keys, and its own ids for orders and leases.
+"""What the service knows of a tenant beside the market: its caps, its keys, and its own ids for
+orders and leases.
 
-Ids are kept while the market can still answer for them: those of an open order, and of a lease until the books are closed over its end.
+Ids are kept while the market can still answer for them: those of an open order, and of a lease
+until the books are closed over its end.
 """
 
 from __future__ import annotations
@@ -43,11 +45,13 @@ NEVER_LOOKED_AT = 2**62  # later than any time
 
 
 class BudgetRecord(msgspec.Struct, gc=False, omit_defaults=True):
-    """What a tenant means to spend, and what it owed by then: what it owes later, less that, is spent.
+    """What a tenant means to spend, and what it owed by then: what it owes later, less that, is
+    spent.
 
-    An `action` of "" is that of budgets set before there were actions: nothing watches them. While one is watched, nothing of it can be crossed
-    before `look_at`, as long as the tenant is charged at most `pace` per hour. Both are part of the state: when a budget acts must not depend on
-    what a process happens to remember.
+    An `action` of "" is that of budgets set before there were actions: nothing watches them. While
+    one is watched, nothing of it can be crossed before `look_at`, as long as the tenant is charged
+    at most `pace` per hour. Both are part of the state: when a budget acts must not depend on what
+    a process happens to remember.
     """
 
     amount: int  # millionths of a dollar
@@ -57,7 +61,8 @@ class BudgetRecord(msgspec.Struct, gc=False, omit_defaults=True):
     reached: int = 0  # how many of its thresholds
     look_at: int = NEVER_LOOKED_AT
     pace: int = 0
-    spent_at: int | None = None  # 0 until it is; None if that is not noted, as of budgets set before it was
+    # 0 until it is; None if that is not noted, as of budgets set before it was
+    spent_at: int | None = None
 
 
 class OwnCaps(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +73,8 @@ class OwnCaps(msgspec.Struct, frozen=True, gc=False):
 
 
 class Waiting:
-    """What the open orders of a tenant would follow up to at most, in all. It follows from the market, and is kept so that caps are quick."""
+    """What the open orders of a tenant would follow up to at most, in all. It follows from the
+    market, and is kept so that caps are quick."""
 
     __slots__ = ("limits", "orders")
 
@@ -131,13 +137,16 @@ class Account:
         self.leases: dict[str, LeaseRecord] = {}  # lasting, or ended and still on the books
         self.lease_names: dict[int, str] = {}
         self.ended: list[str] = []  # leases that ended and are still on the books, oldest first
-        self.fees: dict[int, int] = {}  # orders of the market that a fee names, and until when; their names are kept so long
+        # orders of the market that a fee names, and until when; their names are kept so long
+        self.fees: dict[int, int] = {}
         self.running_fees = RunningFees()
-        self.billed: dict[str, int] = {}  # what statements have charged so far for each line that goes on
+        # what statements have charged so far for each line that goes on
+        self.billed: dict[str, int] = {}
         self.budget: BudgetRecord | None = None
         self.own_caps: OwnCaps | None = None
         self.waiting: Waiting | None = None  # once a cap was looked at
-        self.rate_max: int | None = None  # what follows from the caps of both, kept by `caps.put_in_force`
+        # what follows from the caps of both, kept by `caps.put_in_force`
+        self.rate_max: int | None = None
         self.worst_rate_max: int | None = None
 
     @property
@@ -215,8 +224,11 @@ class Account:
 
     def _forget_fees(self, over: list[int]) -> None:
         names = {self.order_names[number] for number in over}
-        # What is billed is gone through once for all of them: an order's lines begin with its name, and there may be many of both.
-        for line in [line for line in self.billed if line.partition(" ")[0] in names] if names else []:
+        # What is billed is gone through once for all of them: an order's lines begin with its name,
+        # and there may be many of both.
+        for line in (
+            [line for line in self.billed if line.partition(" ")[0] in names] if names else []
+        ):
             del self.billed[line]
         for number in over:
             del self.fees[number]

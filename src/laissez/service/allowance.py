@@ -1,4 +1,5 @@
-"""How many commands a tenant may send, and how many questions it may ask: so many per second on average, so many at once."""
+"""How many commands a tenant may send, and how many questions it may ask: so many per second on
+average, so many at once."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from laissez.wire.times import SECOND_US
 
 
 class Allowance:
-    """A token bucket in whole numbers: one command costs a second's worth of microseconds divided by the rate."""
+    """A token bucket in whole numbers: one command costs a second's worth of microseconds divided
+    by the rate."""
 
     __slots__ = ("_at", "_left", "_what", "burst", "per_second")
 
@@ -29,8 +31,8 @@ class Allowance:
         self._left = left - count * SECOND_US
 
     def owe(self, count: int, now: int) -> None:
-        """Use `count` up, also more than are left, for what could not be known before it was asked for. Whoever owes some must wait until they are
-        there again."""
+        """Use `count` up, also more than are left, for what could not be known before it was asked
+        for. Whoever owes some must wait until they are there again."""
         self.take(0, now)
         self._left -= count * SECOND_US
 
@@ -49,5 +51,12 @@ class Allowance:
         return missing / self.per_second / SECOND_US
 
     def _words(self, count: int) -> str:
-        too_many = f"{count} more now are too many" if count else "what you have just asked for counts as more than that"
-        return f"you may send {self.per_second} {self._what} per second and {self.burst} at once; {too_many}"
+        too_many = (
+            f"{count} more now are too many"
+            if count
+            else "what you have just asked for counts as more than that"
+        )
+        return (
+            f"you may send {self.per_second} {self._what} per second and {self.burst} at once;"
+            f" {too_many}"
+        )

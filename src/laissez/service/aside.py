@@ -1,4 +1,5 @@
-"""Long work that nobody must wait behind: about a millisecond of it at a time, and between two pieces the loop is everybody else's."""
+"""Long work that nobody must wait behind: about a millisecond of it at a time, and between two
+pieces the loop is everybody else's."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Pieces:
         self._began = clock.now()
 
     async def between(self) -> None:
-        """To be awaited between two steps of the work, which must bear that others do something meanwhile."""
+        """To be awaited between two steps of the work, which must bear that others do something
+        meanwhile."""
         worked = self._clock.now() - self._began
         if worked >= WORK_US:
             await asyncio.sleep(self._rests * worked / 1e6)

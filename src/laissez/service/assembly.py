@@ -1,6 +1,8 @@
-"""The parts of the service put together over one open data folder: the desk, the API, the sessions, and what goes on beside the requests.
+"""The parts of the service put together over one open data folder: the desk, the API, the sessions,
+and what goes on beside the requests.
 
-It listens to nothing and reads no signal: `server` puts it behind a socket, and a simulated world behind a network of its own.
+It listens to nothing and reads no signal: `server` puts it behind a socket, and a simulated world
+behind a network of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ log = logging.getLogger("laissez.server")
 
 
 class Service:
-    """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last request ends, `end` after it, and `close`."""
+    """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last
+    request ends, `end` after it, and `close`."""
 
     def __init__(
         self,
@@ -51,14 +54,30 @@ class Service:
         folder = Path(settings.data.folder)
         self._settings = settings
         self._journal = opened.journal
-        self.desk = Desk(opened.exchange, opened.journal, opened.clock, settings.limits, opened.history, opened.remembered, commit)
+        self.desk = Desk(
+            opened.exchange,
+            opened.journal,
+            opened.clock,
+            settings.limits,
+            opened.history,
+            opened.remembered,
+            commit,
+        )
         self.desk.on_failure = self._fail
         self.places = Places()
         self.sessions = Sessions(self.desk, self.places)
         self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
         self.webhooks = Webhooks(self.desk, settings.webhooks, folder, chance)
         signins = SignIns(self.desk, folder / FILE)
-        self.app = make_app(self.desk, settings, self.places, self.sessions, signins=signins, files=files, webhooks=self.webhooks)
+        self.app = make_app(
+            self.desk,
+            settings,
+            self.places,
+            self.sessions,
+            signins=signins,
+            files=files,
+            webhooks=self.webhooks,
+        )
         self.audit = AuditKeeper(self.desk, opened.journal, folder, settings.audit)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -84,7 +103,8 @@ class Service:
         ]
 
     async def say_farewell(self) -> None:
-        """Nothing new is taken; sessions and streams are told why they end. Who does not read is not waited for."""
+        """Nothing new is taken; sessions and streams are told why they end. Who does not read is
+        not waited for."""
         self.desk.stopping = True
         self.desk.end_streams(CLOSE_STOPPING, "stopping")
         self.app.site.previews.give_up()
@@ -103,7 +123,8 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def end(self) -> None:
-        """Wait for what is on its way to the disk, and leave a snapshot: the next start replays nothing."""
+        """Wait for what is on its way to the disk, and leave a snapshot: the next start replays
+        nothing."""
         with suppress(Exception):
             await self.desk.all_durable()
         self.snapshotter.take_last()
@@ -119,7 +140,8 @@ class Service:
 
 
 def _note_end(desk: Desk, task: asyncio.Task[None]) -> None:
-    """They run for ever; one that ends by itself met a bug, and the service must not go on without it, or a journal that has failed already."""
+    """They run for ever; one that ends by itself met a bug, and the service must not go on without
+    it, or a journal that has failed already."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, ProblemError):
         log.critical("a task of the server ended", exc_info=error)

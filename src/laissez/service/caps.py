@@ -1,12 +1,15 @@
-"""Caps on what a tenant spends per hour: the operator's, and tighter ones that a tenant sets itself. The lower of each is in force.
+"""Caps on what a tenant spends per hour: the operator's, and tighter ones that a tenant sets
+itself. The lower of each is in force.
 
-Of an open order only its limits say what it can cost: it may win, at once or later, at any price up to the highest of them. What it would be
-charged now is not asked: that depends on prices that its tenant may not see (M12), and whoever sets caps of its own could find them out by being
-refused. So an order counts with its highest limit in both; a lease counts in `rate` with what it is charged now, in `worst_rate` with the most that
-it can be.
+Of an open order only its limits say what it can cost: it may win, at once or later, at any price up
+to the highest of them. What it would be charged now is not asked: that depends on prices that its
+tenant may not see (M12), and whoever sets caps of its own could find them out by being refused. So
+an order counts with its highest limit in both; a lease counts in `rate` with what it is charged
+now, in `worst_rate` with the most that it can be.
 
-A cap ends nothing. It is looked at when an order is placed or amended and when a limit is raised, and stops what would come to more. Flash fees
-(M18) that run count: they are paid per hour like a lease.
+A cap ends nothing. It is looked at when an order is placed or amended and when a limit is raised,
+and stops what would come to more. Flash fees (M18) that run count: they are paid per hour like a
+lease.
 """
 
 from __future__ import annotations
@@ -27,8 +30,12 @@ from laissez.wire.figures import SpendingCaps
 from laissez.wire.problems import Code
 from laissez.wire.requests import Caps
 
-PER_HOUR_MAX = 1_000_000_000 * MICRO_PER_DOLLAR  # far above what any market comes to, and it fits 64 bits
-EXPECTED = f'0 to {PER_HOUR_MAX // MICRO_PER_DOLLAR} dollars per hour, digits with at most six decimals such as "40"'
+# far above what any market comes to, and it fits 64 bits
+PER_HOUR_MAX = 1_000_000_000 * MICRO_PER_DOLLAR
+EXPECTED = (
+    f"0 to {PER_HOUR_MAX // MICRO_PER_DOLLAR} dollars per hour, digits with at most six decimals"
+    ' such as "40"'
+)
 
 _DOLLARS = re.compile(r"[0-9]{1,10}(\.[0-9]{1,6})?", re.ASCII)
 
@@ -46,14 +53,18 @@ def check_texts(caps: Caps) -> None:
     for field in ("rate", "worst_rate"):
         text = getattr(caps, field)
         if text is not None and per_hour(text) is None:
-            raise Turned(Code.BAD_REQUEST, f"caps.{field}: expected {EXPECTED}, found {text[:40]!r}")
+            raise Turned(
+                Code.BAD_REQUEST, f"caps.{field}: expected {EXPECTED}, found {text[:40]!r}"
+            )
 
 
 def check_own(command: SetOwnCaps) -> None:
     for field in ("rate", "worst_rate"):
         cap = getattr(command, field)
         if cap is not None and not 0 <= cap <= PER_HOUR_MAX:
-            raise Turned(Code.BAD_REQUEST, f"{field}: expected {EXPECTED}, found {format_price(cap)}")
+            raise Turned(
+                Code.BAD_REQUEST, f"{field}: expected {EXPECTED}, found {format_price(cap)}"
+            )
 
 
 def put_in_force(account: Account) -> None:
@@ -74,12 +85,23 @@ def _lower(one: int | None, other: int | None) -> int | None:
 # -- what may speak against an order or a limit
 
 
-def check_order(market: Market, account: Account, alternatives: Sequence[Alternative], at: int, amended: int | None = None) -> None:
-    """One that is amended counts as it will be; where it is too late for that, the market says so."""
-    if not account.is_capped or (amended is not None and amended not in waiting(market, account).orders):
+def check_order(
+    market: Market,
+    account: Account,
+    alternatives: Sequence[Alternative],
+    at: int,
+    amended: int | None = None,
+) -> None:
+    """One that is amended counts as it will be; where it is too late for that, the market says
+    so."""
+    if not account.is_capped or (
+        amended is not None and amended not in waiting(market, account).orders
+    ):
         return
     now = _now(market, account, at)
-    more = highest_limit(alternatives) - (0 if amended is None else waiting(market, account).orders[amended])
+    more = highest_limit(alternatives) - (
+        0 if amended is None else waiting(market, account).orders[amended]
+    )
     # Bids that are moved again and again would bring ever more fees.
     grows = now.fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
     _check_rate(account, now.rate, more, grows)
@@ -87,7 +109,8 @@ def check_order(market: Market, account: Account, alternatives: Sequence[Alterna
 
 
 def check_limit(market: Market, account: Account, leaf: str, limit: int | None, at: int) -> None:
-    """A limit that is lowered, or stays, is always taken. While a hold keeps the charge below the rate (M17), a higher one costs more at once."""
+    """A limit that is lowered, or stays, is always taken. While a hold keeps the charge below the
+    rate (M17), a higher one costs more at once."""
     if not account.is_capped:
         return
     now = _now(market, account, at)
@@ -107,7 +130,11 @@ class _Now(NamedTuple):
 
 
 def _now(market: Market, account: Account, at: int) -> _Now:
-    (charged, worst), fees, orders = leased(market, account.name), account.running_fees.per_hour(at), waiting(market, account).limits
+    (charged, worst), fees, orders = (
+        leased(market, account.name),
+        account.running_fees.per_hour(at),
+        waiting(market, account).limits,
+    )
     return _Now(charged + orders + fees, worst + orders + fees, fees)
 
 
@@ -127,11 +154,23 @@ def _before(market: Market, account: Account, amended: int | None) -> Sequence[A
 def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> bool:
     """Nowhere a bid or a limit that is new or higher."""
     known = {one.scope: one for one in before}
-    return all(one.scope in known and one.bid <= known[one.scope].bid and one.limit <= known[one.scope].limit for one in after)
+    return all(
+        one.scope in known
+        and one.bid <= known[one.scope].bid
+        and one.limit <= known[one.scope].limit
+        for one in after
+    )
 
 
 def _check_rate(account: Account, now: int, more: int, grows: bool = False) -> None:
-    _check("rate", "charged, with your open orders at their limits,", now, more, account.rate_max, grows)
+    _check(
+        "rate",
+        "charged, with your open orders at their limits,",
+        now,
+        more,
+        account.rate_max,
+        grows,
+    )
 
 
 def _check_worst(account: Account, now: int, more: int, grows: bool = False) -> None:
@@ -141,7 +180,10 @@ def _check_worst(account: Account, now: int, more: int, grows: bool = False) -> 
 def _check(name: str, what: str, now: int, more: int, most: int | None, grows: bool) -> None:
     if most is None or (more <= 0 and not grows) or now + more <= most:
         return
-    detail = f"you are {what} {format_price(now)} dollars per hour, and with this it would be {format_price(now + more)}"
+    detail = (
+        f"you are {what} {format_price(now)} dollars per hour, and with this it would be"
+        f" {format_price(now + more)}"
+    )
     raise Turned(Code.CAP_EXCEEDED, f"{name}: {detail}; your cap is {format_price(most)}")
 
 

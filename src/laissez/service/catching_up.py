@@ -1,5 +1,6 @@
-"""Whoever comes back after a while may have missed a million events. They are read a page at a time, as fast as the other side takes them and its
-allowance pays for them; the last page is left to whoever follows from then on.
+"""Whoever comes back after a while may have missed a million events. They are read a page at a
+time, as fast as the other side takes them and its allowance pays for them; the last page is left to
+whoever follows from then on.
 """
 
 from __future__ import annotations
@@ -13,9 +14,16 @@ from laissez.wire.events import Numbered
 PAGE = 500  # events
 
 
-async def catch_up(desk: Desk, opened: Opened, principal: Principal, n: int, send: Callable[[list[Numbered]], Awaitable[bool]]) -> int:
-    """Send pages of the holder's events after `n` as long as `send` says so; returns the number of the last that was sent, with which a page at
-    most is left. Meanwhile what was opened is ended with its key, like one that follows."""
+async def catch_up(
+    desk: Desk,
+    opened: Opened,
+    principal: Principal,
+    n: int,
+    send: Callable[[list[Numbered]], Awaitable[bool]],
+) -> int:
+    """Send pages of the holder's events after `n` as long as `send` says so; returns the number of
+    the last that was sent, with which a page at most is left. Meanwhile what was opened is ended
+    with its key, like one that follows."""
     desk.keep(opened)
     try:
         goes_on = True

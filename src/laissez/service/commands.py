@@ -1,6 +1,8 @@
-"""What the journal keeps: a request with who made it, and the command itself, with prices as whole numbers and ids as the sender wrote them.
+"""What the journal keeps: a request with who made it, and the command itself, with prices as whole
+numbers and ids as the sender wrote them.
 
-The operator's commands are the market's own. A tenant's are not: they name orders and leases by the tenant's own ids, which the exchange looks up.
+The operator's commands are the market's own. A tenant's are not: they name orders and leases by the
+tenant's own ids, which the exchange looks up.
 """
 
 from __future__ import annotations
@@ -9,10 +11,19 @@ from typing import TypeAlias
 
 import msgspec
 
-from laissez.market.commands import AdvanceTime, Alternative, BringOnline, CloseBooks, SetControls, SetFloor, TakeOffline
+from laissez.market.commands import (
+    AdvanceTime,
+    Alternative,
+    BringOnline,
+    CloseBooks,
+    SetControls,
+    SetFloor,
+    TakeOffline,
+)
 from laissez.wire.requests import Caps
 
-OPERATOR = "operator"  # the one holder of keys that is no tenant; the market lets no tenant have this name
+# the one holder of keys that is no tenant; the market lets no tenant have this name
+OPERATOR = "operator"
 
 
 SERVICE = "service"  # who made a request that nobody's key made
@@ -45,9 +56,11 @@ class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
 
 
 class SetBudget(msgspec.Struct, frozen=True, gc=False, tag="set_budget", omit_defaults=True):
-    """Millionths of a dollar, counted from now on, or with `keep` from when the one before was set, if there is one; None: no budget.
+    """Millionths of a dollar, counted from now on, or with `keep` from when the one before was set,
+    if there is one; None: no budget.
 
-    `action` is "" in journals from before there were actions, `keep` None in those from before a budget could be kept.
+    `action` is "" in journals from before there were actions, `keep` None in those from before a
+    budget could be kept.
     """
 
     amount: int | None
@@ -109,21 +122,36 @@ class RevokeKey(msgspec.Struct, frozen=True, gc=False, tag="revoke_key"):
     key: str
 
 
-TenantCommand: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish | SetBudget | SetOwnCaps
+TenantCommand: TypeAlias = (
+    PlaceOrder | AmendOrder | CancelOrder | SetLimit | Relinquish | SetBudget | SetOwnCaps
+)
 AccountCommand: TypeAlias = CreateTenant | SetCaps | IssueKey | RevokeKey
 WebhookCommand: TypeAlias = CreateWebhook | DeleteWebhook | RotateWebhookSecret | RestartWebhook
-MarketCommand: TypeAlias = SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+MarketCommand: TypeAlias = (
+    SetFloor | SetControls | TakeOffline | BringOnline | AdvanceTime | CloseBooks
+)
 Command: TypeAlias = TenantCommand | AccountCommand | WebhookCommand | MarketCommand
 
 
 # The market hears nothing of these, and its time stands still.
 BESIDE_THE_MARKET: frozenset[type] = frozenset(
-    (SetOwnCaps, CreateWebhook, DeleteWebhook, RotateWebhookSecret, RestartWebhook, CreateTenant, SetCaps, IssueKey, RevokeKey)
+    (
+        SetOwnCaps,
+        CreateWebhook,
+        DeleteWebhook,
+        RotateWebhookSecret,
+        RestartWebhook,
+        CreateTenant,
+        SetCaps,
+        IssueKey,
+        RevokeKey,
+    )
 )
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`who` holds the key `by`; `id` is the client's own for this request, and `body` a digest of all it asked for under that id."""
+    """`who` holds the key `by`; `id` is the client's own for this request, and `body` a digest of
+    all it asked for under that id."""
 
     who: str
     by: str
@@ -133,7 +161,8 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Asker(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A request of which only matters who made it and under which id: the rest of its bytes is skipped, not read."""
+    """A request of which only matters who made it and under which id: the rest of its bytes is
+    skipped, not read."""
 
     who: str
     by: str

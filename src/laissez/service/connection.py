@@ -1,8 +1,11 @@
-"""The WebSocket connection of a session, with nothing between it and the session once that has begun.
+"""The WebSocket connection of a session, with nothing between it and the session once that has
+begun.
 
-uvicorn passes every frame through a parser and a queue to a task, and stops reading in between; for a session that sends thousands of small frames
-that costs more than carrying them out. So here a whole frame of data goes straight to the session, and the session writes by itself. All else
-(handshake, pings, closing, messages in several frames, whatever breaks the protocol) stays with uvicorn and its parser.
+uvicorn passes every frame through a parser and a queue to a task, and stops reading in between; for
+a session that sends thousands of small frames that costs more than carrying them out. So here a
+whole frame of data goes straight to the session, and the session writes by itself. All else
+(handshake, pings, closing, messages in several frames, whatever breaks the protocol) stays with
+uvicorn and its parser.
 """
 
 from __future__ import annotations
@@ -82,7 +85,8 @@ class Connection(WebSocketsSansIOProtocol):
         self.loop.call_later(seconds, self.let_go)
 
     def data_received(self, data: bytes) -> None:
-        """Cut what arrives into frames. Once the parser has been given a part of one, it gets all the rest too."""
+        """Cut what arrives into frames. Once the parser has been given a part of one, it gets all
+        the rest too."""
         if not self.handshake_initiated or self._left_to_parser:
             super().data_received(data)
             return
@@ -96,16 +100,21 @@ class Connection(WebSocketsSansIOProtocol):
     def _keep_pace(self) -> None:
         """Pings and the like are answered to anybody, and no allowance pays for them."""
         if self._session is None:
-            self.rest(self._desk.admission.delay_s(line_of_address(cast(dict[str, Any], self.scope))))
+            self.rest(
+                self._desk.admission.delay_s(line_of_address(cast(dict[str, Any], self.scope)))
+            )
         else:
             self.rest(self._session.pay())
 
     def _whole_frame(self) -> bytes | None:
-        """The next frame that is the parser's business; data frames on the way to it go to the session. None if there is no whole one."""
+        """The next frame that is the parser's business; data frames on the way to it go to the
+        session. None if there is no whole one."""
         arrived = self._arrived
         begin = 0
         found: bytes | None = None
-        while found is None and len(arrived) - begin >= 2 and not self._holds and not self.read_paused:
+        while (
+            found is None and len(arrived) - begin >= 2 and not self._holds and not self.read_paused
+        ):
             size = arrived[begin + 1] & 0x7F
             head = begin + 2
             if size == 126:
@@ -118,8 +127,16 @@ class Connection(WebSocketsSansIOProtocol):
                 end = len(arrived)
             if len(arrived) < end:
                 break
-            if not self._left_to_parser and arrived[begin] in _DATA and self._session is not None and not self.frames:
-                payload = apply_mask(bytes(arrived[head + _MASK_BYTES : end]), bytes(arrived[head : head + _MASK_BYTES]))
+            if (
+                not self._left_to_parser
+                and arrived[begin] in _DATA
+                and self._session is not None
+                and not self.frames
+            ):
+                payload = apply_mask(
+                    bytes(arrived[head + _MASK_BYTES : end]),
+                    bytes(arrived[head : head + _MASK_BYTES]),
+                )
                 if not self.close_sent:
                     self._session.receive(payload)
             else:
@@ -129,7 +146,8 @@ class Connection(WebSocketsSansIOProtocol):
         return found
 
     def write(self, payload: bytes, text: bool) -> None:
-        """Send one frame. What a server sends is not masked, so a frame is a short header and the payload."""
+        """Send one frame. What a server sends is not masked, so a frame is a short header and the
+        payload."""
         if self.close_sent or self.transport.is_closing():
             return
         size = len(payload)
@@ -143,7 +161,8 @@ class Connection(WebSocketsSansIOProtocol):
         self.transport.write(header + payload)
 
     async def send(self, message: Any) -> None:
-        """For uvicorn a last word after the last word is a mistake of ours. But it has said its own meanwhile, to a peer that answers no ping."""
+        """For uvicorn a last word after the last word is a mistake of ours. But it has said its own
+        meanwhile, to a peer that answers no ping."""
         await self.writable.wait()
         if self.close_sent:
             raise ClientDisconnected
@@ -209,7 +228,8 @@ class Connection(WebSocketsSansIOProtocol):
             self._session.receive(frame)
 
     def shutdown(self) -> None:
-        """At the end of the server. One whose peer has said goodbye without reading the answer is closing already: nothing more is said to it."""
+        """At the end of the server. One whose peer has said goodbye without reading the answer is
+        closing already: nothing more is said to it."""
         if self.transport.is_closing():
             return
         if not self.handshake_complete:
@@ -220,9 +240,17 @@ class Connection(WebSocketsSansIOProtocol):
         """In our words: uvicorn would tell of a bug."""
         self._desk.refusals.note(problem, "session", None, cast(dict[str, Any], self.scope))
         body = encode(problem.problem())
-        said = [(b"content-type", PROBLEM), (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *EVERY, *problem_headers(problem)]
+        said = [
+            (b"content-type", PROBLEM),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            *EVERY,
+            *problem_headers(problem),
+        ]
         headers = Headers((name.decode(), value.decode()) for name, value in said)
-        self.conn.send_response(Response(problem.status, HTTPStatus(problem.status).phrase, headers, body))
+        self.conn.send_response(
+            Response(problem.status, HTTPStatus(problem.status).phrase, headers, body)
+        )
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
 

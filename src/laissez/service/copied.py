@@ -1,7 +1,9 @@
-"""A copy of the process: it has all of the state as it was when it was made, and works on it while the market goes on.
+"""A copy of the process: it has all of the state as it was when it was made, and works on it while
+the market goes on.
 
-What it does changes nothing here. It holds on to nothing but its end of a line to us, and it does not outlive whoever asked for it: it is killed
-where the `with` ends before its work does, and ends by itself when its time is over, also if the server is gone by then.
+What it does changes nothing here. It holds on to nothing but its end of a line to us, and it does
+not outlive whoever asked for it: it is killed where the `with` ends before its work does, and ends
+by itself when its time is over, also if the server is gone by then.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ FAILED = 1  # the exit status of a copy whose work raised something; it says wha
 
 
 class CopyFailed(Exception):
-    """The copy ended before its work was done; `status` is its exit status, or less than 0 the signal that ended it."""
+    """The copy ended before its work was done; `status` is its exit status, or less than 0 the
+    signal that ended it."""
 
     def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"the copy of the process ended with {status}{f': {said}' if said else ''}")
+        super().__init__(
+            f"the copy of the process ended with {status}{f': {said}' if said else ''}"
+        )
         self.status = status
 
     @property
@@ -34,9 +39,12 @@ class CopyFailed(Exception):
 
 
 class Copy:
-    """Made at once; used in a `with`. `work` gets the copy's end of the line, and may say its answer there before it returns."""
+    """Made at once; used in a `with`. `work` gets the copy's end of the line, and may say its
+    answer there before it returns."""
 
-    def __init__(self, work: Callable[[socket.socket], None], within_s: float | None = None) -> None:
+    def __init__(
+        self, work: Callable[[socket.socket], None], within_s: float | None = None
+    ) -> None:
         self._line, theirs = socket.socketpair()
         try:
             self._pid = os.fork()
@@ -53,7 +61,12 @@ class Copy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._line.close()
         if not self._ended:
             self.kill()
@@ -72,7 +85,8 @@ class Copy:
         said = bytearray()
         while piece := await loop.sock_recv(self._line, PIECE_BYTES):
             said += piece
-        _, status = os.waitpid(self._pid, 0)  # the line is closed when it has ended, so there is nothing to wait for
+        # the line is closed when it has ended, so there is nothing to wait for
+        _, status = os.waitpid(self._pid, 0)
         self._ended = True
         code = os.waitstatus_to_exitcode(status)
         if code != 0:
@@ -80,13 +94,17 @@ class Copy:
         return bytes(said)
 
 
-def _work_and_end(work: Callable[[socket.socket], None], line: socket.socket, within_s: float | None) -> NoReturn:
+def _work_and_end(
+    work: Callable[[socket.socket], None], line: socket.socket, within_s: float | None
+) -> NoReturn:
     """In the copy. It ends here, whatever happens: nothing of the server may run twice."""
     status = FAILED
     try:
         gc.disable()
-        signal.set_wakeup_fd(-1)  # the event loop's: a signal would be written into whatever file gets its number next
-        # Nothing but the line may be held on to: not the journal's lock, which must be free as soon as the server is gone, and no connection.
+        # the event loop's: a signal would be written into whatever file gets its number next
+        signal.set_wakeup_fd(-1)
+        # Nothing but the line may be held on to: not the journal's lock, which must be free as soon
+        # as the server is gone, and no connection.
         os.closerange(FIRST_OWN_FILE, line.fileno())
         os.closerange(line.fileno() + 1, FILES_MAX)
         os.nice(10)

@@ -1,9 +1,12 @@
-"""The one way into the exchange: apply a command, hand it to the journal, and let nothing out before it is durable.
+"""The one way into the exchange: apply a command, hand it to the journal, and let nothing out
+before it is durable.
 
-Commands are applied at once, one after the other, in the event loop; the journal stores them in groups in a thread of its own. Whatever
-reflects an applied command (a reply, an event, a quote, a list, a metric) waits in the outbox until the journal says that the command is
-stored. If the journal fails, nothing that waits is ever sent, and everything from then on is turned away: the state in memory is ahead of
-the disk, and only a restart, which recovers what the disk holds, can tell what is true.
+Commands are applied at once, one after the other, in the event loop; the journal stores them in
+groups in a thread of its own. Whatever reflects an applied command (a reply, an event, a quote, a
+list, a metric) waits in the outbox until the journal says that the command is stored. If the
+journal fails, nothing that waits is ever sent, and everything from then on is turned away: the
+state in memory is ahead of the disk, and only a restart, which recovers what the disk holds, can
+tell what is true.
 """
 
 from __future__ import annotations
@@ -21,7 +24,14 @@ from laissez.service.accounts import Account
 from laissez.service.admission import Admission, failed
 from laissez.service.audit.collecting import Refusals
 from laissez.service.clock import Clock
-from laissez.service.commands import BESIDE_THE_MARKET, OPERATOR, SERVICE, Command, Request, RevokeKey
+from laissez.service.commands import (
+    BESIDE_THE_MARKET,
+    OPERATOR,
+    SERVICE,
+    Command,
+    Request,
+    RevokeKey,
+)
 from laissez.service.exchange import Exchange, read_request
 from laissez.service.history import History
 from laissez.service.keyring import Principal
@@ -71,9 +81,16 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Commit(Protocol):
-    """Makes what stores entries: a thread that commits in groups, or one that a simulated world moves by hand."""
+    """Makes what stores entries: a thread that commits in groups, or one that a simulated world
+    moves by hand."""
 
-    def __call__(self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None]) -> Storing: ...
+    def __call__(
+        self,
+        journal: Journal,
+        *,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[JournalFailed], None],
+    ) -> Storing: ...
 
 
 class Desk:
@@ -102,27 +119,32 @@ class Desk:
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
         self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
-        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None  # how many more are durable, how long the first had waited
-        self.on_news: Callable[[], None] | None = None  # whenever more became durable, if somebody wants to know
+        # how many more are durable, how long the first had waited
+        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None
+        # whenever more became durable, if somebody wants to know
+        self.on_news: Callable[[], None] | None = None
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
         self._past = Past(self._reader, clock)
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
-        self._unstored: deque[tuple[int, Request, Applied]] = deque()  # requests with an id that are not durable yet
+        # requests with an id that are not durable yet
+        self._unstored: deque[tuple[int, Request, Applied]] = deque()
         self._followers: dict[str, list[Follower]] = {}
         self._others: list[Opened] = []  # that follow nobody's events
         self._commit = commit(journal, on_durable=self._stored, on_failure=self._not_stored)
-        self._waiting_since = 0.0  # when the first command that is not durable was applied, or a little later
+        # when the first command that is not durable was applied, or a little later
+        self._waiting_since = 0.0
         self.position = journal.last  # the last entry applied
         self.durable = journal.last  # the last entry known to be stored
 
     # -- in
 
     def end_holds(self) -> int:
-        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up ends. Whoever looks now must not see it last.
-        Says until when: what is charged later is not known yet."""
+        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up
+        ends. Whoever looks now must not see it last. Says until when: what is charged later is not
+        known yet."""
         now = self.clock.now()
         self.history.forget(now)
         self.remembered.forget(now)
@@ -130,10 +152,21 @@ class Desk:
             self.enter(OPERATOR, SERVICE, "", AdvanceTime())
         return now
 
-    def enter(self, who: str, by: str, id: str, command: Command, origin: Follower | None = None, body: bytes = b"", at: int | None = None) -> Result:
-        """Apply a command, or find what came of it when it was first sent. What is returned must not leave before `when_durable` says so.
+    def enter(
+        self,
+        who: str,
+        by: str,
+        id: str,
+        command: Command,
+        origin: Follower | None = None,
+        body: bytes = b"",
+        at: int | None = None,
+    ) -> Result:
+        """Apply a command, or find what came of it when it was first sent. What is returned must
+        not leave before `when_durable` says so.
 
-        `origin` is told of its own events in its reply, or before its refusal, so they are not sent to it again. `at` is now, unless given.
+        `origin` is told of its own events in its reply, or before its refusal, so they are not sent
+        to it again. `at` is now, unless given.
         """
         request = Request(who, by, id, body, command)
         if id:
@@ -141,7 +174,8 @@ class Desk:
             if seq is not None:
                 return Result(self._first_time(seq, request), True)
         if at is None and type(command) in BESIDE_THE_MARKET:
-            self.end_holds()  # what is over by now is told before it: events are told in the order of time
+            # what is over by now is told before it: events are told in the order of time
+            self.end_holds()
         return Result(self._apply(request, origin, self.clock.now() if at is None else at), False)
 
     def _apply(self, request: Request, origin: Follower | None, at: int) -> Applied:
@@ -149,12 +183,14 @@ class Desk:
         try:
             applied = self.exchange.apply(at, request)
             entry = Entry(at, packed, pack(applied.outcome))
-        except BaseException as error:  # a bug: what is in memory may be half done, and must not go on
+        # a bug: what is in memory may be half done, and must not go on
+        except BaseException as error:
             self.fail(_bug(error))
             raise
         try:
             seq = self._commit.put(entry, applied.documents)
-        except BaseException as error:  # it was applied and will not be stored: what is in memory is ahead for good
+        # it was applied and will not be stored: what is in memory is ahead for good
+        except BaseException as error:
             self.fail(str(error))
             if isinstance(error, JournalFailed):
                 raise failed() from error
@@ -178,14 +214,19 @@ class Desk:
     def _first_time(self, seq: int, request: Request) -> Applied:
         """What was answered when this id was first used."""
         first, applied = self._entered(seq)
-        # Where a digest of the whole request is given, it alone counts: the same request may come to another command the second time.
+        # Where a digest of the whole request is given, it alone counts: the same request may come
+        # to another command the second time.
         if first.body != request.body or (not request.body and first.command != request.command):
-            why = f"the id {request.id!r} was used for another request: use a new id for a new request"
+            why = (
+                f"the id {request.id!r} was used for another request: use a new id for a new"
+                " request"
+            )
             raise ProblemError(Code.IDEMPOTENCY_CONFLICT, why)
         return applied
 
     def first_command(self, who: str, id: str) -> Command | None:
-        """What was carried out when this id was first used: for a request that comes to a command by way of the state, which may have changed."""
+        """What was carried out when this id was first used: for a request that comes to a command
+        by way of the state, which may have changed."""
         seq = self.remembered.find(who, id) if id else None
         return None if seq is None else self._entered(seq)[0].command
 
@@ -210,7 +251,8 @@ class Desk:
             self._outbox.append((self.position, deliver, message))
 
     async def all_durable(self) -> None:
-        """Wait until everything applied so far is durable. For whoever has read the state and is about to answer."""
+        """Wait until everything applied so far is durable. For whoever has read the state and is
+        about to answer."""
         self.admission.check_journal()
         if self.durable < self.position:
             future = self._loop.create_future()
@@ -218,14 +260,17 @@ class Desk:
             await future
 
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
-        """A holder's events after number `n`, as far as they have happened when this is called, and at most `most` of them."""
+        """A holder's events after number `n`, as far as they have happened when this is called, and
+        at most `most` of them."""
         latest = self.latest(holder)
         entries = self.history.entries_after(holder, n, latest, most)
         await self.all_durable()
         found: list[Numbered] = []
 
         def take(entry: Entry) -> None:
-            found.extend(one for one in numbered(read_outcome(entry.outcome), holder) if n < one.n <= latest)
+            found.extend(
+                one for one in numbered(read_outcome(entry.outcome), holder) if n < one.n <= latest
+            )
 
         await self._past.read(holder, entries, take)
         return found[:most]
@@ -262,7 +307,8 @@ class Desk:
         return self.exchange.events if holder == OPERATOR else self.exchange.accounts[holder].events
 
     def latest_durable(self, holder: str) -> int:
-        """The number of a holder's latest event that is stored: all that anybody may have been told."""
+        """The number of a holder's latest event that is stored: all that anybody may have been
+        told."""
         return self.latest(holder) - self.history.happened_after(holder, self.durable)
 
     @property
@@ -286,21 +332,27 @@ class Desk:
             followers = self._followers.get(told.tenant, ()) if told.tenant is not None else ()
             for follower in (*followers, *operators) if operators else followers:
                 if follower is not origin:
-                    self._outbox.append((self.position, follower.deliver, follower.told(applied, index)))
+                    self._outbox.append(
+                        (self.position, follower.deliver, follower.told(applied, index))
+                    )
 
     def end_streams(self, code: int, reason: str) -> None:
         for opened in self._all_opened():
             opened.end(code, reason)
 
     def _cut_off(self, key: str) -> None:
-        """Not heard from this instant on, and told so once it is durable: a crash before that leaves the key in force."""
+        """Not heard from this instant on, and told so once it is durable: a crash before that
+        leaves the key in force."""
         for opened in self._all_opened():
             if opened.key == key:
                 opened.ignore()
                 self.when_durable(_end_revoked, opened)
 
     def _all_opened(self) -> list[Opened]:
-        return [*(follower for followers in self._followers.values() for follower in followers), *self._others]
+        return [
+            *(follower for followers in self._followers.values() for follower in followers),
+            *self._others,
+        ]
 
     def _stored(self, seq: int) -> None:
         """In the journal's thread."""
@@ -349,7 +401,8 @@ class Desk:
         self.on_failure(reason)
 
     def close(self) -> None:
-        """Store what waits and stop. What waits in the outbox is sent, at once or by the loop's next turn."""
+        """Store what waits and stop. What waits in the outbox is sent, at once or by the loop's
+        next turn."""
         self.stopping = True
         self._commit.close()
         self._release(self._commit.durable)
@@ -370,7 +423,9 @@ def _packed(request: Request) -> bytes:
     try:
         return pack(request)
     except (OverflowError, UnicodeEncodeError) as error:
-        raise ProblemError(Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}") from None
+        raise ProblemError(
+            Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}"
+        ) from None
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

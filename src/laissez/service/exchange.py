@@ -1,8 +1,10 @@
-"""The state that is journaled: the market, the tenants' accounts and their keys. Requests in, outcomes out.
+"""The state that is journaled: the market, the tenants' accounts and their keys. Requests in,
+outcomes out.
 
-Deterministic: the same requests at the same times give the same outcomes to the byte, so the journal can be replayed and compared. Nothing
-here reads a clock, a file or a setting; what a setting decides is either part of the first state (the topology, how many orders a tenant may
-have open) or comes in a request.
+Deterministic: the same requests at the same times give the same outcomes to the byte, so the
+journal can be replayed and compared. Nothing here reads a clock, a file or a setting; what a
+setting decides is either part of the first state (the topology, how many orders a tenant may have
+open) or comes in a request.
 """
 
 from __future__ import annotations
@@ -73,9 +75,11 @@ class Exchange:
         }
 
     def apply(self, at: int, request: Request) -> Applied:
-        """Carry out one request. A request that is turned away changes nothing, and its outcome says why.
+        """Carry out one request. A request that is turned away changes nothing, and its outcome
+        says why.
 
-        Budgets that are used up by then act first, each at its own time; and holds that are over end before caps are looked at.
+        Budgets that are used up by then act first, each at its own time; and holds that are over
+        end before caps are looked at.
         """
         acting = self.acting
         account = self.accounts.get(request.who)
@@ -86,10 +90,15 @@ class Exchange:
         applied = self._carry_out(at, request)
         outcome = applied.outcome
         acting.note(outcome.told)
-        return Applied(Outcome(first, (*told, *outcome.told), outcome.refused), applied.documents) if told else applied
+        return (
+            Applied(Outcome(first, (*told, *outcome.told), outcome.refused), applied.documents)
+            if told
+            else applied
+        )
 
     def is_due(self, now: int) -> bool:
-        """Whether something has happened by now though no command came: a hold ended, or a budget was used up."""
+        """Whether something has happened by now though no command came: a hold ended, or a budget
+        was used up."""
         deadline = self.market.next_deadline()
         return (deadline is not None and deadline <= now) or self.acting.is_due(now)
 
@@ -110,10 +119,15 @@ class Exchange:
         account = self.accounts[request.who]
         cap = account.caps.open_orders
         if cap is not None and account.open_orders >= cap:
-            raise Turned(Reason.TOO_MANY_ORDERS, f"you have {account.open_orders} open orders and may have {cap}")
+            raise Turned(
+                Reason.TOO_MANY_ORDERS,
+                f"you have {account.open_orders} open orders and may have {cap}",
+            )
         self.acting.check_order(account, command.alternatives, at)
         caps.check_order(self.market, account, command.alternatives, at)
-        applied = self._tell(self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at))
+        applied = self._tell(
+            self.market.apply(to_market.PlaceOrder(request.who, command.alternatives), at)
+        )
         if command.of_session and applied.outcome.refused is None:
             events = [told.event for told in applied.outcome.told]
             filled = {event.order for event in events if type(event) is wire.LeaseStarted}
@@ -127,11 +141,16 @@ class Exchange:
         account = self.accounts[request.who]
         self.acting.check_order(account, command.alternatives, at, number)
         caps.check_order(self.market, account, command.alternatives, at, number)
-        return self._tell(self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at), command.order)
+        return self._tell(
+            self.market.apply(to_market.AmendOrder(request.who, number, command.alternatives), at),
+            command.order,
+        )
 
     def _cancel(self, at: int, request: Request, command: commands.CancelOrder) -> Applied:
         number = self._order(request, command.order)
-        applied = self._tell(self.market.apply(to_market.CancelOrder(request.who, number), at), command.order)
+        applied = self._tell(
+            self.market.apply(to_market.CancelOrder(request.who, number), at), command.order
+        )
         if applied.outcome.refused is None:
             self.accounts[request.who].forget_order(number)
         return applied
@@ -141,11 +160,17 @@ class Exchange:
         account = self.accounts[request.who]
         self.acting.check_limit(account, leaf, command.limit)
         caps.check_limit(self.market, account, leaf, command.limit, at)
-        return self._tell(self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at), command.lease)
+        return self._tell(
+            self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at),
+            command.lease,
+        )
 
     def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:
         leaf = self._leaf(request, command.lease)
-        return self._tell(self.market.apply(to_market.Relinquish(request.who, leaf, command.budget_spent), at), command.lease)
+        return self._tell(
+            self.market.apply(to_market.Relinquish(request.who, leaf, command.budget_spent), at),
+            command.lease,
+        )
 
     def _order(self, request: Request, name: str) -> int:
         record = self.accounts[request.who].orders.get(name)
@@ -160,7 +185,8 @@ class Exchange:
         return record.leaf
 
     def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> Applied:
-        """It counts from what is owed at this instant, to which the market is brought first: holds that are over end, and that is told.
+        """It counts from what is owed at this instant, to which the market is brought first: holds
+        that are over end, and that is told.
 
         One that counts on from the one before may be used up already: then it acts now.
         """
@@ -171,21 +197,36 @@ class Exchange:
         kept = budgets.counts_on(account, command)
         account.budget = budgets.begun(self.market, account, command, at)
         self.acting.watch(account)
-        told = [self.tell_tenant(account, wire.BudgetSet(format_time(at), budgets.amount_text(command.amount), command.action, kept))]
+        told = [
+            self.tell_tenant(
+                account,
+                wire.BudgetSet(
+                    format_time(at), budgets.amount_text(command.amount), command.action, kept
+                ),
+            )
+        ]
         told += self.acting.bring_to(at) if kept and self.acting.must_act(at) else []
         return Applied(Outcome(passed.first, (*passed.told, *told), None))
 
     def _set_own_caps(self, at: int, request: Request, command: commands.SetOwnCaps) -> Applied:
         account = self.accounts[request.who]
         caps.check_own(command)
-        account.own_caps = OwnCaps(command.rate, command.worst_rate) if command != commands.SetOwnCaps(None, None) else None
+        account.own_caps = (
+            OwnCaps(command.rate, command.worst_rate)
+            if command != commands.SetOwnCaps(None, None)
+            else None
+        )
         caps.put_in_force(account)
-        word = wire.OwnCapsSet(format_time(at), caps.cap_text(command.rate), caps.cap_text(command.worst_rate))
+        word = wire.OwnCapsSet(
+            format_time(at), caps.cap_text(command.rate), caps.cap_text(command.worst_rate)
+        )
         return Applied(Outcome(self.events + 1, (self.tell_tenant(account, word),), None))
 
     # -- webhooks, a tenant's or the operator's
 
-    def _change_webhook(self, at: int, request: Request, command: commands.WebhookCommand) -> Applied:
+    def _change_webhook(
+        self, at: int, request: Request, command: commands.WebhookCommand
+    ) -> Applied:
         account = self.accounts.get(request.who)
         if account is None:
             return self._to_operator(self.webhooks.apply(at, request.who, command, self.events))
@@ -214,8 +255,14 @@ class Exchange:
 
     def _issue_key(self, at: int, request: Request, command: commands.IssueKey) -> Applied:
         keyring.check_new_key(self.accounts, self.keys, command)
-        self.keys[command.key] = KeyRecord(command.key, command.holder, command.name, command.scopes, command.digest, at)
-        return self._to_operator(wire.KeyIssued(format_time(at), command.key, command.holder, command.name, command.scopes))
+        self.keys[command.key] = KeyRecord(
+            command.key, command.holder, command.name, command.scopes, command.digest, at
+        )
+        return self._to_operator(
+            wire.KeyIssued(
+                format_time(at), command.key, command.holder, command.name, command.scopes
+            )
+        )
 
     def _revoke_key(self, at: int, request: Request, command: commands.RevokeKey) -> Applied:
         record = keyring.key_to_revoke(self.keys, command)
@@ -229,9 +276,17 @@ class Exchange:
 
     def _close_books(self, at: int, request: Request, command: to_market.CloseBooks) -> Applied:
         if not self.closed_before <= command.before <= at:
-            found = format_time(command.before) if 0 <= command.before <= TIME_MAX_US else str(command.before)
-            raise Turned(Reason.BOOKS_CLOSED, f"expected a time from {format_time(self.closed_before)} until now, found {found}")
-        passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome  # holds that are over end first, and that is told
+            found = (
+                format_time(command.before)
+                if 0 <= command.before <= TIME_MAX_US
+                else str(command.before)
+            )
+            raise Turned(
+                Reason.BOOKS_CLOSED,
+                f"expected a time from {format_time(self.closed_before)} until now, found {found}",
+            )
+        # holds that are over end first, and that is told
+        passed = self._tell(self.market.apply(to_market.AdvanceTime(), at)).outcome
         documents = statements(self.market, self.accounts, self.closed_before, command.before)
         closed = self._tell(self.market.apply(command, at)).outcome
         assert closed.refused is None
@@ -243,7 +298,8 @@ class Exchange:
     # -- telling
 
     def _tell(self, events: list[happened.Event], subject: str = "") -> Applied:
-        """Number what happened and put it into words. `subject` is the sender's own id of what the command was about."""
+        """Number what happened and put it into words. `subject` is the sender's own id of what the
+        command was about."""
         first = self.events + 1
         told: list[Told] = []
         refused: Refusal | None = None

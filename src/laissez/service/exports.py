@@ -1,4 +1,5 @@
-"""Bills as tables: plain CSV, and the columns of FOCUS, the FinOps Open Cost and Usage Specification (1.2), for tools that read everybody's bills."""
+"""Bills as tables: plain CSV, and the columns of FOCUS, the FinOps Open Cost and Usage
+Specification (1.2), for tools that read everybody's bills."""
 
 from __future__ import annotations
 
@@ -25,7 +26,15 @@ Row: TypeAlias = tuple[str, ...]
 
 async def plain(owed: Iterable[Owed], pieces: Pieces) -> bytes:
     def row(one: Owed, line: Line) -> Row:
-        return one.tenant, line.kind, line.id, line.scope, format_time(line.start), format_time(line.end), dollars(line.charge)
+        return (
+            one.tenant,
+            line.kind,
+            line.id,
+            line.scope,
+            format_time(line.start),
+            format_time(line.end),
+            dollars(line.charge),
+        )
 
     return await _table(PLAIN, owed, row, pieces)
 
@@ -35,10 +44,14 @@ async def focus(owed: Iterable[Owed], topology: Topology, pieces: Pieces) -> byt
     def place(scope: str) -> _Place:
         return _Place(scope, topology)
 
-    return await _table(tuple(FOCUS), owed, lambda one, line: _values(_Charge(one, line, place(line.scope))), pieces)
+    return await _table(
+        tuple(FOCUS), owed, lambda one, line: _values(_Charge(one, line, place(line.scope))), pieces
+    )
 
 
-async def _table(header: Row, owed: Iterable[Owed], row: Callable[[Owed, Line], Row], pieces: Pieces) -> bytes:
+async def _table(
+    header: Row, owed: Iterable[Owed], row: Callable[[Owed, Line], Row], pieces: Pieces
+) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(header)
@@ -59,17 +72,40 @@ class _Place:
         self.scope = scope
         self.type = parts[0]
         self.name = parts[-1]
-        self.zone = next((part for part, level in zip(parts, levels, strict=False) if level in ZONES), "")
-        self.region = next((part for part, level in zip(parts, levels, strict=False) if level == "region"), "")
+        self.zone = next(
+            (part for part, level in zip(parts, levels, strict=False) if level in ZONES), ""
+        )
+        self.region = next(
+            (part for part, level in zip(parts, levels, strict=False) if level == "region"), ""
+        )
 
 
 class _Charge:
-    """A line of a bill in the words of FOCUS: what is the same for all lines belongs to the class."""
+    """A line of a bill in the words of FOCUS: what is the same for all lines belongs to the
+    class."""
 
-    __slots__ = ("cost", "description", "end", "hours", "id", "kind", "place", "since", "start", "tenant", "unit", "until")
+    __slots__ = (
+        "cost",
+        "description",
+        "end",
+        "hours",
+        "id",
+        "kind",
+        "place",
+        "since",
+        "start",
+        "tenant",
+        "unit",
+        "until",
+    )
 
     empty, tenant_type, currency, category, frequency = "", "Tenant", "USD", "Usage", "Usage-Based"
-    pricing, provider, service_category, service_subcategory = "Dynamic", PROVIDER, "Compute", "Other (Compute)"
+    pricing, provider, service_category, service_subcategory = (
+        "Dynamic",
+        PROVIDER,
+        "Compute",
+        "Other (Compute)",
+    )
 
     def __init__(self, owed: Owed, line: Line, place: _Place) -> None:
         is_sum = line.kind == "carried"  # over many leases

@@ -17,7 +17,8 @@ from laissez.wire.views import MarketSummary
 
 
 async def all_owed(desk: Desk, rests: int = RESTS) -> tuple[int, int]:
-    """What all tenants owe, exactly, and what they are charged per hour: each of them when it was its turn. In a large market that takes a while."""
+    """What all tenants owe, exactly, and what they are charged per hour: each of them when it was
+    its turn. In a large market that takes a while."""
     owed = rate = 0
     pieces = Pieces(desk.clock, rests)
     async for account in pieces.of(desk.exchange.accounts.values()):
@@ -35,13 +36,29 @@ async def market_summary(desk: Desk, metrics: Metrics, rests: int = RESTS) -> Ma
     leased = sum(account.held for account in accounts)
     open_orders = sum(account.open_orders for account in accounts)
     online = leaves - len(metrics.offline)
-    return MarketSummary(format_time(desk.clock.now()), leaves, online, leased, open_orders, len(accounts), dollars(owed), price(rate))
+    return MarketSummary(
+        format_time(desk.clock.now()),
+        leaves,
+        online,
+        leased,
+        open_orders,
+        len(accounts),
+        dollars(owed),
+        price(rate),
+    )
 
 
 def spending_of(desk: Desk, account: Account) -> Spending:
     now = reached(desk.exchange, desk.end_holds())
     owed, rate = owed_in_all(desk.exchange, account, now)
-    return Spending(account.name, dollars(owed), price(rate), account.held, account.open_orders, _budget_of(desk, account, owed, rate, now))
+    return Spending(
+        account.name,
+        dollars(owed),
+        price(rate),
+        account.held,
+        account.open_orders,
+        _budget_of(desk, account, owed, rate, now),
+    )
 
 
 def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> Budget | None:
@@ -52,4 +69,9 @@ def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> 
         spent = owed - int(budget.owed)
         return budget_view(budget, spent, used_up(budget, spent, rate, now), rate)
     market = desk.exchange.market
-    return budget_view(budget, measure(market, account, now).spent, ends_at(budget, measure(market, account, market.now)), rate)
+    return budget_view(
+        budget,
+        measure(market, account, now).spent,
+        ends_at(budget, measure(market, account, market.now)),
+        rate,
+    )

@@ -1,7 +1,8 @@
 """Statements as they are filed with the journal, for bills of a period.
 
-Each lies among those that all tenants got at the same closing, and is checked together with them, so it takes long to read: only those that the
-period touches are read, and one at a time, whoever asks.
+Each lies among those that all tenants got at the same closing, and is checked together with them,
+so it takes long to read: only those that the period touches are read, and one at a time, whoever
+asks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from laissez.service.statements import Statement, document_name
 
 HEAD_BYTES = 24  # an array of three begins with two times and the length of the third
 ITEMS_PER_STATEMENT = 100  # to read one costs about as much as to tell so many lines
-_SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xDC: 2, 0xDD: 4}  # of longer numbers, and of longer arrays, in MessagePack
+# of longer numbers, and of longer arrays, in MessagePack
+_SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xDC: 2, 0xDD: 4}
 
 read_statement = msgspec.msgpack.Decoder(Statement).decode
 
@@ -41,15 +43,21 @@ class FiledStatements:
         self._turn = asyncio.Lock()
 
     async def touching(self, tenant: str, since: int | None, until: int | None) -> list[Head]:
-        """Those of a tenant that `[since, until)` touches; and one more on either side, which shows that there are no others."""
+        """Those of a tenant that `[since, until)` touches; and one more on either side, which shows
+        that there are no others."""
         heads = await asyncio.to_thread(self._heads, tenant)
         first = 0 if since is None else bisect_right(heads, since, key=lambda head: head.until)
-        last = len(heads) if until is None else bisect_left(heads, until, key=lambda head: head.since)
+        last = (
+            len(heads) if until is None else bisect_left(heads, until, key=lambda head: head.since)
+        )
         return heads[max(0, first - 1) : last + 1]
 
     def _heads(self, tenant: str) -> list[Head]:
         with self._desk.reader() as reader:
-            return [head_of(seq, begins) for seq, begins in reader.document_heads(document_name(tenant), HEAD_BYTES)]
+            return [
+                head_of(seq, begins)
+                for seq, begins in reader.document_heads(document_name(tenant), HEAD_BYTES)
+            ]
 
     async def read(self, tenant: str, heads: Sequence[Head]) -> list[Statement]:
         """All of them, checked."""
@@ -65,7 +73,11 @@ class FiledStatements:
 
 def items(heads: Sequence[Head], since: int | None, until: int | None) -> int:
     """What it costs to read them and to tell what they have of a period."""
-    told = [head.lines for head in heads if (since is None or since < head.until) and (until is None or head.since < until)]
+    told = [
+        head.lines
+        for head in heads
+        if (since is None or since < head.until) and (until is None or head.since < until)
+    ]
     return sum(told) + ITEMS_PER_STATEMENT * len(heads)
 
 
@@ -89,5 +101,7 @@ def _read(reader: Reader, tenant: str, head: Head) -> Statement:
     name = document_name(tenant)
     statement = read_statement(reader.document(name, head.seq).body)
     if (statement.since, statement.until) != (head.since, head.until):
-        raise JournalDamaged(f"document {name!r} of entry {head.seq}", "read twice, it is not the same")
+        raise JournalDamaged(
+            f"document {name!r} of entry {head.seq}", "read twice, it is not the same"
+        )
     return statement

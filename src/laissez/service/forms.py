@@ -1,4 +1,5 @@
-"""The two forms of a session's messages, JSON text and MessagePack bytes: how frames are read and how messages are joined into one."""
+"""The two forms of a session's messages, JSON text and MessagePack bytes: how frames are read and
+how messages are joined into one."""
 
 from __future__ import annotations
 
@@ -42,17 +43,23 @@ class Form:
             read = self._decode(written)
             self._check_once(written, read)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
-            why = f"expected a message or a list of messages as {self.name}; nothing in the frame was done: {unreadable(error)}"
+            why = (
+                f"expected a message or a list of messages as {self.name}; nothing in the frame was"
+                f" done: {unreadable(error)}"
+            )
             raise ProblemError(Code.BAD_REQUEST, why) from None
         messages: list[SessionMessage] = read if type(read) is list else [read]
         if len(messages) > messages_max:
             raise ProblemError(
-                Code.BAD_REQUEST, f"expected at most {messages_max} messages in a frame, found {len(messages)}; nothing in it was done"
+                Code.BAD_REQUEST,
+                f"expected at most {messages_max} messages in a frame, found {len(messages)};"
+                " nothing in it was done",
             )
         return messages
 
     def ids(self, frame: bytes | str) -> list[str] | None:
-        """The ids of the messages of a frame, of which nothing else is looked at; None if it cannot be read."""
+        """The ids of the messages of a frame, of which nothing else is looked at; None if it cannot
+        be read."""
         try:
             read = self._decode_ids(frame.encode() if isinstance(frame, str) else frame)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -60,7 +67,8 @@ class Form:
         return [one.id for one in read] if type(read) is list else [read.id]
 
     def before_first_event(self, messages: list[bytes]) -> int | None:
-        """The number just before the first event that encoded messages tell of; None if they tell of none."""
+        """The number just before the first event that encoded messages tell of; None if they tell
+        of none."""
         for message in messages:
             said = self._decode_any(message)
             for told in said.get("events", ()) or filter(None, [said.get("told")]):
@@ -99,7 +107,11 @@ class MsgpackForm(Form):
         self._check_once = twice.check_packed
 
     def join(self, messages: list[bytes]) -> bytes:
-        return messages[0] if len(messages) == 1 else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
+        return (
+            messages[0]
+            if len(messages) == 1
+            else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
+        )
 
 
 FORMS: dict[str, Form] = {session.JSON: JsonForm(), session.MSGPACK: MsgpackForm()}

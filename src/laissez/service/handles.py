@@ -1,10 +1,13 @@
-"""How many connections there may be: no more than the system lets this process have files open. Past that it could not even write a snapshot."""
+"""How many connections there may be: no more than the system lets this process have files open.
+Past that it could not even write a snapshot."""
 
 from __future__ import annotations
 
 import resource
 
-KEPT_FREE = 100  # for the journal, snapshots, previews, logs, and the connection that is told that there are too many
+# for the journal, snapshots, previews, logs, and the connection that is told that there are too
+# many
+KEPT_FREE = 100
 
 
 def connections_possible(wanted: int) -> int:

@@ -1,5 +1,6 @@
-"""The connection of a request, with bounds that uvicorn does not have: on how long heads and trailers are, on how long they and bodies may take, on
-how many connections there are. And what cannot be read is a problem like any other, told once what came before it has been answered.
+"""The connection of a request, with bounds that uvicorn does not have: on how long heads and
+trailers are, on how long they and bodies may take, on how many connections there are. And what
+cannot be read is a problem like any other, told once what came before it has been answered.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from laissez.service.admission import stopping
 from laissez.service.handshake import no_handshake
@@ -20,8 +25,12 @@ from laissez.wire.limits import HEAD_BYTES_MAX
 from laissez.wire.problems import Code, ProblemError
 
 READ_BYTES = 1_024  # at a time: so many requests as that holds may be read beyond the bound
-WAITING_MAX = 16  # requests that are read while one before them on the connection is not answered: each takes some kilobytes
-LINGERS_S = 1.0  # after a refusal what still comes is thrown away: to close at once could take the refusal from the peer before it reads it
+# requests that are read while one before them on the connection is not answered: each takes some
+# kilobytes
+WAITING_MAX = 16
+# after a refusal what still comes is thrown away: to close at once could take the refusal from the
+# peer before it reads it
+LINGERS_S = 1.0
 FULL_RETRY_AFTER_S = 5.0
 VERSIONS = ("1.0", "1.1")
 
@@ -40,9 +49,11 @@ class BoundedHeads(HttpToolsProtocol):
         self._body_bytes = 0
         self._frame_bytes = 0  # that came with a body and are not of it: sizes of chunks, trailers
         self._trailer_bytes = 0
-        self._under_way: RequestResponseCycle | None = None  # what is answered now; `cycle` is what came last
+        # what is answered now; `cycle` is what came last
+        self._under_way: RequestResponseCycle | None = None
         self._deadline: TimerHandle | None = None
-        self._refusal: ProblemError | None = None  # waits until what came before it has been answered
+        # waits until what came before it has been answered
+        self._refusal: ProblemError | None = None
         self._is_over = False  # nothing that still comes matters
 
     # -- the connection
@@ -51,13 +62,20 @@ class BoundedHeads(HttpToolsProtocol):
         super().connection_made(transport)
         most = self._limits.connections_max
         if len(self.connections) > most:
-            self._say(ProblemError(Code.OVERLOADED, f"expected at most {most} connections at a time; try again in a moment", FULL_RETRY_AFTER_S))
+            self._say(
+                ProblemError(
+                    Code.OVERLOADED,
+                    f"expected at most {most} connections at a time; try again in a moment",
+                    FULL_RETRY_AFTER_S,
+                )
+            )
             self.transport.close()  # at once: those that linger would be too many, too
         else:
             self._arm(self._limits.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Also for what is under way: to write to a connection that is gone is a bug to the event loop."""
+        """Also for what is under way: to write to a connection that is gone is a bug to the event
+        loop."""
         self._disarm()
         if self._under_way is not None and not self._under_way.response_complete:
             self._under_way.disconnected = True
@@ -89,7 +107,8 @@ class BoundedHeads(HttpToolsProtocol):
         return not self._is_over and self._refusal is None
 
     def _read_on(self) -> None:
-        """As far as what was read before is answered: whoever sends requests ahead waits for itself."""
+        """As far as what was read before is answered: whoever sends requests ahead waits for
+        itself."""
         while self._arrived and self._hears and len(self.pipeline) < WAITING_MAX:
             piece = bytes(self._arrived[:READ_BYTES])
             del self._arrived[:READ_BYTES]
@@ -102,7 +121,8 @@ class BoundedHeads(HttpToolsProtocol):
 
     def _read(self, data: bytes) -> None:
         was_in_body, body_before = self._in_body, self._body_bytes
-        alone = self._begun + (not self._in_head and not was_in_body)  # if no more are begun, all that came is of one request
+        # if no more are begun, all that came is of one request
+        alone = self._begun + (not self._in_head and not was_in_body)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -115,7 +135,8 @@ class BoundedHeads(HttpToolsProtocol):
                 self._count(len(data), was_in_body, self._body_bytes - body_before)
 
     def _upgrade(self) -> None:
-        """To a session; what else is asked for is passed over, and since nobody can tell in which protocol more would come, this is the last."""
+        """To a session; what else is asked for is passed over, and since nobody can tell in which
+        protocol more would come, this is the last."""
         if self._should_upgrade():
             self._in_body = False
             problem = self._no_handshake()
@@ -132,12 +153,16 @@ class BoundedHeads(HttpToolsProtocol):
     def _no_handshake(self) -> ProblemError | None:
         """While an answer is under way, it would come in the middle of the session."""
         if self.cycle is not None and not self.cycle.response_complete:
-            return ProblemError(Code.BAD_REQUEST, "expected a request for a session once all before it on the connection is answered")
+            return ProblemError(
+                Code.BAD_REQUEST,
+                "expected a request for a session once all before it on the connection is answered",
+            )
         return no_handshake(self.scope["method"].encode(), self.url, self.headers, self.logger)
 
     def _count(self, size: int, was_in_body: bool, body_size: int) -> None:
-        """What comes piece by piece: of a head that is not complete yet, and of what is around a body. The piece in which a request begins behind
-        others is not counted: nobody can tell how much of it is whose, and it is no longer than what is read at once."""
+        """What comes piece by piece: of a head that is not complete yet, and of what is around a
+        body. The piece in which a request begins behind others is not counted: nobody can tell how
+        much of it is whose, and it is no longer than what is read at once."""
         if self._in_head:
             self._head_bytes += size
             if self._head_bytes > HEAD_BYTES_MAX:
@@ -150,7 +175,8 @@ class BoundedHeads(HttpToolsProtocol):
     # -- in time
 
     def _watch(self) -> None:
-        """Somebody must send something now: within so long, or the connection ends. Not so while an answer is worked out or waited for."""
+        """Somebody must send something now: within so long, or the connection ends. Not so while an
+        answer is worked out or waited for."""
         is_idle = self.cycle is None or self.cycle.response_complete
         if self._is_over or not (self._in_head or self._in_body or is_idle):
             self._disarm()
@@ -171,9 +197,19 @@ class BoundedHeads(HttpToolsProtocol):
         if self.flow.read_paused:  # it is we who do not read
             self._watch()
         elif self._in_head:
-            self._refuse(_timeout(f"expected the address and the headers within {self._limits.head_within_s:g} seconds, found a part of them"))
+            self._refuse(
+                _timeout(
+                    f"expected the address and the headers within {self._limits.head_within_s:g}"
+                    " seconds, found a part of them"
+                )
+            )
         elif self._in_body:
-            self._refuse(_timeout(f"expected the whole body within {self._limits.body_within_s:g} seconds, found a part of it; nothing was done"))
+            self._refuse(
+                _timeout(
+                    f"expected the whole body within {self._limits.body_within_s:g} seconds, found"
+                    " a part of it; nothing was done"
+                )
+            )
         else:
             self.transport.close()
 
@@ -215,16 +251,26 @@ class BoundedHeads(HttpToolsProtocol):
         super().on_message_complete()
 
     def _check_head(self) -> None:
-        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_BYTES_MAX:
+        if (
+            len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            > HEAD_BYTES_MAX
+        ):
             raise _head_too_long()
         version = self.parser.get_http_version()
         if version not in VERSIONS:
-            raise ProblemError(Code.BAD_REQUEST, f"expected a request of HTTP/1.1 or 1.0, found one of {version}")
+            raise ProblemError(
+                Code.BAD_REQUEST, f"expected a request of HTTP/1.1 or 1.0, found one of {version}"
+            )
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts != 1 and version == "1.1":
-            raise ProblemError(Code.BAD_REQUEST, f"expected the header host once, found it {hosts} times")
+            raise ProblemError(
+                Code.BAD_REQUEST, f"expected the header host once, found it {hosts} times"
+            )
         if not self.url.startswith(b"/") and httptools.parse_url(self.url).path is None:
-            raise ProblemError(Code.BAD_REQUEST, f"expected an address with a path, found {self.url[:200].decode('latin-1')!r}")
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                f"expected an address with a path, found {self.url[:200].decode('latin-1')!r}",
+            )
         if b"%" in self.url:
             _check_percent(self.url)
 
@@ -270,8 +316,16 @@ class BoundedHeads(HttpToolsProtocol):
         self._is_over = True
         self._disarm()
         body = encode(problem.problem())
-        headers = [(b"content-type", PROBLEM), (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *EVERY, *problem_headers(problem)]
-        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
+        headers = [
+            (b"content-type", PROBLEM),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            *EVERY,
+            *problem_headers(problem),
+        ]
+        lines = [
+            b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)
+        ]
         self.transport.write(b"".join((STATUS_LINE[problem.status], *lines, b"\r\n", body)))
         self.transport.write_eof()
         self.flow.resume_reading()
@@ -283,7 +337,10 @@ def _problem(error: httptools.HttpParserError) -> ProblemError:
     if isinstance(cause, ProblemError):
         return cause
     words = str(error).strip() if cause is None else f"the address is none: {cause}"
-    return ProblemError(Code.BAD_REQUEST, f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}")
+    return ProblemError(
+        Code.BAD_REQUEST,
+        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}",
+    )
 
 
 def _check_percent(url: bytes) -> None:
@@ -292,15 +349,23 @@ def _check_percent(url: bytes) -> None:
             raise ValueError
         unquote_to_bytes(url).decode()
     except ValueError:
-        raise ProblemError(Code.BAD_REQUEST, "the address cannot be read: expected percent-encoded UTF-8") from None
+        raise ProblemError(
+            Code.BAD_REQUEST, "the address cannot be read: expected percent-encoded UTF-8"
+        ) from None
 
 
 def _head_too_long() -> ProblemError:
-    return ProblemError(Code.BAD_REQUEST, f"expected an address and headers of at most {HEAD_BYTES_MAX} bytes, found more")
+    return ProblemError(
+        Code.BAD_REQUEST,
+        f"expected an address and headers of at most {HEAD_BYTES_MAX} bytes, found more",
+    )
 
 
 def _trailers_too_long() -> ProblemError:
-    return ProblemError(Code.BAD_REQUEST, f"expected chunk sizes and trailers of at most {HEAD_BYTES_MAX} bytes, found more")
+    return ProblemError(
+        Code.BAD_REQUEST,
+        f"expected chunk sizes and trailers of at most {HEAD_BYTES_MAX} bytes, found more",
+    )
 
 
 def _timeout(words: str) -> ProblemError:

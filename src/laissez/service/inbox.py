@@ -1,4 +1,5 @@
-"""What a session has been sent and not heard yet. Nearly always nothing: a frame waits only where the service is behind, and only so many do."""
+"""What a session has been sent and not heard yet. Nearly always nothing: a frame waits only where
+the service is behind, and only so many do."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ class Frame:
 
     __slots__ = ("_inbox", "_is_done", "_messages", "_payload")
 
-    def __init__(self, inbox: Inbox, payload: bytes | str, messages: list[SessionMessage] | None) -> None:
+    def __init__(
+        self, inbox: Inbox, payload: bytes | str, messages: list[SessionMessage] | None
+    ) -> None:
         self._inbox = inbox
         self._payload = payload
         self._is_done = False
@@ -35,19 +38,25 @@ class Frame:
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             return self._done()
-        messages, self._messages = self._messages, []  # should it come to a bug, the rest is not tried again
+        # should it come to a bug, the rest is not tried again
+        messages, self._messages = self._messages, []
         if messages is None:
             messages = session.read(self._payload)
         self._messages = session.hear(messages, may_go_on)
         return not self._messages and self._done()
 
     def turn_away(self) -> int:
-        """Refuse what was not heard of it. Each refusal names its message, so that much is read of it and no more."""
+        """Refuse what was not heard of it. Each refusal names its message, so that much is read of
+        it and no more."""
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             self._done()
             return 0
-        ids = session.ids(self._payload) if self._messages is None else [message.id for message in self._messages]
+        ids = (
+            session.ids(self._payload)
+            if self._messages is None
+            else [message.id for message in self._messages]
+        )
         self._done()
         return session.turn_away(ids) if ids else 0  # what cannot be read was refused as such
 
@@ -71,7 +80,8 @@ class Inbox:
         self._is_empty.set()
 
     def put(self, payload: bytes | str) -> None:
-        """Hear it at once if nobody waits, of its own least of all; what is left of it stands in line."""
+        """Hear it at once if nobody waits, of its own least of all; what is left of it stands in
+        line."""
         messages = None
         if not self._waiting and self._turns.may_go_on():
             messages = self.session.hear(self.session.read(payload), self._turns.in_time)
@@ -90,7 +100,11 @@ class Inbox:
         """One is done with: the first, unless that met a bug."""
         self._waiting.remove(frame)
         self._bytes -= len(frame)
-        if self._is_held and len(self._waiting) <= FRAMES_MAX // 2 and self._bytes <= BYTES_MAX // 2:
+        if (
+            self._is_held
+            and len(self._waiting) <= FRAMES_MAX // 2
+            and self._bytes <= BYTES_MAX // 2
+        ):
             self._is_held = False
             self._connection.let_go()
         if not self._waiting:

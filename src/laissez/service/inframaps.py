@@ -1,4 +1,5 @@
-"""The board on which operators' maps show what they read and how hard they press. In memory alone: after a restart it fills with the next reports.
+"""The board on which operators' maps show what they read and how hard they press. In memory alone:
+after a restart it fills with the next reports.
 
 Bounded in every direction: runners, maps of each, points of each map and of all maps together.
 """
@@ -25,8 +26,8 @@ SILENT_MAX_US: Final = HOUR_US
 
 
 class Course:
-    """The values and pressures of one map, oldest first, by the runner's clock and with the times at which they were heard by the service's. NaN
-    stands for no value."""
+    """The values and pressures of one map, oldest first, by the runner's clock and with the times
+    at which they were heard by the service's. NaN stands for no value."""
 
     def __init__(self) -> None:
         self._heard = array("q")
@@ -35,7 +36,8 @@ class Course:
         self._pressures = array("d")
 
     def add(self, heard: int, at: int, reported: MapReport, points_max: int) -> None:
-        """A time that was reported before is the same report sent again; one before that means that a clock was set back, and begins anew."""
+        """A time that was reported before is the same report sent again; one before that means that
+        a clock was set back, and begins anew."""
         last = self._times[-1] if self._times else at - 1
         if at == last:
             return
@@ -51,14 +53,19 @@ class Course:
             for column in (self._heard, self._times, self._values, self._pressures):
                 del column[:-points]
 
-    def after(self, since: int | None, written: Callable[[int], str]) -> Iterator[tuple[str, float | None, float]]:
+    def after(
+        self, since: int | None, written: Callable[[int], str]
+    ) -> Iterator[tuple[str, float | None, float]]:
         first = 0 if since is None else bisect_right(self._heard, since)
-        for at, value, pressure in zip(self._times[first:], self._values[first:], self._pressures[first:], strict=True):
+        for at, value, pressure in zip(
+            self._times[first:], self._values[first:], self._pressures[first:], strict=True
+        ):
             yield written(at), None if math.isnan(value) else value, pressure
 
 
 class Runner:
-    """The last report of a runner, when it came by the service's clock, and the courses of its maps."""
+    """The last report of a runner, when it came by the service's clock, and the courses of its
+    maps."""
 
     report: InfraMapsReport
     heard: int
@@ -87,8 +94,17 @@ class Runner:
     def shown(self, name: str, now: int, since: int | None) -> RunnerShown:
         report = self.report
         written = cache(format_time)  # its maps were read at the same times, thousands of them
-        maps = tuple([MapShown(**asdict(each), history=tuple(self.courses[each.name].after(since, written))) for each in report.maps])
-        return RunnerShown(name, report.at, report.pace_s, self.is_late(now), maps, report.floors, report.alarms)
+        maps = tuple(
+            [
+                MapShown(
+                    **asdict(each), history=tuple(self.courses[each.name].after(since, written))
+                )
+                for each in report.maps
+            ]
+        )
+        return RunnerShown(
+            name, report.at, report.pace_s, self.is_late(now), maps, report.floors, report.alarms
+        )
 
 
 class Board:
@@ -101,8 +117,15 @@ class Board:
     def take(self, name: str, report: InfraMapsReport, now: int) -> None:
         """A report, whose texts have been checked."""
         runner = self._runners.setdefault(name, Runner())
-        others = [course for each in self._runners.values() if each is not runner for course in each.courses.values()]
-        points_max = max(1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, len(report.maps) + len(others))))
+        others = [
+            course
+            for each in self._runners.values()
+            if each is not runner
+            for course in each.courses.values()
+        ]
+        points_max = max(
+            1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, len(report.maps) + len(others)))
+        )
         runner.take(report, now, points_max)
         for course in others:  # some of them may not report for long
             course.keep_latest(points_max)
@@ -110,10 +133,15 @@ class Board:
 
     def shown(self, now: int, since: int | None) -> InfraMaps:
         self._forget(now)
-        return InfraMaps(format_time(now), tuple([self._runners[name].shown(name, now, since) for name in sorted(self._runners)]))
+        return InfraMaps(
+            format_time(now),
+            tuple([self._runners[name].shown(name, now, since) for name in sorted(self._runners)]),
+        )
 
     def _forget(self, now: int) -> None:
         """Those that have gone, and of too many the one that has been silent for longest."""
-        self._runners = {name: runner for name, runner in self._runners.items() if not runner.is_gone(now)}
+        self._runners = {
+            name: runner for name, runner in self._runners.items() if not runner.is_gone(now)
+        }
         while len(self._runners) > RUNNERS_MAX:
             del self._runners[min(self._runners, key=lambda name: self._runners[name].heard)]

@@ -1,8 +1,9 @@
 """Every leaf's owner, rate, limit and floor, looked at together for all who follow them.
 
-Nobody is sent anything here: whoever follows comes by a few times a second. The first to come looks, if anything has happened at all; the others
-find what it saw. Each is told what is different from what it was told last, however long ago that was, so nothing waits in a queue.
-What was looked at is shown once all of it is durable, not before.
+Nobody is sent anything here: whoever follows comes by a few times a second. The first to come
+looks, if anything has happened at all; the others find what it saw. Each is told what is different
+from what it was told last, however long ago that was, so nothing waits in a queue. What was looked
+at is shown once all of it is durable, not before.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from laissez.wire.books import LevelChange, Levels, LevelsChanged
 from laissez.wire.times import format_time
 
 EVERY_S = 0.2
-LEAVES_PER_TURN = 2_048  # looked at, or written down, before other work has its turn: about a millisecond
+# looked at, or written down, before other work has its turn: about a millisecond
+LEAVES_PER_TURN = 2_048
 COLUMNS = ("rates", "limits", "owner", "floors")
-COLUMNS_FROM = 4  # if more than one in so many leaves changed, whole columns are shorter and sooner made
+# if more than one in so many leaves changed, whole columns are shorter and sooner made
+COLUMNS_FROM = 4
 
 
 class Part(msgspec.Struct, frozen=True):
-    """So many leaves as they were seen, and their columns as they are told. A column that did not change is the one of the part before it."""
+    """So many leaves as they were seen, and their columns as they are told. A column that did not
+    change is the one of the part before it."""
 
     seen: LevelsView
     rates: list[str]
@@ -55,9 +59,11 @@ class Feed:
         self._owners: tuple[str, ...] = ()
         self._parts: list[Part] = []
         self._version = 0  # grows with every difference
-        self._changed_in = [0] * len(desk.exchange.market.topology.leaves)  # the last version in which each leaf changed
+        # the last version in which each leaf changed
+        self._changed_in = [0] * len(desk.exchange.market.topology.leaves)
         self._column_changed_in = dict.fromkeys(COLUMNS, 0)
-        self._messages: dict[Seen, bytes] = {}  # to those who have seen so much, until there is more to see
+        # to those who have seen so much, until there is more to see
+        self._messages: dict[Seen, bytes] = {}
 
     @property
     def seen(self) -> Seen:
@@ -109,7 +115,9 @@ class Feed:
                 continue
             parts.append(_part(view, old))
             changed += _different(view, old, number * LEAVES_PER_TURN)
-            columns |= {name for name in COLUMNS if getattr(parts[-1], name) is not getattr(old, name, None)}
+            columns |= {
+                name for name in COLUMNS if getattr(parts[-1], name) is not getattr(old, name, None)
+            }
             await asyncio.sleep(0)
         if not changed and owners == self._owners:
             return
@@ -125,10 +133,18 @@ class Feed:
     def whole(self) -> Levels:
         topology = self._desk.exchange.market.topology
         names = {root: topology.level_names(root) or None for root in topology.roots}
-        return Levels(format_time(self._at), self._n, names, self._owners, topology.leaves, **self._columns(COLUMNS))
+        return Levels(
+            format_time(self._at),
+            self._n,
+            names,
+            self._owners,
+            topology.leaves,
+            **self._columns(COLUMNS),
+        )
 
     def changes(self, seen: Seen) -> bytes:
-        """What is different for somebody who has seen so much, as JSON; made once for all who have."""
+        """What is different for somebody who has seen so much, as JSON; made once for all who
+        have."""
         message = self._messages.get(seen)
         if message is None:
             message = self._messages[seen] = msgspec.json.encode(self._different_from(seen))
@@ -139,7 +155,9 @@ class Feed:
         leaves = [leaf for leaf, version in enumerate(self._changed_in) if version > seen.version]
         if len(leaves) * COLUMNS_FROM <= len(self._changed_in):
             return LevelsChanged(at, self._n, owners, [self._row(leaf) for leaf in leaves])
-        columns = [name for name, version in self._column_changed_in.items() if version > seen.version]
+        columns = [
+            name for name, version in self._column_changed_in.items() if version > seen.version
+        ]
         return LevelsChanged(at, self._n, owners, [], **self._columns(columns))
 
     def _row(self, leaf: int) -> LevelChange:
@@ -147,23 +165,36 @@ class Feed:
         return leaf, part.rates[place], part.limits[place], part.owner[place], part.floors[place]
 
     def _columns(self, names: Iterable[str]) -> dict[str, list[Any]]:
-        return {name: [value for part in self._parts for value in getattr(part, name)] for name in names}
+        return {
+            name: [value for part in self._parts for value in getattr(part, name)] for name in names
+        }
 
 
 def _part(view: LevelsView, old: Part | None) -> Part:
     return Part(
         view,
-        old.rates if old is not None and old.seen.rates == view.rates else [*map(price, view.rates)],
-        old.limits if old is not None and old.seen.limits == view.limits else [*map(optional_price, view.limits)],
+        old.rates
+        if old is not None and old.seen.rates == view.rates
+        else [*map(price, view.rates)],
+        old.limits
+        if old is not None and old.seen.limits == view.limits
+        else [*map(optional_price, view.limits)],
         old.owner if old is not None and old.seen.owners == view.owners else view.owners,
-        old.floors if old is not None and old.seen.floors == view.floors else [*map(price, view.floors)],
+        old.floors
+        if old is not None and old.seen.floors == view.floors
+        else [*map(price, view.floors)],
     )
 
 
 def _different(new: LevelsView, old: Part | None, first: int) -> list[int]:
-    """The places of the leaves that are not as they were; all of them, if there was nothing before."""
+    """The places of the leaves that are not as they were; all of them, if there was nothing
+    before."""
     if old is None:
         return list(range(first, first + len(new.rates)))
     now = zip(new.rates, new.limits, new.owners, new.floors, strict=True)
     before = zip(old.seen.rates, old.seen.limits, old.seen.owners, old.seen.floors, strict=True)
-    return [first + place for place, (one, other) in enumerate(zip(now, before, strict=True)) if one != other]
+    return [
+        first + place
+        for place, (one, other) in enumerate(zip(now, before, strict=True))
+        if one != other
+    ]

@@ -1,4 +1,5 @@
-"""The service's log: one line per happening, as text for people or as JSON for machines. No keys, no bodies, no prices."""
+"""The service's log: one line per happening, as text for people or as JSON for machines. No keys,
+no bodies, no prices."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import msgspec
 from laissez.service.settings import Server
 from laissez.wire.times import format_time
 
-_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "color_message", "taskName"}
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
+    "message",
+    "asctime",
+    "color_message",
+    "taskName",
+}
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
@@ -21,7 +27,10 @@ def fields_of(record: logging.LogRecord) -> dict[str, object]:
 class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         extra = "".join(f" {name}={value}" for name, value in fields_of(record).items())
-        line = f"{format_time(round(record.created * 1e6))} {record.levelname.lower():7} {record.name}: {record.getMessage()}{extra}"
+        line = (
+            f"{format_time(round(record.created * 1e6))} {record.levelname.lower():7}"
+            f" {record.name}: {record.getMessage()}{extra}"
+        )
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 

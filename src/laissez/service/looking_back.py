@@ -1,4 +1,5 @@
-"""The exchange as it was after some entry, without opening the journal for writing: beside a running server, or offline."""
+"""The exchange as it was after some entry, without opening the journal for writing: beside a
+running server, or offline."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from laissez.service.exchange import Exchange
 from laissez.service.opening import Replaying
 
 
-def exchange_after(reader: Reader, seq: int, on_progress: Callable[[int, int], None] | None = None) -> Exchange:
+def exchange_after(
+    reader: Reader, seq: int, on_progress: Callable[[int, int], None] | None = None
+) -> Exchange:
     """From the newest snapshot before it that can be used, and the entries that follow."""
     machine, done = _nearest(reader, seq)
     for group in reader.groups(done + 1, seq):
@@ -38,8 +41,12 @@ def _nearest(reader: Reader, seq: int) -> tuple[Replaying, int]:
         try:
             snapshot = file.read()
             if reader.chain_at(file.seq) != snapshot.head:
-                raise JournalForeign(f"{file.path} belongs to another journal than the one in {reader.folder}. Move it away.")
+                raise JournalForeign(
+                    f"{file.path} belongs to another journal than the one in {reader.folder}. Move"
+                    " it away."
+                )
             return Replaying.restore(snapshot.body), file.seq
         except SnapshotUnusable:
-            continue  # it saves time and is never needed; a running server may have deleted it meanwhile
+            # it saves time and is never needed; a running server may have deleted it meanwhile
+            continue
     return Replaying.begin(reader.genesis), 0

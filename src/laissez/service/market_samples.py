@@ -1,4 +1,5 @@
-"""The market in figures every so often, for the last hours: a bounded memory that begins anew with the process."""
+"""The market in figures every so often, for the last hours: a bounded memory that begins anew with
+the process."""
 
 from __future__ import annotations
 
@@ -33,10 +34,23 @@ class MarketSamples:
         now = await market_summary(self._desk, self._metrics, RESTS_LONG)
         turnover = self._metrics.turnover
         counted = turnover.transfers, turnover.started, turnover.all_ended
-        transfers, started, ended = (count - before for count, before in zip(counted, self._counted, strict=True))
+        transfers, started, ended = (
+            count - before for count, before in zip(counted, self._counted, strict=True)
+        )
         self._counted = counted
         self._samples.append(
-            MarketSample(now.at, now.revenue, now.rate_now, now.leaves, now.online, now.leased, now.open_orders, transfers, started, ended)
+            MarketSample(
+                now.at,
+                now.revenue,
+                now.rate_now,
+                now.leaves,
+                now.online,
+                now.leased,
+                now.open_orders,
+                transfers,
+                started,
+                ended,
+            )
         )
 
     def history(self) -> MarketHistory:

@@ -1,4 +1,5 @@
-"""The service's figures in the form that Prometheus reads. Base units, and no tenant's name anywhere: who may read figures may not know everybody.
+"""The service's figures in the form that Prometheus reads. Base units, and no tenant's name
+anywhere: who may read figures may not know everybody.
 
 Counting is plain addition, on the way of every command; everything else is read when somebody asks.
 """
@@ -9,7 +10,12 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
@@ -53,7 +59,8 @@ class Metrics(Collector):
     def __init__(self, desk: Desk, places: Places) -> None:
         self._desk = desk
         self._places = places
-        self._commands: dict[tuple[type, str | None], int] = {}  # by kind and by the code of a refusal; None: carried out
+        # by kind and by the code of a refusal; None: carried out
+        self._commands: dict[tuple[type, str | None], int] = {}
         self._answers: dict[tuple[str, int], int] = {}
         self._events = 0
         self._latency = Spread(LATENCIES_S)
@@ -98,7 +105,8 @@ class Metrics(Collector):
     # -- telling
 
     def render(self, owed: int, rate: int) -> bytes:
-        """`owed` is the exact charge of all tenants together, `rate` what they are charged per hour now."""
+        """`owed` is the exact charge of all tenants together, `rate` what they are charged per hour
+        now."""
         self._owed = owed
         self._rate = rate
         return generate_latest(self.registry)
@@ -110,60 +118,144 @@ class Metrics(Collector):
         yield self._commands_family()
         yield self._answers_family()
         yield self._latency.family(
-            "laissez_commit_latency_seconds", "How long the first command of each group that became durable together had waited."
+            "laissez_commit_latency_seconds",
+            "How long the first command of each group that became durable together had waited.",
         )
-        yield self._group.family("laissez_commit_group_commands", "Commands that became durable together.")
-        yield self._turn.family("laissez_loop_delay_seconds", "How long each turn of the event loop took. Who arrives meanwhile waits.")
-        yield _gauge("laissez_waiting_requests", "Requests and frames that wait for their turn.", len(desk.admission.turns))
-        yield _counter("laissez_shed", "Requests that had waited for too long and were turned away with 503.", desk.admission.turns.shed)
-        yield _counter("laissez_delayed_answers", "Answers, refusals above all, that were held back.", desk.admission.delayed)
+        yield self._group.family(
+            "laissez_commit_group_commands", "Commands that became durable together."
+        )
+        yield self._turn.family(
+            "laissez_loop_delay_seconds",
+            "How long each turn of the event loop took. Who arrives meanwhile waits.",
+        )
+        yield _gauge(
+            "laissez_waiting_requests",
+            "Requests and frames that wait for their turn.",
+            len(desk.admission.turns),
+        )
+        yield _counter(
+            "laissez_shed",
+            "Requests that had waited for too long and were turned away with 503.",
+            desk.admission.turns.shed,
+        )
+        yield _counter(
+            "laissez_delayed_answers",
+            "Answers, refusals above all, that were held back.",
+            desk.admission.delayed,
+        )
         yield _counter("laissez_events", "Events since the start of this process.", self._events)
-        yield _gauge("laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable)
-        yield _gauge("laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable)
-        yield _counter("laissez_refusals", "Refused before the exchange, and so not in the journal.", desk.refusals.noted)
-        yield _gauge("laissez_audit_lost", "Refusals that could not be written to their log.", desk.refusals.lost)
-        yield _gauge("laissez_audit_digested_timestamp_seconds", "Until when there are digests of days.", desk.refusals.digested_us / 1e6)
+        yield _gauge(
+            "laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable
+        )
+        yield _gauge(
+            "laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable
+        )
+        yield _counter(
+            "laissez_refusals",
+            "Refused before the exchange, and so not in the journal.",
+            desk.refusals.noted,
+        )
+        yield _gauge(
+            "laissez_audit_lost",
+            "Refusals that could not be written to their log.",
+            desk.refusals.lost,
+        )
+        yield _gauge(
+            "laissez_audit_digested_timestamp_seconds",
+            "Until when there are digests of days.",
+            desk.refusals.digested_us / 1e6,
+        )
         yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
         yield _gauge("laissez_tenants", "Tenants.", len(accounts))
-        yield _gauge("laissez_leases", "Leases that last.", sum(account.held for account in accounts))
-        yield _gauge("laissez_open_orders", "Orders that wait.", sum(account.open_orders for account in accounts))
+        yield _gauge(
+            "laissez_leases", "Leases that last.", sum(account.held for account in accounts)
+        )
+        yield _gauge(
+            "laissez_open_orders",
+            "Orders that wait.",
+            sum(account.open_orders for account in accounts),
+        )
         yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
-        yield _gauge("laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline))
-        yield _counter("laissez_transfers", "Leaves that went from one tenant to another at once.", self.turnover.transfers)
+        yield _gauge(
+            "laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline)
+        )
+        yield _counter(
+            "laissez_transfers",
+            "Leaves that went from one tenant to another at once.",
+            self.turnover.transfers,
+        )
         yield _counter("laissez_leases_started", "Leases that started.", self.turnover.started)
         yield self._ended_family()
-        yield _counter("laissez_budgets_spent", "Budgets that were used up.", self.turnover.budgets_spent)
+        yield _counter(
+            "laissez_budgets_spent", "Budgets that were used up.", self.turnover.budgets_spent
+        )
         yield _gauge("laissez_webhooks", "Webhooks.", len(exchange.webhooks.live))
-        yield _gauge("laissez_webhooks_retrying", "Webhooks whose last delivery failed.", self.webhooks.retrying)
+        yield _gauge(
+            "laissez_webhooks_retrying",
+            "Webhooks whose last delivery failed.",
+            self.webhooks.retrying,
+        )
         yield self._deliveries_family()
-        yield _counter("laissez_webhook_dead_letters", "Events that were not delivered to a webhook in time.", self.webhooks.given_up)
-        yield _gauge("laissez_history_events", "Events kept for streams that resume.", len(desk.history))
-        yield _gauge("laissez_remembered_ids", "Clients' ids kept for requests sent again.", len(desk.remembered))
-        yield _gauge("laissez_rate_microdollars_per_hour", "What all leases together are charged per hour now.", self._rate)
-        yield _counter("laissez_revenue_microdollars", "What all tenants together owe, rounded down.", self._owed // CHARGE_PER_MICRO_DOLLAR)
+        yield _counter(
+            "laissez_webhook_dead_letters",
+            "Events that were not delivered to a webhook in time.",
+            self.webhooks.given_up,
+        )
+        yield _gauge(
+            "laissez_history_events", "Events kept for streams that resume.", len(desk.history)
+        )
+        yield _gauge(
+            "laissez_remembered_ids",
+            "Clients' ids kept for requests sent again.",
+            len(desk.remembered),
+        )
+        yield _gauge(
+            "laissez_rate_microdollars_per_hour",
+            "What all leases together are charged per hour now.",
+            self._rate,
+        )
+        yield _counter(
+            "laissez_revenue_microdollars",
+            "What all tenants together owe, rounded down.",
+            self._owed // CHARGE_PER_MICRO_DOLLAR,
+        )
 
     def _commands_family(self) -> Metric:
-        family = CounterMetricFamily("laissez_commands", "Commands by kind and outcome.", labels=("kind", "outcome"))
-        named = {(kind.__name__, DONE if code is None else code): count for (kind, code), count in self._commands.items()}
+        family = CounterMetricFamily(
+            "laissez_commands", "Commands by kind and outcome.", labels=("kind", "outcome")
+        )
+        named = {
+            (kind.__name__, DONE if code is None else code): count
+            for (kind, code), count in self._commands.items()
+        }
         for labels, count in sorted(named.items()):
             family.add_metric(labels, count)
         return family
 
     def _ended_family(self) -> Metric:
-        """Every reason from the start on: a rate over a counter that was not there misses its first step."""
-        family = CounterMetricFamily("laissez_leases_ended", "Leases that ended, by reason.", labels=("reason",))
+        """Every reason from the start on: a rate over a counter that was not there misses its first
+        step."""
+        family = CounterMetricFamily(
+            "laissez_leases_ended", "Leases that ended, by reason.", labels=("reason",)
+        )
         for reason, count in self.turnover.ended.items():
             family.add_metric((reason,), count)
         return family
 
     def _deliveries_family(self) -> Metric:
-        family = CounterMetricFamily("laissez_webhook_deliveries", "Deliveries to webhooks by outcome.", labels=("outcome",))
+        family = CounterMetricFamily(
+            "laissez_webhook_deliveries", "Deliveries to webhooks by outcome.", labels=("outcome",)
+        )
         family.add_metric(("delivered",), self.webhooks.delivered)
         family.add_metric(("failed",), self.webhooks.failed)
         return family
 
     def _answers_family(self) -> Metric:
-        family = CounterMetricFamily("laissez_http_answers", "Answers to requests by operation and status.", labels=("operation", "status"))
+        family = CounterMetricFamily(
+            "laissez_http_answers",
+            "Answers to requests by operation and status.",
+            labels=("operation", "status"),
+        )
         for (operation, status), count in sorted(self._answers.items()):
             family.add_metric((operation, str(status)), count)
         return family

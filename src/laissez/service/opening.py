@@ -1,4 +1,5 @@
-"""Opening a data folder: a new journal or the one that is there, the exchange recovered from it, and the memories of the last day refilled."""
+"""Opening a data folder: a new journal or the one that is there, the exchange recovered from it,
+and the memories of the last day refilled."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ class Replaying:
         try:
             return Replaying(Exchange.restore(body))
         except (msgspec.MsgspecError, SnapshotError) as error:
-            raise SnapshotUnusable(f"the snapshot does not describe an exchange that this version reads: {error}") from error
+            raise SnapshotUnusable(
+                f"the snapshot does not describe an exchange that this version reads: {error}"
+            ) from error
 
 
 class Opened(msgspec.Struct):
@@ -58,23 +61,32 @@ class Opened(msgspec.Struct):
 
 
 def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
-    """A new data folder with an empty market over the topology. How many orders a tenant may have open is fixed here, for good."""
+    """A new data folder with an empty market over the topology. How many orders a tenant may have
+    open is fixed here, for good."""
     Journal.create(folder, Market(topology, open_orders_max).snapshot()).close()
 
 
 def open_folder(
-    folder: Path, limits: Limits, on_progress: Callable[[int, int], None] | None = None, start_clock: Callable[[int], Clock] = Clock
+    folder: Path,
+    limits: Limits,
+    on_progress: Callable[[int, int], None] | None = None,
+    start_clock: Callable[[int], Clock] = Clock,
 ) -> Opened:
-    """Recover everything. While millions of objects are made that all stay, looking for garbage among them only takes time."""
+    """Recover everything. While millions of objects are made that all stay, looking for garbage
+    among them only takes time."""
     journal = Journal.open(folder)
     collects = gc.isenabled()
     gc.disable()
     try:
-        recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress)
+        recovered = recover(
+            journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress
+        )
         exchange = recovered.machine.exchange
         clock = start_clock(max(journal.last_at, exchange.market.now))
         history = History(limits.history_events_max, round(limits.history_hours * HOUR_US))
-        remembered = Remembered(limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US))
+        remembered = Remembered(
+            limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US)
+        )
         _refill(journal, history, remembered, clock.now(), limits)
     except BaseException:
         journal.close()
@@ -82,11 +94,23 @@ def open_folder(
     finally:
         if collects:
             gc.enable()
-    return Opened(journal, exchange, clock, history, remembered, recovered.replayed, recovered.snapshot_seq, recovered.warnings)
+    return Opened(
+        journal,
+        exchange,
+        clock,
+        history,
+        remembered,
+        recovered.replayed,
+        recovered.snapshot_seq,
+        recovered.warnings,
+    )
 
 
-def _refill(journal: Journal, history: History, remembered: Remembered, now: int, limits: Limits) -> None:
-    """Read the journal backwards, from its end, until neither memory takes more or all that is older is too old."""
+def _refill(
+    journal: Journal, history: History, remembered: Remembered, now: int, limits: Limits
+) -> None:
+    """Read the journal backwards, from its end, until neither memory takes more or all that is
+    older is too old."""
     history_from = now - round(limits.history_hours * HOUR_US)
     remembered_from = now - round(limits.idempotency_hours * HOUR_US)
     room_in_history = room_in_remembered = True
@@ -95,11 +119,15 @@ def _refill(journal: Journal, history: History, remembered: Remembered, now: int
             for seq in range(group.last, group.first - 1, -1):
                 entry = group.entries[seq - group.first]
                 if room_in_history:
-                    room_in_history = entry.at >= history_from and history.add_older(entry.at, seq, read_addressees(entry.outcome))
+                    room_in_history = entry.at >= history_from and history.add_older(
+                        entry.at, seq, read_addressees(entry.outcome)
+                    )
                 if room_in_remembered and entry.at >= remembered_from:
                     asker = read_asker(entry.request)
                     if asker.id:
-                        room_in_remembered = remembered.add_older(entry.at, asker.who, asker.id, seq)
+                        room_in_remembered = remembered.add_older(
+                            entry.at, asker.who, asker.id, seq
+                        )
                 else:
                     room_in_remembered = False
             if not room_in_history and not room_in_remembered:

@@ -10,7 +10,8 @@ from laissez.wire.events import Event, Numbered
 
 
 class Told(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One event: whose it is (None: the operator's alone), its number in that tenant's stream, and itself."""
+    """One event: whose it is (None: the operator's alone), its number in that tenant's stream, and
+    itself."""
 
     tenant: str | None
     n: int
@@ -42,7 +43,8 @@ class _Addressed(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Addressees(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An outcome of which only matters how many events it has and whose they are: the rest of its bytes is skipped, not read."""
+    """An outcome of which only matters how many events it has and whose they are: the rest of its
+    bytes is skipped, not read."""
 
     first: int
     told: tuple[_Addressed, ...]
@@ -54,9 +56,15 @@ read_addressees = msgspec.msgpack.Decoder(Addressees).decode
 
 
 def numbered(outcome: Outcome, holder: str) -> tuple[Numbered, ...]:
-    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the operator all of them."""
+    """The events of an outcome as a holder sees them: a tenant its own by its own numbers, the
+    operator all of them."""
     if holder == OPERATOR:
-        return tuple([Numbered(outcome.first + index, told.event, told.tenant) for index, told in enumerate(outcome.told)])
+        return tuple(
+            [
+                Numbered(outcome.first + index, told.event, told.tenant)
+                for index, told in enumerate(outcome.told)
+            ]
+        )
     return tuple([Numbered(told.n, told.event) for told in outcome.told if told.tenant == holder])
 
 

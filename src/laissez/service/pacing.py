@@ -1,7 +1,9 @@
-"""Answers that nobody's allowance pays for, refusals above all, are given at a pace: to be refused is cheap to ask for and not free to answer.
+"""Answers that nobody's allowance pays for, refusals above all, are given at a pace: to be refused
+is cheap to ask for and not free to answer.
 
-Whoever is over its pace gets the answer later, the more the longer it goes on. A connection asks one thing at a time, so that holds it up and nobody
-else. Holders have a pace each; those who show no good key have one per address.
+Whoever is over its pace gets the answer later, the more the longer it goes on. A connection asks
+one thing at a time, so that holds it up and nobody else. Holders have a pace each; those who show
+no good key have one per address.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class Pace:
 
     def take(self, count: int, per_second: int, burst: int, now: int) -> float:
         """Use `count` answers up; says after how many seconds they may be given."""
-        left = min(burst * SECOND_US, self._left + (now - self._at) * per_second) - count * SECOND_US
+        left = (
+            min(burst * SECOND_US, self._left + (now - self._at) * per_second) - count * SECOND_US
+        )
         self._left = max(left, -round(DELAY_S_MAX * SECOND_US) * per_second)
         self._at = now
         return max(0, -self._left) / per_second / SECOND_US

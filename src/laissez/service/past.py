@@ -1,8 +1,10 @@
 """What happened, read from the journal for whoever missed it.
 
-A holder's events may lie in as many groups as they are, each of them full of others' entries, so reading few of them can take long. All reading goes
-one piece after the other and leaves most of the loop to everybody else; a holder reads one page at a time, so that whoever asks for many waits for
-itself. Those who were cut off together have missed the same, so what was read last is kept for the next.
+A holder's events may lie in as many groups as they are, each of them full of others' entries, so
+reading few of them can take long. All reading goes one piece after the other and leaves most of the
+loop to everybody else; a holder reads one page at a time, so that whoever asks for many waits for
+itself. Those who were cut off together have missed the same, so what was read last is kept for the
+next.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Past:
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader = reader
         self._clock = clock
-        self._pages: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # held by whoever reads for a holder
+        # held by whoever reads for a holder
+        self._pages: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._piece = asyncio.Lock()  # by whoever reads now, or rests after that
         self._worked = 0  # microseconds since the last rest
         self._kept: dict[int, Group] = {}  # by their first entry
@@ -36,7 +39,9 @@ class Past:
         self._read_last: deque[int] = deque()  # the same, in the order in which they were read
         self._bytes = 0
 
-    async def read(self, holder: str, entries: Iterable[int], take: Callable[[Entry], None]) -> None:
+    async def read(
+        self, holder: str, entries: Iterable[int], take: Callable[[Entry], None]
+    ) -> None:
         """Give these entries to `take`, in their order."""
         page = self._pages.get(holder)
         if page is None:
@@ -64,7 +69,8 @@ class Past:
         return group if group is not None and seq <= group.last else None
 
     def _fetch(self, seq: int) -> Group:
-        group = replace(next(self._reader.groups(seq, seq)), documents=())  # statements may be far longer than entries, and nobody asks for them
+        # statements may be far longer than entries, and nobody asks for them
+        group = replace(next(self._reader.groups(seq, seq)), documents=())
         self._kept[group.first] = group
         insort(self._firsts, group.first)
         self._read_last.append(group.first)

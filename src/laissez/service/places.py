@@ -15,7 +15,9 @@ class Places:
         taken = self.taken.get(holder, 0)
         if taken >= cap:
             raise ProblemError(
-                Code.TOO_MANY_SESSIONS, f"you have {taken} sessions and streams open and may have {cap}: close one first", RETRY_AFTER_S
+                Code.TOO_MANY_SESSIONS,
+                f"you have {taken} sessions and streams open and may have {cap}: close one first",
+                RETRY_AFTER_S,
             )
         self.taken[holder] = taken + 1
 

@@ -1,6 +1,8 @@
-"""What commands of the operator would do: they are carried out, on a copy of the process, and what came of them is told. Exact, and nothing changes.
+"""What commands of the operator would do: they are carried out, on a copy of the process, and what
+came of them is told. Exact, and nothing changes.
 
-Only what happens at once is told: what a band lets through later, or a hold keeps for now, comes when it comes.
+Only what happens at once is told: what a band lets through later, or a hold keeps for now, comes
+when it comes.
 """
 
 from __future__ import annotations
@@ -44,26 +46,43 @@ class Previews:
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
         self._desk.admission.check_open()
         if len(self._under_way) >= PREVIEWS_AT_ONCE:
-            raise ProblemError(Code.OVERLOADED, f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment", 1.0)
+            raise ProblemError(
+                Code.OVERLOADED,
+                f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment",
+                1.0,
+            )
         copy = self._begin(commands)
         self._under_way.add(copy)
         try:
             with copy:
                 return _read_done(await copy.answer())
         except CopyFailed as failed:
-            self._desk.admission.check_open()  # the server is being stopped, and did not wait for it
+            # the server is being stopped, and did not wait for it
+            self._desk.admission.check_open()
             if not failed.took_too_long:
                 raise
-            why = f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about fewer commands"
+            why = (
+                f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about"
+                " fewer commands"
+            )
             raise ProblemError(Code.OVERLOADED, why, 60.0) from None
         finally:
             self._under_way.remove(copy)
 
     def _begin(self, commands: Sequence[Readable]) -> Copy:
         try:
-            return Copy(partial(_say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands), PREVIEW_S)
+            return Copy(
+                partial(
+                    _say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands
+                ),
+                PREVIEW_S,
+            )
         except OSError as error:
-            raise ProblemError(Code.OVERLOADED, f"there is no room for a copy of the process: {error.strerror}; try again later", 10.0) from None
+            raise ProblemError(
+                Code.OVERLOADED,
+                f"there is no room for a copy of the process: {error.strerror}; try again later",
+                10.0,
+            ) from None
 
     def give_up(self) -> None:
         """Nobody waits for those that are under way: the server is being stopped."""
@@ -71,13 +90,16 @@ class Previews:
             copy.kill()
 
 
-def _say_what_would_happen(exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket) -> None:
+def _say_what_would_happen(
+    exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket
+) -> None:
     line.sendall(msgspec.msgpack.encode(carried_out(exchange, at, commands)))
 
 
 def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
     """Have the commands carried out by the exchange, and say what came of it."""
-    exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))  # what is over by now is no consequence
+    # what is over by now is no consequence
+    exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
     before = _Look(exchange.market)
     told: list[Told] = []
     refused: list[PreviewRefused] = []
@@ -98,14 +120,22 @@ class _Look:
     def __init__(self, market: Market) -> None:
         self.leases: dict[str, LeaseView] = {lease.leaf: lease for lease in market.leases()}
         self.rate = sum(lease.charged for lease in self.leases.values())
-        self.idle = sum(market.is_online(leaf) for leaf in market.topology.leaves) - len(self.leases)
+        self.idle = sum(market.is_online(leaf) for leaf in market.topology.leaves) - len(
+            self.leases
+        )
 
 
-def _compared(at: int, before: _Look, after: _Look, told: Sequence[Told], refused: Sequence[PreviewRefused]) -> PreviewDone:
-    pairs = [(lease, after.leases[leaf]) for leaf, lease in before.leases.items() if leaf in after.leases]
+def _compared(
+    at: int, before: _Look, after: _Look, told: Sequence[Told], refused: Sequence[PreviewRefused]
+) -> PreviewDone:
+    pairs = [
+        (lease, after.leases[leaf]) for leaf, lease in before.leases.items() if leaf in after.leases
+    ]
     lasting = [(was.charged, now.charged) for was, now in pairs if was.lease == now.lease]
     ended = [
-        PreviewEnded(one.event.leaf, one.tenant or "", one.event.reason, one.event.rate, one.event.limit)
+        PreviewEnded(
+            one.event.leaf, one.tenant or "", one.event.reason, one.event.rate, one.event.limit
+        )
         for one in told
         if isinstance(one.event, LeaseEnded)
     ]
@@ -117,7 +147,9 @@ def _compared(at: int, before: _Look, after: _Look, told: Sequence[Told], refuse
         leases_ended=len(ended),
         leases_started=won.total(),
         transfers=sum(was.tenant != now.tenant for was, now in pairs),
-        tenants=tuple([PreviewTenant(tenant, lost[tenant], won[tenant]) for tenant in sorted({*lost, *won})]),
+        tenants=tuple(
+            [PreviewTenant(tenant, lost[tenant], won[tenant]) for tenant in sorted({*lost, *won})]
+        ),
         ended=tuple(ended[:ENDED_SHOWN]),
         rate_before=price(before.rate),
         rate_after=price(after.rate),

@@ -1,4 +1,5 @@
-"""What a lease was charged, piece by piece, as long as the books know it: the newest pieces, and all before them as one without a rate."""
+"""What a lease was charged, piece by piece, as long as the books know it: the newest pieces, and
+all before them as one without a rate."""
 
 from __future__ import annotations
 
@@ -17,9 +18,13 @@ Piece: TypeAlias = tuple[int, int, int | None, int]  # start, end, rate, exact c
 
 
 def price_pieces(exchange: Exchange, lease: LeaseRecord, at: int) -> list[Piece]:
-    """Until `at`: nothing has changed since the market's last command, so the last piece goes on, or one more does that this began."""
+    """Until `at`: nothing has changed since the market's last command, so the last piece goes on,
+    or one more does that this began."""
     market = exchange.market
-    pieces = [(piece.start, piece.end, piece.rate, piece.charge) for piece in market.price_history(lease.number, PRICE_PIECES_MAX - 1)]
+    pieces = [
+        (piece.start, piece.end, piece.rate, piece.charge)
+        for piece in market.price_history(lease.number, PRICE_PIECES_MAX - 1)
+    ]
     end = reached(exchange, at)
     view = market.lease(lease.leaf) if lease.ended_at is None else None
     if view is not None and end > market.now:
@@ -36,4 +41,11 @@ def _go_on(pieces: list[Piece], start: int, end: int, rate: int) -> None:
 
 
 def in_words(pieces: list[Piece]) -> tuple[PriceSegment, ...]:
-    return tuple([PriceSegment(format_time(start), format_time(end), optional_price(rate), dollars(charge)) for start, end, rate, charge in pieces])
+    return tuple(
+        [
+            PriceSegment(
+                format_time(start), format_time(end), optional_price(rate), dollars(charge)
+            )
+            for start, end, rate, charge in pieces
+        ]
+    )

@@ -1,5 +1,5 @@
-"""Requests over HTTP stand in line like the frames of sessions. One that is turned away costs little: no task is made for it and its body is not
-read; the answer is written as it stands.
+"""Requests over HTTP stand in line like the frames of sessions. One that is turned away costs
+little: no task is made for it and its body is not read; the answer is written as it stands.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ class Request:
 
     __slots__ = ("_app", "_connection", "_cycle", "_principal")
 
-    def __init__(self, connection: QueuedRequests, cycle: RequestResponseCycle, app: Any, principal: Principal | None) -> None:
+    def __init__(
+        self,
+        connection: QueuedRequests,
+        cycle: RequestResponseCycle,
+        app: Any,
+        principal: Principal | None,
+    ) -> None:
         self._connection = connection
         self._cycle = cycle
         self._app = app
@@ -55,7 +61,9 @@ class QueuedRequests(BoundedHeads):
         else:
             self._under_way = cycle
             principal = self._principal(cycle.scope)
-            self._turns.wait(self._line(principal, cycle.scope), Request(self, cycle, app, principal))
+            self._turns.wait(
+                self._line(principal, cycle.scope), Request(self, cycle, app, principal)
+            )
 
     def _should_upgrade(self) -> bool:
         """Where there are no sessions, a request for one is answered like any other."""
@@ -70,7 +78,11 @@ class QueuedRequests(BoundedHeads):
         cycle.response_started = cycle.response_complete = True
         date = b"".join(b"%b: %b\r\n" % header for header in self.server_state.default_headers)
         last = b"" if cycle.keep_alive else b"connection: close\r\n"
-        self.transport.write(b"".join((_HEAD, date, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else _BODY)))
+        self.transport.write(
+            b"".join(
+                (_HEAD, date, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else _BODY)
+            )
+        )
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
@@ -100,8 +112,15 @@ OVERLOADED = overloaded()
 def _refusal() -> tuple[bytes, bytes]:
     problem = OVERLOADED
     body = encode(problem.problem())
-    headers = [(b"content-type", PROBLEM), (b"content-length", b"%d" % len(body)), *EVERY, *problem_headers(problem)]
-    return STATUS_LINE[problem.status] + b"".join(b"%b: %b\r\n" % header for header in headers), body
+    headers = [
+        (b"content-type", PROBLEM),
+        (b"content-length", b"%d" % len(body)),
+        *EVERY,
+        *problem_headers(problem),
+    ]
+    return STATUS_LINE[problem.status] + b"".join(
+        b"%b: %b\r\n" % header for header in headers
+    ), body
 
 
 _HEAD, _BODY = _refusal()

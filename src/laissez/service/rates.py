@@ -1,7 +1,9 @@
-"""Telling tenants what their leases are charged: sampled, because a rate may change with every command of anyone.
+"""Telling tenants what their leases are charged: sampled, because a rate may change with every
+command of anyone.
 
-Each follower remembers what it was told last and is told again only what changed. A warning comes once when the rate gets within the
-follower's distance of the limit, and again only after it has been outside.
+Each follower remembers what it was told last and is told again only what changed. A warning comes
+once when the rate gets within the follower's distance of the limit, and again only after it has
+been outside.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ class Level(msgspec.Struct, frozen=True, gc=False):
     leaf: str
     rate: int  # what it is charged
     limit: int | None
-    pressing: int  # what presses on it: more than it is charged while a hold caps that, and what counts once the hold is over
+    # what presses on it: more than it is charged while a hold caps that, and what counts once the
+    # hold is over
+    pressing: int
 
 
 class RateWatch:
-    """What one follower knows of its leases' rates. `within_ppm` is the distance at which it wants to be warned, in millionths of the limit."""
+    """What one follower knows of its leases' rates. `within_ppm` is the distance at which it wants
+    to be warned, in millionths of the limit."""
 
     def __init__(self, within_ppm: int) -> None:
         self._within_ppm = within_ppm
@@ -37,10 +42,26 @@ class RateWatch:
         notices: list[Notice] = []
         for level in levels:
             if self._told.get(level.lease) != level.rate:
-                notices.append(RateChanged(format_time(at), level.lease, level.leaf, price(level.rate), optional_price(level.limit)))
+                notices.append(
+                    RateChanged(
+                        format_time(at),
+                        level.lease,
+                        level.leaf,
+                        price(level.rate),
+                        optional_price(level.limit),
+                    )
+                )
             if level.limit is not None and self._is_near(level.pressing, level.limit):
                 if level.lease not in self._warned:
-                    notices.append(LimitNear(format_time(at), level.lease, level.leaf, price(level.pressing), price(level.limit)))
+                    notices.append(
+                        LimitNear(
+                            format_time(at),
+                            level.lease,
+                            level.leaf,
+                            price(level.pressing),
+                            price(level.limit),
+                        )
+                    )
                 self._warned.add(level.lease)
             else:
                 self._warned.discard(level.lease)
@@ -55,4 +76,7 @@ class RateWatch:
 def levels(market: Market, account: Account) -> list[Level]:
     """What the tenant's leases are charged now."""
     held = market.leases(account.name)
-    return [Level(account.lease_names[lease.lease], lease.leaf, lease.charged, lease.limit, lease.rate) for lease in held]
+    return [
+        Level(account.lease_names[lease.lease], lease.leaf, lease.charged, lease.limit, lease.rate)
+        for lease in held
+    ]

@@ -1,4 +1,5 @@
-"""From what a caller sent to the command that the journal keeps: price texts become whole numbers, or a clear refusal."""
+"""From what a caller sent to the command that the journal keeps: price texts become whole numbers,
+or a clear refusal."""
 
 from __future__ import annotations
 
@@ -16,9 +17,11 @@ from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import SECOND_US, TimeError, format_time, parse_time
 
-NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)  # characters: of the longest path. What is refused is stored too, so nobody may send names at will
+# characters: of the longest path. What is refused is stored too, so nobody may send names at will
+NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)
 
-_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)  # what is refused is stored too, and must fit 64 bits
+# what is refused is stored too, and must fit 64 bits
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 price = parse_price
 
@@ -43,7 +46,11 @@ def read_price(text: str, field: str) -> int:
 def read_amount(text: str, field: str) -> int:
     """Millionths of a dollar from dollars. Whether so much is possible is the exchange's to say."""
     if _AMOUNT.fullmatch(text) is None:
-        raise ProblemError(Code.BAD_REQUEST, f'{field}: expected dollars, digits with at most six decimals such as "250.50", found {text[:40]!r}')
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f'{field}: expected dollars, digits with at most six decimals such as "250.50", found'
+            f" {text[:40]!r}",
+        )
     whole, _, decimals = text.partition(".")
     return int(whole + decimals.ljust(6, "0"))
 
@@ -56,14 +63,18 @@ def read_time(text: str, field: str) -> int:
         raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
     if not 0 <= at <= to_market.TIME_MAX_US:
         expected = f"a time from {format_time(0)} to {format_time(to_market.TIME_MAX_US)}"
-        raise ProblemError(Reason.TIME_OUT_OF_RANGE, f"{field}: expected {expected}, found {text!r}")
+        raise ProblemError(
+            Reason.TIME_OUT_OF_RANGE, f"{field}: expected {expected}, found {text!r}"
+        )
     return at
 
 
 def read_name(text: str, field: str) -> str:
     """An id or a path, which need not exist."""
     if len(text) > NAME_MAX:
-        raise ProblemError(Code.BAD_REQUEST, f"{field}: expected at most {NAME_MAX} characters, found {len(text)}")
+        raise ProblemError(
+            Code.BAD_REQUEST, f"{field}: expected at most {NAME_MAX} characters, found {len(text)}"
+        )
     return text
 
 
@@ -73,7 +84,11 @@ def read_alternatives(asked: tuple[wire.Alternative, ...]) -> tuple[to_market.Al
         read_name(one.scope, "scope")
         try:
             limit = price(one.limit)
-            alternatives.append(to_market.Alternative(one.scope, limit if one.bid is None else price(one.bid), limit))
+            alternatives.append(
+                to_market.Alternative(
+                    one.scope, limit if one.bid is None else price(one.bid), limit
+                )
+            )
         except MoneyError as error:
             raise ProblemError(Code.BAD_REQUEST, f"alternatives[{index}]: {error}") from None
     return tuple(alternatives)
@@ -85,7 +100,9 @@ def read_duration(value: float | None, field: str) -> int | None:
         return None
     if not 0 < value * SECOND_US <= to_market.DURATION_MAX_US:
         raise ProblemError(
-            Code.BAD_REQUEST, f"{field}: expected more than 0 and at most {to_market.DURATION_MAX_US // SECOND_US} seconds, found {value}"
+            Code.BAD_REQUEST,
+            f"{field}: expected more than 0 and at most {to_market.DURATION_MAX_US // SECOND_US}"
+            f" seconds, found {value}",
         )
     return round(value * SECOND_US)
 
@@ -95,7 +112,11 @@ def read_fraction(text: str, field: str) -> int:
     try:
         return parse_price(text)
     except MoneyError:
-        raise ProblemError(Code.BAD_REQUEST, f'{field}: expected digits with at most six decimals such as "0.1", found {text[:40]!r}') from None
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f'{field}: expected digits with at most six decimals such as "0.1", found'
+            f" {text[:40]!r}",
+        ) from None
 
 
 def read_band(band: wire.BandSetting | None, field: str) -> to_market.Band | None:
@@ -118,19 +139,28 @@ def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_
 
 COMMANDS: dict[type, Callable[[Any], commands.Command]] = {
     wire.PlaceOrder: lambda asked: commands.PlaceOrder(read_alternatives(asked.alternatives)),
-    wire.AmendOrder: lambda asked: commands.AmendOrder(read_name(asked.order, "order"), read_alternatives(asked.alternatives)),
+    wire.AmendOrder: lambda asked: commands.AmendOrder(
+        read_name(asked.order, "order"), read_alternatives(asked.alternatives)
+    ),
     wire.CancelOrder: lambda asked: commands.CancelOrder(read_name(asked.order, "order")),
     wire.SetLimit: lambda asked: commands.SetLimit(
-        read_name(asked.lease, "lease"), None if asked.limit is None else read_price(asked.limit, "limit")
+        read_name(asked.lease, "lease"),
+        None if asked.limit is None else read_price(asked.limit, "limit"),
     ),
-    wire.Relinquish: lambda asked: commands.Relinquish(read_name(asked.lease, "lease"), asked.budget_spent),
-    wire.SetFloor: lambda asked: to_market.SetFloor(asked.node, None if asked.price is None else read_price(asked.price, "price")),
+    wire.Relinquish: lambda asked: commands.Relinquish(
+        read_name(asked.lease, "lease"), asked.budget_spent
+    ),
+    wire.SetFloor: lambda asked: to_market.SetFloor(
+        asked.node, None if asked.price is None else read_price(asked.price, "price")
+    ),
     wire.SetControls: lambda asked: read_controls(asked, asked.node),
     wire.TakeOffline: lambda asked: to_market.TakeOffline(asked.leaf),
     wire.BringOnline: lambda asked: to_market.BringOnline(asked.leaf),
 }
 
-TENANT_COMMANDS = frozenset({wire.PlaceOrder, wire.AmendOrder, wire.CancelOrder, wire.SetLimit, wire.Relinquish})
+TENANT_COMMANDS = frozenset(
+    {wire.PlaceOrder, wire.AmendOrder, wire.CancelOrder, wire.SetLimit, wire.Relinquish}
+)
 SCOPE_OF = {kind: "trade" if kind in TENANT_COMMANDS else "operate" for kind in COMMANDS}
 
 
@@ -140,5 +170,9 @@ def read_command(asked: wire.TenantCommand | wire.OperatorCommand) -> commands.C
 
 def check_id(id: str) -> str:
     if not 1 <= len(id) <= CLIENT_ID_MAX or not id.isascii() or not id.isprintable():
-        raise ProblemError(Code.BAD_REQUEST, f"id: expected 1 to {CLIENT_ID_MAX} printable ASCII characters, found {id[:CLIENT_ID_MAX]!r}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"id: expected 1 to {CLIENT_ID_MAX} printable ASCII characters, found"
+            f" {id[:CLIENT_ID_MAX]!r}",
+        )
     return id

@@ -1,6 +1,8 @@
-"""Which requests were made under which client's id, so that one sent again is answered as the first time and not carried out twice.
+"""Which requests were made under which client's id, so that one sent again is answered as the first
+time and not carried out twice.
 
-Only the place in the journal is kept; the answer is read from there. Bounded by age and by count over all tenants; the oldest go first.
+Only the place in the journal is kept; the answer is read from there. Bounded by age and by count
+over all tenants; the oldest go first.
 """
 
 from __future__ import annotations
@@ -29,16 +31,21 @@ class Remembered:
         self.forget(at)
 
     def forget(self, now: int) -> None:
-        """What is too old or too many. Also when none is added: else an old id that is sent again would tell whether others did anything."""
-        while self._oldest and (len(self._oldest) > self._ids_max or self._oldest[0][0] < now - self._age_max_us):
+        """What is too old or too many. Also when none is added: else an old id that is sent again
+        would tell whether others did anything."""
+        while self._oldest and (
+            len(self._oldest) > self._ids_max or self._oldest[0][0] < now - self._age_max_us
+        ):
             self._forget(*self._oldest.popleft())
 
     def add_older(self, at: int, holder: str, id: str, seq: int) -> bool:
-        """Put one before all others, as when the journal is read backwards; False if there is no room."""
+        """Put one before all others, as when the journal is read backwards; False if there is no
+        room."""
         if len(self._oldest) >= self._ids_max:
             return False
         ids = self._by_holder.setdefault(holder, {})
-        if id not in ids:  # else it was forgotten once and used again: the later request is what it stands for
+        # else it was forgotten once and used again: the later request is what it stands for
+        if id not in ids:
             ids[id] = seq
             self._oldest.appendleft((at, holder, id))
         return True

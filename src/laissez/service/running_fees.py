@@ -1,5 +1,5 @@
-"""The flash fees (M18) of one tenant that still run, and what they come to. It follows from the market, and is kept so that there is nothing to
-add up: there may be tens of thousands.
+"""The flash fees (M18) of one tenant that still run, and what they come to. It follows from the
+market, and is kept so that there is nothing to add up: there may be tens of thousands.
 
 Time never falls: what is over at the time that is asked about is forgotten.
 """
@@ -17,7 +17,8 @@ class RunningFees:
         self._by_end = list(fees)  # a heap: until when each runs, and its rate
         heapify(self._by_end)
         self._per_hour = sum([rate for _, rate in self._by_end])
-        self._until_end = sum([rate * until for until, rate in self._by_end])  # as if all had run since time began
+        # as if all had run since time began
+        self._until_end = sum([rate * until for until, rate in self._by_end])
 
     def add(self, until: int, rate: int, at: int) -> None:
         self._forget(at)  # else they would pile up where nobody asks

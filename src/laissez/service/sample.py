@@ -1,4 +1,5 @@
-"""A small market to try things out: H100s and A100s in two zones, an operator's floors, and three tenants that hold something already.
+"""A small market to try things out: H100s and A100s in two zones, an operator's floors, and three
+tenants that hold something already.
 
 Three more trade by themselves once somebody runs them (`laissez.live.sample`).
 """
@@ -19,7 +20,13 @@ from laissez.wire.requests import Caps
 LEVELS = ["type", "zone", "rack", "host", "gpu"]
 TOPOLOGY = Topology.from_mapping(
     {
-        "h100": {"levels": LEVELS, "tree": {"zone-a": {"rack[1-2]": {"host[1-4]": ["gpu[0-7]"]}}, "zone-b": {"rack1": {"host[1-4]": ["gpu[0-7]"]}}}},
+        "h100": {
+            "levels": LEVELS,
+            "tree": {
+                "zone-a": {"rack[1-2]": {"host[1-4]": ["gpu[0-7]"]}},
+                "zone-b": {"rack1": {"host[1-4]": ["gpu[0-7]"]}},
+            },
+        },
         "a100": {"levels": LEVELS, "tree": {"zone-a": {"rack[3-4]": {"host[1-4]": ["gpu[0-7]"]}}}},
     }
 )
@@ -27,14 +34,21 @@ FLOORS = {"h100": 2_000_000, "a100": 1_100_000}  # dollars per hour, in milliont
 
 # tenant: what it asks for at the start, as (how many, scope, bid, limit)
 TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
-    "training": ((8, "h100/zone-a/rack1/host1", 3_000_000, 4_500_000), (2, "h100/zone-a/rack1", 2_400_000, 4_000_000)),
-    "inference": ((4, "h100/zone-b", 2_600_000, 6_000_000), (1, "h100/zone-a/rack1/host1", 3_200_000, 3_900_000)),
+    "training": (
+        (8, "h100/zone-a/rack1/host1", 3_000_000, 4_500_000),
+        (2, "h100/zone-a/rack1", 2_400_000, 4_000_000),
+    ),
+    "inference": (
+        (4, "h100/zone-b", 2_600_000, 6_000_000),
+        (1, "h100/zone-a/rack1/host1", 3_200_000, 3_900_000),
+    ),
     "batch": ((12, "a100", 1_200_000, 1_500_000),),
     "dynamo": (),
     "sailor": (),
     "parabricks": (),
 }
-BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_000_000}  # dollars, in millionths: enough for some hours
+# dollars, in millionths: enough for some hours
+BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_000_000}
 
 
 async def set_up(desk: Desk, folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Everything put together: open the data folder, serve, and stop so that nothing is lost and the next start is quick."""
+"""Everything put together: open the data folder, serve, and stop so that nothing is lost and the
+next start is quick."""
 
 from __future__ import annotations
 
@@ -28,13 +29,17 @@ from laissez.service.opening import open_folder
 from laissez.service.queued import QueuedRequests
 from laissez.service.settings import Settings
 
-SWITCH_INTERVAL_S = 0.0005  # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's default is 5 ms
-GC_THRESHOLDS = (100_000, 50, 1_000)  # the market leaves no cycles behind, so a full collection would mostly walk over what is alive
+# how long the journal's thread may wait for the interpreter while the event loop is busy; Python's
+# default is 5 ms
+SWITCH_INTERVAL_S = 0.0005
+# the market leaves no cycles behind, so a full collection would mostly walk over what is alive
+GC_THRESHOLDS = (100_000, 50, 1_000)
 BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
 HUNG_UP_S = 1  # for those that were hung up on to end
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
-STOPPED_BY_FAILURE = 70  # exit status: the disk failed or a bug was met; a restart recovers what is durable
+# exit status: the disk failed or a bug was met; a restart recovers what is durable
+STOPPED_BY_FAILURE = 70
 
 log = logging.getLogger("laissez.server")
 OnReady = Callable[[Desk, str], Awaitable[None]]
@@ -49,7 +54,8 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing: the loop has our own. uvicorn's would raise the signal again afterwards, before the last snapshot is taken."""
+        """Nothing: the loop has our own. uvicorn's would raise the signal again afterwards, before
+        the last snapshot is taken."""
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -59,7 +65,8 @@ class Server(uvicorn.Server):
         hanging_up.cancel()
 
     def _hang_up(self) -> None:
-        """Whoever is not answered by now gets no answer: what it asked for may have been done, so it must ask again."""
+        """Whoever is not answered by now gets no answer: what it asked for may have been done, so
+        it must ask again."""
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         for task in list(self.server_state.tasks):
@@ -67,7 +74,8 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket to serve on, open before anything else is done: an address that is taken is found out at once."""
+    """The socket to serve on, open before anything else is done: an address that is taken is found
+    out at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -76,14 +84,17 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
-        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}") from error
+        raise CannotListen(
+            f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}"
+        ) from error
     listening.listen(BACKLOG)  # from here on callers wait instead of being refused
     listening.setblocking(False)
     return listening
 
 
 def drop_deaf_peers(listening: socket.socket, after_s: float) -> None:
-    """A peer that takes nothing of what is sent to it is dropped by the system, with its buffers: closing waits until they are empty."""
+    """A peer that takes nothing of what is sent to it is dropped by the system, with its buffers:
+    closing waits until they are empty."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from the socket that accepts them
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(after_s * 1000))
 
@@ -112,7 +123,10 @@ def _with_room(settings: Settings) -> Settings:
     possible = connections_possible(wanted)
     if possible == wanted:
         return settings
-    log.warning("the system allows fewer open files than connections_max needs", extra={"connections_max": wanted, "possible": possible})
+    log.warning(
+        "the system allows fewer open files than connections_max needs",
+        extra={"connections_max": wanted, "possible": possible},
+    )
     return replace(settings, limits=replace(settings.limits, connections_max=possible))
 
 
@@ -121,8 +135,18 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
     for warning in opened.warnings:
         log.warning(warning)
     if opened.clock.behind_us:
-        log.warning("the wall clock is behind the journal; time goes on from the journal's", extra={"behind_s": opened.clock.behind_us / 1e6})
-    log.info("recovered", extra={"entries": opened.journal.last, "snapshot": opened.snapshot_seq, "replayed": opened.replayed})
+        log.warning(
+            "the wall clock is behind the journal; time goes on from the journal's",
+            extra={"behind_s": opened.clock.behind_us / 1e6},
+        )
+    log.info(
+        "recovered",
+        extra={
+            "entries": opened.journal.last,
+            "snapshot": opened.snapshot_seq,
+            "replayed": opened.replayed,
+        },
+    )
     service = Service(settings, opened)
     gc.collect()
     gc.freeze()
@@ -133,7 +157,9 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
         service.close()
 
 
-async def _run(settings: Settings, listening: socket.socket, service: Service, on_ready: OnReady | None) -> int:
+async def _run(
+    settings: Settings, listening: socket.socket, service: Service, on_ready: OnReady | None
+) -> int:
     server = Server(uvicorn_config(settings, service.app), service.say_farewell)
     loop = asyncio.get_running_loop()
     for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
@@ -142,7 +168,10 @@ async def _run(settings: Settings, listening: socket.socket, service: Service, o
     address = "http://{}:{}".format(*listening.getsockname()[:2])
     if on_ready is not None:
         await on_ready(service.desk, address)
-    log.info("serving", extra={"version": __version__, "address": address, "folder": settings.data.folder})
+    log.info(
+        "serving",
+        extra={"version": __version__, "address": address, "folder": settings.data.folder},
+    )
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -160,7 +189,8 @@ def uvicorn_config(settings: Settings, app: App) -> uvicorn.Config:
         ws_max_size=limits.batch_bytes_max,
         ws_ping_interval=limits.heartbeat_s,
         ws_ping_timeout=max(limits.dead_after_s - limits.heartbeat_s, 1.0),
-        ws_per_message_deflate=False,  # replies are small, and compressing them would cost more than carrying them out
+        # replies are small, and compressing them would cost more than carrying them out
+        ws_per_message_deflate=False,
         lifespan="off",
         access_log=False,
         log_config=None,

@@ -1,4 +1,5 @@
-"""The sessions of the server: each is opened by a hello with a key, keeps a place, hears a heartbeat, and ends."""
+"""The sessions of the server: each is opened by a hello with a key, keeps a place, hears a
+heartbeat, and ends."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
 HELLO = "session.hello"
-KNOWN, CLAIMED = "laissez.known", "laissez.claimed"  # in the scope of a connection: whose it is, and a key that was not good
+# in the scope of a connection: whose it is, and a key that was not good
+KNOWN, CLAIMED = "laissez.known", "laissez.claimed"
 CLOSE_OF: dict[str, int] = {
     Code.UNAUTHENTICATED: sent.CLOSE_UNAUTHENTICATED,
     Code.FORBIDDEN: sent.CLOSE_UNAUTHENTICATED,
@@ -46,11 +48,17 @@ class Sessions:
         return len(self._open)
 
     async def serve(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """One connection, from the handshake to the end (an ASGI application for the `websocket` scope)."""
+        """One connection, from the handshake to the end (an ASGI application for the `websocket`
+        scope)."""
         await receive()  # websocket.connect
         protocol = next((name for name in scope["subprotocols"] if name in FORMS), None)
         if protocol is None and scope["subprotocols"]:
-            self._desk.refusals.note(ProblemError(Code.BAD_REQUEST, "no form of a session that is known"), HELLO, None, scope)
+            self._desk.refusals.note(
+                ProblemError(Code.BAD_REQUEST, "no form of a session that is known"),
+                HELLO,
+                None,
+                scope,
+            )
             await send({"type": "websocket.close", "code": sent.CLOSE_BAD_MESSAGE})
             return
         await send({"type": "websocket.accept", "subprotocol": protocol})
@@ -61,32 +69,55 @@ class Sessions:
             problem = await self._once_durable(problem)
             known = scope.get(KNOWN)
             self._desk.refusals.note(problem, HELLO, known, scope, secret=scope.get(CLAIMED, ""))
-            await asyncio.sleep(self._desk.admission.delay_s(line_of_address(scope) if known is None else known.holder))
+            await asyncio.sleep(
+                self._desk.admission.delay_s(
+                    line_of_address(scope) if known is None else known.holder
+                )
+            )
             await self._turn_away(problem, scope[SELF], form, send)
             return
         if session is not None:
             await self._run(session, holder, receive, send)
 
     async def _once_durable(self, problem: ProblemError) -> ProblemError:
-        """A refusal, too, tells of the state: which keys are in force, how many events there are."""
+        """A refusal, too, tells of the state: which keys are in force, how many events there
+        are."""
         try:
             await self._desk.all_durable()
         except ProblemError as failed:
             return failed
         return problem
 
-    async def _turn_away(self, problem: ProblemError, connection: Connection, form: Form, send: Send) -> None:
-        refused = sent.Refused(code=problem.code, detail=problem.detail, status=problem.status, retry_after=problem.retry_after)
+    async def _turn_away(
+        self, problem: ProblemError, connection: Connection, form: Form, send: Send
+    ) -> None:
+        refused = sent.Refused(
+            code=problem.code,
+            detail=problem.detail,
+            status=problem.status,
+            retry_after=problem.retry_after,
+        )
         connection.write(form.encode(refused), form.text)
-        await send({"type": "websocket.close", "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE), "reason": problem.code})
+        await send(
+            {
+                "type": "websocket.close",
+                "code": CLOSE_OF.get(problem.code, sent.CLOSE_BAD_MESSAGE),
+                "reason": problem.code,
+            }
+        )
 
-    async def _open_session(self, scope: MutableMapping[str, Any], receive: Receive, form: Form) -> tuple[Session | None, str]:
-        within_s = self._desk.limits.head_within_s  # a connection that says nothing may not keep a place
+    async def _open_session(
+        self, scope: MutableMapping[str, Any], receive: Receive, form: Form
+    ) -> tuple[Session | None, str]:
+        # a connection that says nothing may not keep a place
+        within_s = self._desk.limits.head_within_s
         try:
             async with asyncio.timeout(within_s):
                 message = await receive()
         except TimeoutError:
-            raise ProblemError(Code.BAD_REQUEST, f"expected a hello within {within_s:g} seconds") from None
+            raise ProblemError(
+                Code.BAD_REQUEST, f"expected a hello within {within_s:g} seconds"
+            ) from None
         if message["type"] == "websocket.disconnect":
             return None, ""
         read = form.read(frame_of(message), 1)
@@ -111,7 +142,11 @@ class Sessions:
         return session, principal.holder
 
     def _missed(self, principal: Principal, hello: asked.Hello) -> int:
-        return 0 if hello.resume_after is None else max(0, self._desk.latest(principal.holder) - hello.resume_after)
+        return (
+            0
+            if hello.resume_after is None
+            else max(0, self._desk.latest(principal.holder) - hello.resume_after)
+        )
 
     def _principal(self, scope: MutableMapping[str, Any], hello: asked.Hello) -> Principal:
         secret = hello.key or ""

@@ -1,7 +1,9 @@
-"""The settings of the service: what can be set, what it is when nobody sets it, and what is possible.
+"""The settings of the service: what can be set, what it is when nobody sets it, and what is
+possible.
 
-They are read from one TOML file, then the environment (`LAISSEZ_SERVER__PORT` is `port` of `[server]`), then flags; later ones win. Each is checked
-where it was written, so a mistake is told with its place. `docs/laissez.toml` shows them all.
+They are read from one TOML file, then the environment (`LAISSEZ_SERVER__PORT` is `port` of
+`[server]`), then flags; later ones win. Each is checked where it was written, so a mistake is told
+with its place. `docs/laissez.toml` shows them all.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from msgspec import Meta
 from laissez.wire import limits as bounds
 
 PREFIX = "LAISSEZ_"
-BETWEEN = "__"  # a variable with LAISSEZ_ and without this, such as LAISSEZ_MARKET, is not about a setting
+# a variable with LAISSEZ_ and without this, such as LAISSEZ_MARKET, is not about a setting
+BETWEEN = "__"
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]  # 0: any free one
@@ -30,7 +33,8 @@ Hours: TypeAlias = Annotated[float, Meta(gt=0, le=87_600)]
 
 
 class SettingsError(Exception):
-    """Settings that cannot be used. One line for each mistake: where it was written, which field, what was expected, what was found."""
+    """Settings that cannot be used. One line for each mistake: where it was written, which field,
+    what was expected, what was found."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +67,8 @@ class Books(_Section, frozen=True):
 
 
 class Limits(_Section, frozen=True):
-    """The bounds of `laissez.wire.limits` that an operator may move, by the same names. The others are promises of the API."""
+    """The bounds of `laissez.wire.limits` that an operator may move, by the same names. The others
+    are promises of the API."""
 
     head_within_s: Seconds = float(bounds.HEAD_WITHIN_S)
     body_within_s: Seconds = float(bounds.BODY_WITHIN_S)
@@ -72,7 +77,8 @@ class Limits(_Section, frozen=True):
     batch_bytes_max: Bytes = bounds.BATCH_BYTES_MAX
     batch_commands_max: Count = bounds.BATCH_COMMANDS_MAX
     instances_per_request_max: Count = bounds.INSTANCES_PER_REQUEST_MAX
-    open_orders_max: Annotated[int, Meta(ge=1, le=bounds.OPEN_ORDERS_MAX)] = bounds.OPEN_ORDERS_MAX  # the market itself allows no more
+    # the market itself allows no more
+    open_orders_max: Annotated[int, Meta(ge=1, le=bounds.OPEN_ORDERS_MAX)] = bounds.OPEN_ORDERS_MAX
     commands_per_second: Count = bounds.COMMANDS_PER_SECOND
     commands_burst: Count = bounds.COMMANDS_BURST
     refusals_per_second: Count = bounds.REFUSALS_PER_SECOND
@@ -126,14 +132,17 @@ class Settings(_Section, frozen=True):
 
 
 SECTIONS: dict[str, type[_Section]] = get_type_hints(Settings)
-FIELDS: dict[str, dict[str, Any]] = {section: get_type_hints(struct, include_extras=True) for section, struct in SECTIONS.items()}
+FIELDS: dict[str, dict[str, Any]] = {
+    section: get_type_hints(struct, include_extras=True) for section, struct in SECTIONS.items()
+}
 
 # Fields that make no sense apart: the first may not be more than the second.
 NOT_MORE_THAN = (
     ("limits", "page_default", "page_max"),
     ("limits", "body_bytes_max", "batch_bytes_max"),
     ("limits", "heartbeat_s", "dead_after_s"),
-    ("limits", "batch_commands_max", "pending_commands_max"),  # else a large one would be told for ever to try again in a moment
+    # else a large one would be told for ever to try again in a moment
+    ("limits", "batch_commands_max", "pending_commands_max"),
     ("limits", "instances_per_request_max", "pending_commands_max"),
 )
 
@@ -143,19 +152,27 @@ def read_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Settings:
-    """The settings of `file`, overruled by the environment (this process's unless given), overruled by `flags`, in which `None` means not given."""
+    """The settings of `file`, overruled by the environment (this process's unless given), overruled
+    by `flags`, in which `None` means not given."""
     reading = _Reading()
     if file is not None:
         reading.take(str(file), _file(file), strict=True)
-    for variable, section, field, text in _variables(os.environ if environment is None else environment):
+    for variable, section, field, text in _variables(
+        os.environ if environment is None else environment
+    ):
         reading.take(variable, {section: {field: text}}, strict=False)
     for section, fields in (flags or {}).items():
-        reading.take("command line", {section: {name: value for name, value in fields.items() if value is not None}}, strict=True)
+        reading.take(
+            "command line",
+            {section: {name: value for name, value in fields.items() if value is not None}},
+            strict=True,
+        )
     return reading.settings()
 
 
 class _Reading:
-    """Settings while they are gathered: the value of each field that was set, where it was set, and all that is wrong."""
+    """Settings while they are gathered: the value of each field that was set, where it was set, and
+    all that is wrong."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[str, str], object] = {}
@@ -163,30 +180,46 @@ class _Reading:
         self.mistakes: list[str] = []
 
     def take(self, place: str, sections: Mapping[str, object], strict: bool) -> None:
-        """Add what was written at `place`. Unless `strict`, everything there is text, and read as what the field needs."""
+        """Add what was written at `place`. Unless `strict`, everything there is text, and read as
+        what the field needs."""
         for section, fields in sections.items():
             if section not in FIELDS:
-                self.mistakes.append(f"{place}: {section}: expected one of the sections {', '.join(FIELDS)}, found {section!r}")
+                self.mistakes.append(
+                    f"{place}: {section}: expected one of the sections {', '.join(FIELDS)}, found"
+                    f" {section!r}"
+                )
             elif not isinstance(fields, Mapping):
-                self.mistakes.append(f"{place}: {section}: expected a section with fields, found {_shown(fields)}")
+                self.mistakes.append(
+                    f"{place}: {section}: expected a section with fields, found {_shown(fields)}"
+                )
             else:
                 for field, value in fields.items():
                     self._field(place, section, field, value, strict)
 
     def _field(self, place: str, section: str, field: str, value: object, strict: bool) -> None:
         if field not in FIELDS[section]:
-            self.mistakes.append(f"{place}: {section}.{field}: expected one of {', '.join(FIELDS[section])}, found {field!r}")
+            self.mistakes.append(
+                f"{place}: {section}.{field}: expected one of {', '.join(FIELDS[section])}, found"
+                f" {field!r}"
+            )
             return
         if not strict and FIELDS[section][field] == tuple[str, ...] and isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         try:
-            self.values[section, field] = msgspec.convert(value, FIELDS[section][field], strict=strict)
+            self.values[section, field] = msgspec.convert(
+                value, FIELDS[section][field], strict=strict
+            )
         except msgspec.ValidationError as error:
-            self.mistakes.append(f"{place}: {section}.{field}: {_expected(error, FIELDS[section][field])}, found {_shown(value)}")
+            self.mistakes.append(
+                f"{place}: {section}.{field}: {_expected(error, FIELDS[section][field])}, found"
+                f" {_shown(value)}"
+            )
         self.places[section, field] = place
 
     def settings(self) -> Settings:
-        sections: dict[str, Any] = {section: struct(**self._section(section)) for section, struct in SECTIONS.items()}
+        sections: dict[str, Any] = {
+            section: struct(**self._section(section)) for section, struct in SECTIONS.items()
+        }
         settings = Settings(**sections)
         self._compare(settings)
         self._check_networks(settings.webhooks)
@@ -203,7 +236,10 @@ class _Reading:
             small, large = getattr(values, less), getattr(values, more)
             if small > large:
                 place = self.places.get((section, less)) or self.places[section, more]
-                self.mistakes.append(f"{place}: {section}.{less}: expected at most {section}.{more}, which is {large}, found {small}")
+                self.mistakes.append(
+                    f"{place}: {section}.{less}: expected at most {section}.{more}, which is"
+                    f" {large}, found {small}"
+                )
 
     def _check_networks(self, webhooks: Webhooks) -> None:
         for network in webhooks.allow_addresses:
@@ -211,21 +247,29 @@ class _Reading:
                 ip_network(network)
             except ValueError:
                 place = self.places["webhooks", "allow_addresses"]
-                expected = "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
-                self.mistakes.append(f"{place}: webhooks.allow_addresses: expected {expected}, found {_shown(network)}")
+                expected = (
+                    "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
+                )
+                self.mistakes.append(
+                    f"{place}: webhooks.allow_addresses: expected {expected}, found"
+                    f" {_shown(network)}"
+                )
 
 
 def _file(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"{path}: expected a file of settings that can be read: {error.strerror}") from None
+        raise SettingsError(
+            f"{path}: expected a file of settings that can be read: {error.strerror}"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: expected TOML: {error}") from None
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Every variable about a setting, with section, field and text. An empty one counts as not set, as shells and containers leave them behind."""
+    """Every variable about a setting, with section, field and text. An empty one counts as not set,
+    as shells and containers leave them behind."""
     for variable in sorted(environment):
         section, between, field = variable.removeprefix(PREFIX).lower().partition(BETWEEN)
         if variable.startswith(PREFIX) and between and environment[variable]:

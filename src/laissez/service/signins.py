@@ -1,8 +1,10 @@
-"""Sign-ins: who uses the console in a browser. A token stands for a key, so that the key itself stays out of the browser.
+"""Sign-ins: who uses the console in a browser. A token stands for a key, so that the key itself
+stays out of the browser.
 
-A token is 32 random bytes; only its hash is kept, with the id of the key and when it ends. That the key is in force is looked up at each use.
-They are no part of the market, so they are not in the journal but in a small file of their own: a restart signs nobody out, and a file that is
-lost or cannot be read costs nothing but signing in again.
+A token is 32 random bytes; only its hash is kept, with the id of the key and when it ends. That the
+key is in force is looked up at each use. They are no part of the market, so they are not in the
+journal but in a small file of their own: a restart signs nobody out, and a file that is lost or
+cannot be read costs nothing but signing in again.
 """
 
 from __future__ import annotations
@@ -44,19 +46,25 @@ class SignIns:
     def __init__(self, desk: Desk, path: Path | None = None) -> None:
         self._desk = desk
         self._path = path
-        self._by_digest = {one.digest: one for one in ([] if path is None else read(path))}  # the oldest first
+        # the oldest first
+        self._by_digest = {one.digest: one for one in ([] if path is None else read(path))}
         self._changes = 0
         self._written = 0  # the change that the file is up to
-        self._turn = asyncio.Lock()  # those who wait for the disk are written together, and take one thread, however many they are
-        self._writing = threading.Lock()  # for a write that goes on though nobody waits for it any more
+        # those who wait for the disk are written together, and take one thread, however many they
+        # are
+        self._turn = asyncio.Lock()
+        # for a write that goes on though nobody waits for it any more
+        self._writing = threading.Lock()
 
     async def begin(self, principal: Principal, before: str | None = None) -> str:
-        """A token that nobody has seen before, in place of the one before, if there was one; it is on the disk when this returns."""
+        """A token that nobody has seen before, in place of the one before, if there was one; it is
+        on the disk when this returns."""
         if before is not None:
             self._by_digest.pop(_digest(before), None)
         self._drop_what_is_over()
         mine = [digest for digest, one in self._by_digest.items() if one.key == principal.key]
-        for digest in mine[: 1 - PER_KEY_MAX]:  # all but the newest, so that there is room for one more
+        # all but the newest, so that there is room for one more
+        for digest in mine[: 1 - PER_KEY_MAX]:
             del self._by_digest[digest]
         token = secrets.token_urlsafe(32)
         made = SignIn(_digest(token), principal.key, self._desk.clock.now() + LASTS_S * 1_000_000)
@@ -65,10 +73,15 @@ class SignIns:
         return token
 
     def whose(self, token: str) -> Principal | None:
-        """Who is signed in by this token; None if it is unknown or over, or its key is no longer in force, all alike."""
+        """Who is signed in by this token; None if it is unknown or over, or its key is no longer in
+        force, all alike."""
         signin = self._by_digest.get(_digest(token))
         principal = None if signin is None else self._holder(signin)
-        return None if signin is None or principal is None else replace(principal, signin=signin.digest)
+        return (
+            None
+            if signin is None or principal is None
+            else replace(principal, signin=signin.digest)
+        )
 
     def lasts(self, principal: Principal) -> bool:
         """Whether the sign-in that somebody came by is still good."""
@@ -85,15 +98,19 @@ class SignIns:
 
     def _holder(self, signin: SignIn) -> Principal | None:
         left = signin.until - self._desk.clock.now()
-        if not 0 < left <= LASTS_S * 1_000_000:  # more than it can have: the clock was ahead when it began
+        # more than it can have: the clock was ahead when it began
+        if not 0 < left <= LASTS_S * 1_000_000:
             return None
         return holder_of(self._desk.exchange.keys, signin.key)
 
     def _drop_what_is_over(self) -> None:
-        self._by_digest = {digest: one for digest, one in self._by_digest.items() if self._holder(one) is not None}
+        self._by_digest = {
+            digest: one for digest, one in self._by_digest.items() if self._holder(one) is not None
+        }
 
     async def _keep(self) -> None:
-        """Have them all on the disk. If that fails they are good until the next restart, and that is no reason to turn anybody away."""
+        """Have them all on the disk. If that fails they are good until the next restart, and that
+        is no reason to turn anybody away."""
         if self._path is None:
             return
         self._changes += 1
@@ -104,7 +121,8 @@ class SignIns:
                 await asyncio.to_thread(self._write, self._path, self._changes, written)
 
     def _write(self, path: Path, change: int, written: bytes) -> None:
-        """In a thread, since it waits for the disk. What is older than the file never replaces it."""
+        """In a thread, since it waits for the disk. What is older than the file never replaces
+        it."""
         with self._writing:
             if change <= self._written:
                 return
@@ -117,12 +135,14 @@ class SignIns:
 
 
 def _digest(token: str) -> bytes:
-    """What is looked up is a hash of what was sent, so how long the search takes tells nothing about the tokens that there are."""
+    """What is looked up is a hash of what was sent, so how long the search takes tells nothing
+    about the tokens that there are."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def _remove(path: Path) -> None:
-    """What it holds may be over by now, and a restart must not bring a sign-in back that somebody has ended."""
+    """What it holds may be over by now, and a restart must not bring a sign-in back that somebody
+    has ended."""
     with suppress(OSError):
         remove(path)
 
@@ -134,5 +154,8 @@ def read(path: Path) -> tuple[SignIn, ...]:
         return ()
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        log.warning("the sign-ins could not be read; everybody signs in again", extra={"file": str(path), "reason": reason})
+        log.warning(
+            "the sign-ins could not be read; everybody signs in again",
+            extra={"file": str(path), "reason": reason},
+        )
         return ()

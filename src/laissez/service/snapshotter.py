@@ -31,8 +31,11 @@ class Copied(Protocol):
     async def answer(self) -> bytes: ...
 
 
-# Makes a copy that says what it holds at once, and stores it when it is told the head of the journal.
-MakeCopy: TypeAlias = Callable[[Callable[[], bytes], Callable[[bytes, bytes], None]], AbstractContextManager[Copied]]
+# Makes a copy that says what it holds at once, and stores it when it is told the head of the
+# journal.
+MakeCopy: TypeAlias = Callable[
+    [Callable[[], bytes], Callable[[bytes, bytes], None]], AbstractContextManager[Copied]
+]
 
 
 def by_fork(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None]) -> Copy:
@@ -40,9 +43,12 @@ def by_fork(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None]) ->
 
 
 class Snapshotter:
-    """Takes a snapshot every so many commands, in a copy of the process, so that the market does not wait for it."""
+    """Takes a snapshot every so many commands, in a copy of the process, so that the market does
+    not wait for it."""
 
-    def __init__(self, desk: Desk, journal: Journal, settings: JournalSettings, make_copy: MakeCopy = by_fork) -> None:
+    def __init__(
+        self, desk: Desk, journal: Journal, settings: JournalSettings, make_copy: MakeCopy = by_fork
+    ) -> None:
         self._desk = desk
         self._make_copy = make_copy
         self._journal = journal
@@ -58,7 +64,8 @@ class Snapshotter:
                 await self.take()
 
     async def take(self) -> None:
-        """Whatever is short (memory, processes, open files): there may be enough of it next time."""
+        """Whatever is short (memory, processes, open files): there may be enough of it next
+        time."""
         try:
             await self._take()
         except (OSError, JournalError, CopyFailed) as error:
@@ -67,7 +74,10 @@ class Snapshotter:
     async def _take(self) -> None:
         seq = self._desk.position
         self._last = seq
-        with self._make_copy(self._desk.exchange.snapshot, partial(_write_snapshot, self._journal.folder, seq, self._kept)) as copy:
+        with self._make_copy(
+            self._desk.exchange.snapshot,
+            partial(_write_snapshot, self._journal.folder, seq, self._kept),
+        ) as copy:
             await self._desk.all_durable()
             with self._journal.reader() as reader:
                 head = reader.chain_at(seq)
@@ -83,18 +93,27 @@ class Snapshotter:
         if self._desk.failure is not None or self._journal.last <= newest:
             return
         try:
-            snapshots.write(self._journal.folder, self._journal.last, self._journal.head, self._desk.exchange.snapshot())
+            snapshots.write(
+                self._journal.folder,
+                self._journal.last,
+                self._journal.head,
+                self._desk.exchange.snapshot(),
+            )
             snapshots.prune(self._journal.folder, self._kept)
         except OSError as error:
             log.error(NOT_WRITTEN, extra={"seq": self._journal.last, "reason": str(error)})
 
 
-def _wait_and_store(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], line: socket.socket) -> None:
+def _wait_and_store(
+    hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], line: socket.socket
+) -> None:
     """In the copy, which is told the head of the journal once all that it has is durable."""
     body = hold()
     head = line.recv(HEAD_BYTES)
     if len(head) < HEAD_BYTES:
-        raise JournalError("the server is gone, or the journal failed, before this snapshot was durable")
+        raise JournalError(
+            "the server is gone, or the journal failed, before this snapshot was durable"
+        )
     store(body, head)
 
 

@@ -1,4 +1,5 @@
-"""The exchange as bytes, and back. The market has a form of its own; accounts and keys stand beside it."""
+"""The exchange as bytes, and back. The market has a form of its own; accounts and keys stand beside
+it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from laissez.market import Market
-from laissez.service.accounts import Account, BudgetRecord, KeyRecord, LeaseRecord, OrderRecord, OwnCaps
+from laissez.service.accounts import (
+    Account,
+    BudgetRecord,
+    KeyRecord,
+    LeaseRecord,
+    OrderRecord,
+    OwnCaps,
+)
 from laissez.service.caps import put_in_force
 from laissez.service.running_fees import RunningFees
 from laissez.service.webhooks.registry import Saved as SavedWebhooks
@@ -34,7 +42,8 @@ class _Account(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class _Budgeted(_Account, array_like=True, forbid_unknown_fields=True):
-    """An account with a budget has one more field; others are written as they were before there were budgets, and such snapshots are read."""
+    """An account with a budget has one more field; others are written as they were before there
+    were budgets, and such snapshots are read."""
 
     budget: BudgetRecord | None = None
 
@@ -51,7 +60,8 @@ class _Exchange(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     closed_before: int
     accounts: list[_Capped]
     keys: list[KeyRecord]
-    webhooks: SavedWebhooks | None = None  # left out where nobody ever had one, as in snapshots from before there were any
+    # left out where nobody ever had one, as in snapshots from before there were any
+    webhooks: SavedWebhooks | None = None
 
 
 class Loaded(msgspec.Struct):
@@ -63,8 +73,16 @@ class Loaded(msgspec.Struct):
 
 
 def dump(exchange: Exchange) -> bytes:
-    accounts = [_describe(account) for account in exchange.accounts.values()]  # by age, and so are the keys
-    fields = (exchange.market.snapshot(), exchange.events, exchange.closed_before, accounts, list(exchange.keys.values()))  # of an _Exchange
+    # by age, and so are the keys
+    accounts = [_describe(account) for account in exchange.accounts.values()]
+    # of an _Exchange
+    fields = (
+        exchange.market.snapshot(),
+        exchange.events,
+        exchange.closed_before,
+        accounts,
+        list(exchange.keys.values()),
+    )
     webhooks = exchange.webhooks.saved()
     return msgspec.msgpack.encode(fields if webhooks is None else (*fields, webhooks))
 
@@ -96,8 +114,16 @@ def load(data: bytes) -> tuple[Market, Loaded]:
     market = Market.restore(saved.market)
     for account in accounts.values():
         if account.fees:
-            account.running_fees = RunningFees((fee.end, fee.rate) for fee in market.fees(account.name))
-    return market, Loaded(accounts, {key.id: key for key in saved.keys}, saved.events, saved.closed_before, saved.webhooks)
+            account.running_fees = RunningFees(
+                (fee.end, fee.rate) for fee in market.fees(account.name)
+            )
+    return market, Loaded(
+        accounts,
+        {key.id: key for key in saved.keys},
+        saved.events,
+        saved.closed_before,
+        saved.webhooks,
+    )
 
 
 def _rebuild(saved: _Capped) -> Account:

@@ -1,4 +1,5 @@
-"""Statements: what each tenant was charged until the books were closed, line by line, before the market forgets the detail.
+"""Statements: what each tenant was charged until the books were closed, line by line, before the
+market forgets the detail.
 
 Charges are exact integers (rate times microseconds), written as text because they outgrow 64 bits.
 """
@@ -16,7 +17,8 @@ from laissez.service.accounts import Account
 
 
 class StatementLine(msgspec.Struct, array_like=True, frozen=True):
-    """`[start, end)` lies within the statement's period; `id` is the lease's, or the order's that a fee is for."""
+    """`[start, end)` lies within the statement's period; `id` is the lease's, or the order's that a
+    fee is for."""
 
     kind: str
     id: str
@@ -36,29 +38,50 @@ def document_name(tenant: str) -> str:
     return f"statement/{tenant}"
 
 
-def statements(market: Market, accounts: dict[str, Account], since: int, until: int) -> tuple[Document, ...]:
-    """One document for each tenant that was charged anything in `[since, until)`; notes in the accounts how far each line is billed."""
+def statements(
+    market: Market, accounts: dict[str, Account], since: int, until: int
+) -> tuple[Document, ...]:
+    """One document for each tenant that was charged anything in `[since, until)`; notes in the
+    accounts how far each line is billed."""
     documents: list[Document] = []
     for account in accounts.values():
         bill = market.bill(account.name, None, until)
-        lines = [_lease_line(account, line, since, until) for line in bill.leases if line.start < until]
-        lines += [_fee_line(account, line, charge, since, until) for line, charge in _alike(bill.fees)]
+        lines = [
+            _lease_line(account, line, since, until) for line in bill.leases if line.start < until
+        ]
+        lines += [
+            _fee_line(account, line, charge, since, until) for line, charge in _alike(bill.fees)
+        ]
         charged = tuple(line for line in lines if line.charge != "0")
         if charged:
-            documents.append(Document(document_name(account.name), msgspec.msgpack.encode(Statement(since, until, charged))))
+            documents.append(
+                Document(
+                    document_name(account.name),
+                    msgspec.msgpack.encode(Statement(since, until, charged)),
+                )
+            )
     return tuple(documents)
 
 
 def _lease_line(account: Account, line: LeaseLine, since: int, until: int) -> StatementLine:
     name = account.lease_names[line.lease]
     end = until if line.end is None else min(line.end, until)
-    return StatementLine("lease", name, line.leaf, max(line.start, since), end, _newly_charged(account, name, line.charge))
+    return StatementLine(
+        "lease",
+        name,
+        line.leaf,
+        max(line.start, since),
+        end,
+        _newly_charged(account, name, line.charge),
+    )
 
 
 def _alike(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
-    """Fees for one order and scope, from one instant until one instant, as one, with what they charge together.
+    """Fees for one order and scope, from one instant until one instant, as one, with what they
+    charge together.
 
-    An order amended twice within a microsecond owes two of them. What has been billed is noted under what tells a line from all others.
+    An order amended twice within a microsecond owes two of them. What has been billed is noted
+    under what tells a line from all others.
     """
     together: dict[tuple[int, str, int, int], tuple[FeeLine, int]] = {}
     for line in fees:
@@ -67,10 +90,14 @@ def _alike(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
     return together.values()
 
 
-def _fee_line(account: Account, line: FeeLine, charge: int, since: int, until: int) -> StatementLine:
+def _fee_line(
+    account: Account, line: FeeLine, charge: int, since: int, until: int
+) -> StatementLine:
     order = account.order_names[line.order]
     newly = _newly_charged(account, f"{order} {line.scope} {line.start} {line.end}", charge)
-    return StatementLine("fee", order, line.scope, max(line.start, since), min(line.end, until), newly)
+    return StatementLine(
+        "fee", order, line.scope, max(line.start, since), min(line.end, until), newly
+    )
 
 
 def _newly_charged(account: Account, line: str, charge: int) -> str:

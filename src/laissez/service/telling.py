@@ -1,4 +1,5 @@
-"""From what the market says happened to what a tenant is told: ids become the tenant's own, numbers become text."""
+"""From what the market says happened to what a tenant is told: ids become the tenant's own, numbers
+become text."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def _in_force(one: Alternative) -> wire.InForce:
 
 
 def band(setting: MarketBand | None) -> wire.Band | None:
-    return None if setting is None else wire.Band(format_price(setting.fraction_ppm), setting.interval_us / SECOND_US)
+    return (
+        None
+        if setting is None
+        else wire.Band(format_price(setting.fraction_ppm), setting.interval_us / SECOND_US)
+    )
 
 
 def seconds(us: int | None) -> float | None:
@@ -45,12 +50,19 @@ def seconds(us: int | None) -> float | None:
 def _placed(account: Account, event: market.OrderPlaced) -> wire.Event:
     name = account.order_placed(event.order, event.at)
     account.order_rests(event.order, event.alternatives)
-    return wire.OrderPlaced(format_time(event.at), name, in_force(event.alternatives), event.clipped)
+    return wire.OrderPlaced(
+        format_time(event.at), name, in_force(event.alternatives), event.clipped
+    )
 
 
 def _amended(account: Account, event: market.OrderAmended) -> wire.Event:
     account.order_rests(event.order, event.alternatives)
-    return wire.OrderAmended(format_time(event.at), account.order_names[event.order], in_force(event.alternatives), event.clipped)
+    return wire.OrderAmended(
+        format_time(event.at),
+        account.order_names[event.order],
+        in_force(event.alternatives),
+        event.clipped,
+    )
 
 
 def _cancelled(account: Account, event: market.OrderCancelled) -> wire.Event:
@@ -60,21 +72,43 @@ def _cancelled(account: Account, event: market.OrderCancelled) -> wire.Event:
 def _started(account: Account, event: market.LeaseStarted) -> wire.Event:
     name = account.lease_started(event.lease, event.leaf, event.order, event.at)
     order = account.order_names[event.order]
-    return wire.LeaseStarted(format_time(event.at), name, event.leaf, order, price(event.rate), price(event.limit), optional_time(event.hold_until))
+    return wire.LeaseStarted(
+        format_time(event.at),
+        name,
+        event.leaf,
+        order,
+        price(event.rate),
+        price(event.limit),
+        optional_time(event.hold_until),
+    )
 
 
 def _ended(account: Account, event: market.LeaseEnded) -> wire.Event:
     name = account.lease_ended(event.lease, event.at)
-    return wire.LeaseEnded(format_time(event.at), name, event.leaf, event.reason, price(event.rate), optional_price(event.limit))
+    return wire.LeaseEnded(
+        format_time(event.at),
+        name,
+        event.leaf,
+        event.reason,
+        price(event.rate),
+        optional_price(event.limit),
+    )
 
 
 def _limit_set(account: Account, event: market.LimitSet) -> wire.Event:
-    return wire.LimitSet(format_time(event.at), account.lease_names[event.lease], event.leaf, optional_price(event.limit))
+    return wire.LimitSet(
+        format_time(event.at),
+        account.lease_names[event.lease],
+        event.leaf,
+        optional_price(event.limit),
+    )
 
 
 def _fee(account: Account, event: market.FeeCharged) -> wire.Event:
     order = account.fee_charged(event.order, event.until, event.rate, event.at)
-    return wire.FeeCharged(format_time(event.at), order, event.scope, price(event.rate), format_time(event.until))
+    return wire.FeeCharged(
+        format_time(event.at), order, event.scope, price(event.rate), format_time(event.until)
+    )
 
 
 TO_TENANT: dict[type, Callable[[Account, Any], wire.Event]] = {
@@ -89,13 +123,24 @@ TO_TENANT: dict[type, Callable[[Account, Any], wire.Event]] = {
 
 
 def _controls(event: market.ControlsSet) -> wire.Event:
-    return wire.ControlsSet(format_time(event.at), event.node, band(event.rise), band(event.fall), seconds(event.hold_us), seconds(event.flash_us))
+    return wire.ControlsSet(
+        format_time(event.at),
+        event.node,
+        band(event.rise),
+        band(event.fall),
+        seconds(event.hold_us),
+        seconds(event.flash_us),
+    )
 
 
 TO_OPERATOR: dict[type, Callable[[Any], wire.Event]] = {
-    market.FloorSet: lambda event: wire.FloorSet(format_time(event.at), event.node, price(event.price), event.clipped),
+    market.FloorSet: lambda event: wire.FloorSet(
+        format_time(event.at), event.node, price(event.price), event.clipped
+    ),
     market.ControlsSet: _controls,
     market.LeafTakenOffline: lambda event: wire.ResourceOffline(format_time(event.at), event.leaf),
     market.LeafBroughtOnline: lambda event: wire.ResourceOnline(format_time(event.at), event.leaf),
-    market.BooksClosed: lambda event: wire.BooksClosed(format_time(event.at), format_time(event.before)),
+    market.BooksClosed: lambda event: wire.BooksClosed(
+        format_time(event.at), format_time(event.before)
+    ),
 }

@@ -1,7 +1,9 @@
-"""What comes about together leaves together: whoever has several answers is written to once, at the end of the work that brought them about.
+"""What comes about together leaves together: whoever has several answers is written to once, at the
+end of the work that brought them about.
 
-To leave that to the loop's next turn would do as well while the service keeps up. When it is behind, each turn is as long as may be, and an answer
-that has waited its time in line would wait for one more.
+To leave that to the loop's next turn would do as well while the service keeps up. When it is
+behind, each turn is as long as may be, and an answer that has waited its time in line would wait
+for one more.
 """
 
 from __future__ import annotations

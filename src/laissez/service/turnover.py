@@ -1,4 +1,5 @@
-"""How often leaves change hands: leases that started and ended since the start of the process, and budgets that were used up."""
+"""How often leaves change hands: leases that started and ended since the start of the process, and
+budgets that were used up."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from laissez.wire.events import BudgetSpent, LeaseEnded, LeaseStarted
 
 
 class Turnover:
-    """Counted outcome by outcome. A leaf is transferred where its lease ends for one tenant and starts for another in one outcome."""
+    """Counted outcome by outcome. A leaf is transferred where its lease ends for one tenant and
+    starts for another in one outcome."""
 
     def __init__(self) -> None:
         self.started = 0

@@ -1,11 +1,15 @@
-"""Fair turns: whoever has to wait stands in a line of its holder, and the lines are served in turn, a little at a time.
+"""Fair turns: whoever has to wait stands in a line of its holder, and the lines are served in turn,
+a little at a time.
 
-While the service keeps up nobody waits, and all this costs is a look at the clock. When more has come than can be done in one turn of the event loop,
-the rest stands in line, and between two turns answers go out and new requests are read. So one holder that sends much waits for itself alone.
+While the service keeps up nobody waits, and all this costs is a look at the clock. When more has
+come than can be done in one turn of the event loop, the rest stands in line, and between two turns
+answers go out and new requests are read. So one holder that sends much waits for itself alone.
 
-A burst is waited out. A line that has not been empty for a while is not going to be: in it, whoever has waited too long is turned away, which costs
-little, and those behind are served in time. So is everybody who has waited too long once all have for a while, until nobody waits any more. (The
-thought is that of CoDel, RFC 8289: a queue that empties is good, one that stands is bad.) The operator is served first and never turned away.
+A burst is waited out. A line that has not been empty for a while is not going to be: in it, whoever
+has waited too long is turned away, which costs little, and those behind are served in time. So is
+everybody who has waited too long once all have for a while, until nobody waits any more. (The
+thought is that of CoDel, RFC 8289: a queue that empties is good, one that stands is bad.) The
+operator is served first and never turned away.
 """
 
 from __future__ import annotations
@@ -19,9 +23,13 @@ from laissez.service.clock import Clock
 from laissez.service.commands import OPERATOR
 from laissez.service.together import Together
 
-TURN_US = 10_000  # of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together is stored and sent together
+# of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together
+# is stored and sent together
+TURN_US = 10_000
 PIECE_US = 2_000  # of work for one line at a time
-REQUESTS_MAX = 4  # over HTTP in one turn: each is only begun here, carried out a moment later, and nobody knows how long that takes
+# over HTTP in one turn: each is only begun here, carried out a moment later, and nobody knows how
+# long that takes
+REQUESTS_MAX = 4
 BAD_FOR_US = 100_000  # a line that is late for so long stays so
 RETRY_AFTER_S = 1.0
 
@@ -116,7 +124,8 @@ class Turns:
         self._loop.call_soon(self._end)
 
     def _end(self) -> None:
-        """The loop has come round: what has arrived since has been read. If somebody waits, the next turn is theirs."""
+        """The loop has come round: what has arrived since has been read. If somebody waits, the
+        next turn is theirs."""
         self._in_turn = False
         now = self._clock.now()
         self.on_turn((now - self._began) / 1e6)
@@ -126,7 +135,9 @@ class Turns:
                 self._serve()
 
     def _serve(self) -> None:
-        while self._ring and self._begun < REQUESTS_MAX and (now := self._clock.now()) < self._until:
+        while (
+            self._ring and self._begun < REQUESTS_MAX and (now := self._clock.now()) < self._until
+        ):
             line = self._ring.popleft()
             try:
                 self._turn_late_away(line, now)
@@ -158,7 +169,8 @@ class Turns:
             now = self._clock.now()
 
     def _is_bad(self, line: Line, arrived: int, now: int) -> bool:
-        """Has it waited for too long, in a line that has not been empty for a while, or while everybody has in all lines?"""
+        """Has it waited for too long, in a line that has not been empty for a while, or while
+        everybody has in all lines?"""
         if line.name == OPERATOR:
             return False
         if now - arrived <= self._wait_us_max:

@@ -1,7 +1,9 @@
-"""A name that is given twice in one object, which is refused: which of the two counts would be a guess, and another reader may guess otherwise.
+"""A name that is given twice in one object, which is refused: which of the two counts would be a
+guess, and another reader may guess otherwise.
 
-msgspec keeps the last of them and says nothing. To find out, what was read is written again. What our own client sends comes out as it was, which
-takes half a microsecond for a command; what others send is read once more as plain data, where a name that was given twice is missing: three
+msgspec keeps the last of them and says nothing. To find out, what was read is written again. What
+our own client sends comes out as it was, which takes half a microsecond for a command; what others
+send is read once more as plain data, where a name that was given twice is missing: three
 microseconds. Only what looks as if it had one is read slowly.
 """
 
@@ -22,15 +24,20 @@ class GivenTwice(ValueError):
     """The message says which name."""
 
     def __init__(self, name: object) -> None:
-        super().__init__(f"expected each name once in an object, found {str(name)[:64]!r} more often")
+        super().__init__(
+            f"expected each name once in an object, found {str(name)[:64]!r} more often"
+        )
 
 
 def check_json(text: bytes, read: object) -> None:
-    """For JSON that has been read already, so that it is known to be well-formed; `read` is what was read."""
+    """For JSON that has been read already, so that it is known to be well-formed; `read` is what
+    was read."""
     if text == _write_json(read):
         return
     if b"\\" not in text and text.count(b":") == _write_json(_read_json(text)).count(b":"):
-        return  # every name has a colon after it; those inside of texts are written again as they are, unless they are escaped
+        # every name has a colon after it; those inside of texts are written again as they are,
+        # unless they are escaped
+        return
     json.loads(text, object_pairs_hook=_checked)
 
 
@@ -89,7 +96,8 @@ class _Walk:
             self.value()
 
 
-# The first byte of a value: what it is, how many bytes say its size, and how many bytes beside that size there are.
+# The first byte of a value: what it is, how many bytes say its size, and how many bytes beside that
+# size there are.
 _SIZED = {
     **{first: ("text", 1 << (first - 0xC4), 0) for first in (0xC4, 0xC5, 0xC6)},
     **{first: ("text", 1 << (first - 0xC7), 1) for first in (0xC7, 0xC8, 0xC9)},

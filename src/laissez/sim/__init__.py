@@ -1,7 +1,9 @@
-"""The simulator: the real market and the real adapters under a virtual clock, beside the clouds of today.
+"""The simulator: the real market and the real adapters under a virtual clock, beside the clouds of
+today.
 
-Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`worlds`), who they are (`workloads`, `scenario`) and what came of it
-(`results`). What a tenant wants and bids is in `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
+Here belong the clock (`kernel`), the clouds (`clouds`), what the tenants run (`worlds`), who they
+are (`workloads`, `scenario`) and what came of it (`results`). What a tenant wants and bids is in
+`laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
 
 from laissez.sim.comparing import compare
@@ -9,7 +11,15 @@ from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario, write_scenario
 from laissez.sim.results import PricePoint, RunResult, TenantResult
 from laissez.sim.running import Setting, run
-from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, PricesTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    BatchTable,
+    ClusterTable,
+    InferenceTable,
+    PricesTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez.sim.summary import summarise
 
 __all__ = [

@@ -1,4 +1,5 @@
-"""Random numbers, in streams that do not disturb each other: what one part draws never depends on how much another has drawn."""
+"""Random numbers, in streams that do not disturb each other: what one part draws never depends on
+how much another has drawn."""
 
 from __future__ import annotations
 

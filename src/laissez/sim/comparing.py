@@ -1,7 +1,8 @@
 """Many runs: one scenario, several clouds, many seeds, on all cores.
 
-A job is one seed with all its clouds, so that its tenants are drawn, and run alone, only once. What comes of it depends on nothing but the scenario
-and the seed, and the results are put in order at the end: one worker or twenty, the answer is the same to the byte.
+A job is one seed with all its clouds, so that its tenants are drawn, and run alone, only once. What
+comes of it depends on nothing but the scenario and the seed, and the results are put in order at
+the end: one worker or twenty, the answer is the same to the byte.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def compare(
     keep_course: bool = False,
     on_run: Callable[[RunResult], None] = lambda run: None,
 ) -> list[RunResult]:
-    """All runs, by seed and then by cloud, each in the order given. `on_run` is told of each as soon as it is done."""
+    """All runs, by seed and then by cloud, each in the order given. `on_run` is told of each as
+    soon as it is done."""
     runs = {}
     for run in as_they_finish(scenario, clouds, seeds, workers, keep_course):
         runs[run.seed, run.cloud] = run
@@ -53,11 +55,17 @@ def compare(
 
 
 def as_they_finish(
-    scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int], workers: int | None = None, keep_course: bool = False
+    scenario: Scenario,
+    clouds: Sequence[str],
+    seeds: Sequence[int],
+    workers: int | None = None,
+    keep_course: bool = False,
 ) -> Iterator[RunResult]:
-    """All runs in the order in which they happen to be done. Leaving the loop early ends the workers.
+    """All runs in the order in which they happen to be done. Leaving the loop early ends the
+    workers.
 
-    `workers` are as many as there are cores unless given; one means this process itself. Leases and prices over time are left out unless asked for.
+    `workers` are as many as there are cores unless given; one means this process itself. Leases and
+    prices over time are left out unless asked for.
     """
     check_clouds(clouds)
     for seed in seeds:
@@ -70,7 +78,10 @@ def as_they_finish(
         return
     with worker_pool(workers) as pool:
         with deaf_to_interrupts():
-            jobs = {pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed for seed in seeds}
+            jobs = {
+                pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed
+                for seed in seeds
+            }
         for job in as_completed(jobs):
             yield from _outcome(job, jobs)
 
@@ -89,7 +100,9 @@ def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
             raise ComparisonError(f"expected {what} that differ, found {one!r} twice")
 
 
-def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool) -> Iterator[RunResult]:
+def _runs(
+    scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool
+) -> Iterator[RunResult]:
     with _named(seed, "the tenants alone"):
         setting = Setting(scenario, seed)
     for cloud in clouds:
@@ -100,9 +113,11 @@ def _runs(scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: boo
 
 @contextmanager
 def _named(seed: int, what: str) -> Iterator[None]:
-    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole traceback is never far away.
+    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole
+    traceback is never far away.
 
-    A mistake in the scenario is not the run's: its message says what to change, and goes on as it is.
+    A mistake in the scenario is not the run's: its message says what to change, and goes on as it
+    is.
     """
     try:
         yield
@@ -111,10 +126,14 @@ def _named(seed: int, what: str) -> Iterator[None]:
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise RunFailed(f"seed {seed}, {what}: {why} ({os.path.basename(place.filename)}, line {place.lineno})") from error
+        raise RunFailed(
+            f"seed {seed}, {what}: {why} ({os.path.basename(place.filename)}, line {place.lineno})"
+        ) from error
 
 
-def _job(scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool) -> list[RunResult]:
+def _job(
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+) -> list[RunResult]:
     return list(_runs(scenario, seed, clouds, keep_course))
 
 
@@ -122,8 +141,13 @@ def _outcome(job: Job, jobs: dict[Job, int]) -> list[RunResult]:
     try:
         return job.result()
     except BrokenProcessPool:
-        pending = [str(seed) for other, seed in jobs.items() if other is job or not other.done() or other.exception() is not None]
+        pending = [
+            str(seed)
+            for other, seed in jobs.items()
+            if other is job or not other.done() or other.exception() is not None
+        ]
         raise RunFailed(
-            f"a worker process died with seeds {', '.join(pending)} not done: out of memory, perhaps, and fewer workers would do;"
-            ' in a script of your own, call this below `if __name__ == "__main__":`'
+            f"a worker process died with seeds {', '.join(pending)} not done: out of memory,"
+            " perhaps, and fewer workers would do; in a script of your own, call this below `if"
+            ' __name__ == "__main__":`'
         ) from None

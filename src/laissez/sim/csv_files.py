@@ -1,7 +1,9 @@
-"""Results as CSV files in a folder: one for the runs, one for their tenants, and the course of prices and leases where it was kept.
+"""Results as CSV files in a folder: one for the runs, one for their tenants, and the course of
+prices and leases where it was kept.
 
-Numbers are written so that they read back as exactly what they were, and rows are in the order of the runs: the same runs give the same bytes.
-Files of these names that somebody else wrote, which their first line tells, are neither deleted nor written over.
+Numbers are written so that they read back as exactly what they were, and rows are in the order of
+the runs: the same runs give the same bytes. Files of these names that somebody else wrote, which
+their first line tells, are neither deleted nor written over.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class OutputError(Exception):
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """A file: its columns after those that say which run it was, and what of a run its rows are about."""
+    """A file: its columns after those that say which run it was, and what of a run its rows are
+    about."""
 
     columns: dict[str, Callable[[Any], Any]]
     rows: Callable[[RunResult], Iterable[Any]]
@@ -39,7 +42,13 @@ class Sheet(msgspec.Struct, frozen=True):
         return [*RUN, *self.columns]
 
     def of(self, run: RunResult) -> list[list[Any]]:
-        return [[*(getattr(run, name) for name in RUN), *(figure(row) for figure in self.columns.values())] for row in self.rows(run)]
+        return [
+            [
+                *(getattr(run, name) for name in RUN),
+                *(figure(row) for figure in self.columns.values()),
+            ]
+            for row in self.rows(run)
+        ]
 
 
 def check_folder(folder: Path, with_course: bool) -> None:
@@ -48,7 +57,8 @@ def check_folder(folder: Path, with_course: bool) -> None:
 
 
 def write_csv_files(runs: Sequence[RunResult], folder: Path) -> list[Path]:
-    """Write what there is, and return where. Files that an earlier write left there go: a folder never holds two comparisons mixed."""
+    """Write what there is, and return where. Files that an earlier write left there go: a folder
+    never holds two comparisons mixed."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {name: [row for run in runs for row in sheet.of(run)] for name, sheet in FILES.items()}
     _refuse_others(folder, [name for name, rows in found.items() if rows])
@@ -73,9 +83,14 @@ def is_ours(path: Path) -> bool:
 def _refuse_others(folder: Path, names: Iterable[str]) -> None:
     for path in (folder / name for name in names):
         if path.exists() and not is_ours(path):
-            raise OutputError(f"{path}: expected no such file, or one of our results, found another. Move it away, or name another folder.")
+            raise OutputError(
+                f"{path}: expected no such file, or one of our results, found another. Move it"
+                " away, or name another folder."
+            )
         if path.exists() and not os.access(path, os.W_OK):
-            raise OutputError(f"{path}: expected a file that can be written to, found one that cannot")
+            raise OutputError(
+                f"{path}: expected a file that can be written to, found one that cannot"
+            )
 
 
 def run_row(run: RunResult) -> dict[str, Any]:
@@ -132,8 +147,13 @@ LEASE_FIGURES: Final[dict[str, Callable[[Lease], Any]]] = {
 
 FILES: Final = {
     "runs.csv": Sheet(RUN_FIGURES, lambda run: [run]),
-    "tenants.csv": Sheet({field: attrgetter(field) for field in TenantResult.__struct_fields__}, attrgetter("tenants")),
-    "prices.csv": Sheet({field: attrgetter(field) for field in PricePoint.__struct_fields__}, attrgetter("prices")),
+    "tenants.csv": Sheet(
+        {field: attrgetter(field) for field in TenantResult.__struct_fields__},
+        attrgetter("tenants"),
+    ),
+    "prices.csv": Sheet(
+        {field: attrgetter(field) for field in PricePoint.__struct_fields__}, attrgetter("prices")
+    ),
     "leases.csv": Sheet(LEASE_FIGURES, attrgetter("leases")),
 }
 

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run; the message names the place, what was expected and what was found."""
+    """A scenario that cannot be run; the message names the place, what was expected and what was
+    found."""

@@ -1,4 +1,5 @@
-"""Hosts that fail, and are repaired. Each has a stream of random numbers of its own, so the same hosts fail at the same instants in every cloud."""
+"""Hosts that fail, and are repaired. Each has a stream of random numbers of its own, so the same
+hosts fail at the same instants in every cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ HOST: Final = "host"
 
 
 def hosts(topology: Topology) -> dict[str, list[str]]:
-    """The leaves of each host. Where a tree has no level of that name, what is rented is the machine: every leaf fails by itself."""
+    """The leaves of each host. Where a tree has no level of that name, what is rented is the
+    machine: every leaf fails by itself."""
     found: dict[str, list[str]] = {}
     for leaf in topology.leaves:
         has_hosts = HOST in topology.level_names(leaf.partition("/")[0])
@@ -25,13 +27,17 @@ def hosts(topology: Topology) -> dict[str, list[str]]:
     return found
 
 
-def schedule(table: FailuresTable, seed: int, topology: Topology, kernel: Kernel, outages: Outages) -> None:
+def schedule(
+    table: FailuresTable, seed: int, topology: Topology, kernel: Kernel, outages: Outages
+) -> None:
     """Let every host fail and be repaired by turns, as long as the run lasts."""
     for host, leaves in hosts(topology).items():
         _by_turns(table, seed, host, leaves, kernel, outages)
 
 
-def _by_turns(table: FailuresTable, seed: int, host: str, leaves: list[str], kernel: Kernel, outages: Outages) -> None:
+def _by_turns(
+    table: FailuresTable, seed: int, host: str, leaves: list[str], kernel: Kernel, outages: Outages
+) -> None:
     chance = stream(seed, "failures", host)
 
     def after(hours: float, action: Callable[[], None]) -> None:

@@ -1,6 +1,7 @@
 """Virtual time: a heap of things to do, each at its microsecond.
 
-What is due at the same instant is done in the order in which it was asked for, so a simulation has one course and no other.
+What is due at the same instant is done in the order in which it was asked for, so a simulation has
+one course and no other.
 """
 
 from __future__ import annotations

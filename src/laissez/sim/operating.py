@@ -27,25 +27,35 @@ PPM: Final = 1_000_000
 
 def set_controls(node: str, table: tables.MarketTable) -> SetControls:
     """A hold or a fee of 0 seconds is none."""
-    hold, flash = (_us(seconds) if seconds else None for seconds in (table.hold_seconds, table.flash_seconds))
+    hold, flash = (
+        _us(seconds) if seconds else None for seconds in (table.hold_seconds, table.flash_seconds)
+    )
     return SetControls(node, _band(table.rise), _band(table.fall), hold, flash)
 
 
 def check(scenario: tables.Scenario, topology: Topology) -> None:
-    """Refuse what could not be done in the run, before anything runs and whatever the cloud: nodes that are not there, maps that cannot be read."""
+    """Refuse what could not be done in the run, before anything runs and whatever the cloud: nodes
+    that are not there, maps that cannot be read."""
     for at, action in enumerate(scenario.actions):
         _node(topology, f"actions[{at}]", action)
     if scenario.maps is not None:
         read_operator(scenario.maps).close()
 
 
-def schedule(actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages) -> None:
-    """Let every action happen at its time; those of one instant in the order in which they are written."""
+def schedule(
+    actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages
+) -> None:
+    """Let every action happen at its time; those of one instant in the order in which they are
+    written."""
     for at, action in enumerate(actions):
-        kernel.at(round(action.at_minutes * MINUTE_US), _action(f"actions[{at}]", action, cloud, outages))
+        kernel.at(
+            round(action.at_minutes * MINUTE_US), _action(f"actions[{at}]", action, cloud, outages)
+        )
 
 
-def _action(place: str, action: tables.ActionTable, cloud: Cloud, outages: Outages) -> Callable[[], None]:
+def _action(
+    place: str, action: tables.ActionTable, cloud: Cloud, outages: Outages
+) -> Callable[[], None]:
     topology = cloud.cluster.topology
     node = _node(topology, place, action)
     if action.floor is not None:
@@ -53,7 +63,9 @@ def _action(place: str, action: tables.ActionTable, cloud: Cloud, outages: Outag
     if action.controls is not None:
         return _priced(cloud, set_controls(node, action.controls))
     first, end = topology.leaf_range(node)
-    return _for_each(outages.end if action.offline is None else outages.begin, topology.leaves[first:end])
+    return _for_each(
+        outages.end if action.offline is None else outages.begin, topology.leaves[first:end]
+    )
 
 
 def _for_each(act: Callable[[str, str], None], leaves: tuple[str, ...]) -> Callable[[], None]:
@@ -81,17 +93,33 @@ def _node(topology: Topology, place: str, action: tables.ActionTable) -> str:
     elif action.controls is not None:
         field, node = "controls.node", action.controls.node
     else:
-        field, node = ("online", action.online or "") if action.offline is None else ("offline", action.offline)
+        field, node = (
+            ("online", action.online or "")
+            if action.offline is None
+            else ("offline", action.offline)
+        )
     if node not in topology:
-        raise ScenarioError(f"{place}.{field}: expected a node of the cluster, such as {topology.nodes[-1]!r}, found {node!r}")
+        raise ScenarioError(
+            f"{place}.{field}: expected a node of the cluster, such as {topology.nodes[-1]!r},"
+            f" found {node!r}"
+        )
     return node
 
 
 class Maps:
-    """The operator's maps, deciding every `pace_us` on what the market is and what their sources read at the run's own time."""
+    """The operator's maps, deciding every `pace_us` on what the market is and what their sources
+    read at the run's own time."""
 
-    def __init__(self, operator: Operator, pace_us: int, kernel: Kernel, cloud: MarketCloud, outages: Outages) -> None:
-        self._operator, self._pace_us, self._kernel, self._cloud, self._outages = operator, pace_us, kernel, cloud, outages
+    def __init__(
+        self, operator: Operator, pace_us: int, kernel: Kernel, cloud: MarketCloud, outages: Outages
+    ) -> None:
+        self._operator, self._pace_us, self._kernel, self._cloud, self._outages = (
+            operator,
+            pace_us,
+            kernel,
+            cloud,
+            outages,
+        )
         self._places = Places(cloud.cluster.topology.leaves)
         self._memory = Memory()
 
@@ -123,14 +151,20 @@ class Maps:
 
 
 def read_operator(path: str) -> Operator:
-    """Read anew for every run: a trace begins when it is first read. A source that asks somebody else now knows nothing of the run's time."""
+    """Read anew for every run: a trace begins when it is first read. A source that asks somebody
+    else now knows nothing of the run's time."""
     try:
         operator = read_maps(Path(path))
     except OperatorError as error:
-        raise ScenarioError("\n".join(f"maps: {mistake}" for mistake in str(error).splitlines())) from None
+        raise ScenarioError(
+            "\n".join(f"maps: {mistake}" for mistake in str(error).splitlines())
+        ) from None
     for name, source in operator.sources.items():
         if source.is_remote:
-            raise ScenarioError(f"maps: {path}: signals.{name}.source: expected csv or python in a simulation, found one that asks a server")
+            raise ScenarioError(
+                f"maps: {path}: signals.{name}.source: expected csv or python in a simulation,"
+                " found one that asks a server"
+            )
     return operator
 
 

@@ -1,4 +1,5 @@
-"""Which leaves are offline, and why. A leaf may be so for several reasons at once, and is back when none is left."""
+"""Which leaves are offline, and why. A leaf may be so for several reasons at once, and is back when
+none is left."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from laissez.sim.clouds.cloud import Cloud
 
 
 class Outages:
-    """All that takes leaves offline in a run goes through here, so that a host's repair does not end a maintenance."""
+    """All that takes leaves offline in a run goes through here, so that a host's repair does not
+    end a maintenance."""
 
     def __init__(self, cloud: Cloud, leaves: Iterable[str], reason: str) -> None:
         """`leaves` are offline in the cloud already, for that reason."""

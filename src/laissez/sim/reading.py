@@ -34,10 +34,17 @@ def read_scenario(path: Path | str) -> Scenario:
 
 
 def write_scenario(scenario: Scenario) -> str:
-    """A file that reads back as the same scenario. Every field is written, so that it stays the same when a default changes."""
-    fields = {name: value for name, value in msgspec.structs.asdict(scenario).items() if value is not None}
+    """A file that reads back as the same scenario. Every field is written, so that it stays the
+    same when a default changes."""
+    fields = {
+        name: value for name, value in msgspec.structs.asdict(scenario).items() if value is not None
+    }
     own = _lines({name: value for name, value in fields.items() if not isinstance(value, Table)})
-    tables = [f"\n[{name}]\n{_lines(msgspec.structs.asdict(table))}" for name, table in fields.items() if isinstance(table, Table)]
+    tables = [
+        f"\n[{name}]\n{_lines(msgspec.structs.asdict(table))}"
+        for name, table in fields.items()
+        if isinstance(table, Table)
+    ]
     return own + "".join(tables)
 
 
@@ -60,11 +67,16 @@ class _Reading:
         for field in msgspec.structs.fields(kind):
             if field.required and field.name not in content:
                 self.mistakes.append(told(place, field.name, "expected to be set, found nothing"))
-        values = {name: self._value(told(place, name), kinds[name], value) for name, value in content.items() if name in kinds}
+        values = {
+            name: self._value(told(place, name), kinds[name], value)
+            for name, value in content.items()
+            if name in kinds
+        }
         if len(self.mistakes) == before:
             return self._built(place, kind, values)
         plain = {name: value for name, value in values.items() if table_in(kinds[name]) is None}
-        self._found(place, kind, wrong_fields(kind, plain))  # how they go together cannot be told, but what stands by itself can
+        # how they go together cannot be told, but what stands by itself can
+        self._found(place, kind, wrong_fields(kind, plain))
         return None
 
     def _value(self, place: str, kind: Any, value: object) -> object:
@@ -84,7 +96,11 @@ class _Reading:
             found: object = msgspec.convert(value, kind)
         except msgspec.ValidationError:
             return value
-        return str((self.file.parent / found).absolute()) if isinstance(found, str) and is_file(kind) else found
+        return (
+            str((self.file.parent / found).absolute())
+            if isinstance(found, str) and is_file(kind)
+            else found
+        )
 
     def _built(self, place: str, kind: type[T], values: Mapping[str, object]) -> T | None:
         try:
@@ -95,37 +111,58 @@ class _Reading:
 
     def _found(self, place: str, kind: type[Table], mistakes: Iterable[str]) -> None:
         """A table names the place where it usually is; here it is where it was written."""
-        self.mistakes += [told(place, mistake.removeprefix(f"{kind.place}.")) for mistake in mistakes]
+        self.mistakes += [
+            told(place, mistake.removeprefix(f"{kind.place}.")) for mistake in mistakes
+        ]
 
 
 def _parsed(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors write a mark before the text
+        # some editors write a mark before the text
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ScenarioError(f"{file}: expected a scenario file that can be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also for bytes that are no text and for a number of thousands of digits
+        raise ScenarioError(
+            f"{file}: expected a scenario file that can be read: {error.strerror}"
+        ) from None
+    # also for bytes that are no text and for a number of thousands of digits
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{file}: expected TOML: {error}") from None
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f"expected one of {', '.join(known)}, found {shown(name)}" + (f" (did you mean {near[0]}?)" if near else "")
+    return f"expected one of {', '.join(known)}, found {shown(name)}" + (
+        f" (did you mean {near[0]}?)" if near else ""
+    )
 
 
 def _lines(fields: Mapping[str, object]) -> str:
-    return "".join(f"{name} = {_written(value)}\n" for name, value in fields.items() if value is not None)
+    return "".join(
+        f"{name} = {_written(value)}\n" for name, value in fields.items() if value is not None
+    )
 
 
 def _written(value: object) -> str:
     match value:
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON's way but for this one character
+            # JSON's way but for this one character
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case bool():
             return str(value).lower()
         case Table():
-            return _written({name: one for name, one in msgspec.structs.asdict(value).items() if one is not None})
+            return _written(
+                {
+                    name: one
+                    for name, one in msgspec.structs.asdict(value).items()
+                    if one is not None
+                }
+            )
         case Mapping():
-            return "{ " + ", ".join(f"{_key(name)} = {_written(one)}" for name, one in value.items()) + " }"
+            return (
+                "{ "
+                + ", ".join(f"{_key(name)} = {_written(one)}" for name, one in value.items())
+                + " }"
+            )
         case tuple() | list():
             return "[" + ", ".join(map(_written, value)) + "]"
         case _:

@@ -1,4 +1,5 @@
-"""What came of a run: one row per tenant, one for the whole, and the course of prices and leases."""
+"""What came of a run: one row per tenant, one for the whole, and the course of prices and
+leases."""
 
 from __future__ import annotations
 
@@ -11,14 +12,18 @@ from laissez.sim.clouds.cloud import Lease
 from laissez.sim.standing import STANDING
 from laissez.tenants.units import HOUR_US, MICRO
 
-ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")  # in which every hour of a tenant is once
+# in which every hour of a tenant is once
+ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
-    """GPU-hours by what they were good for; `retention` is performance over `alone`, what the tenant achieves with the cluster to itself."""
+    """GPU-hours by what they were good for; `retention` is performance over `alone`, what the
+    tenant achieves with the cluster to itself."""
 
     tenant: str
-    kind: str  # `inference`, `training`, `batch`; or `standing`: in the market that the run started from, of no known performance
+    # `inference`, `training`, `batch`; or `standing`: in the market that the run started from, of
+    # no known performance
+    kind: str
     start_s: float
     end_s: float  # when it was done, or its time was over
     performance: float
@@ -37,7 +42,8 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is known what it achieved: of those who were there before the run began it is not."""
+        """Whether it is known what it achieved: of those who were there before the run began it is
+        not."""
         return self.kind != STANDING
 
     @property
@@ -46,7 +52,8 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one type at one instant: what one more GPU would cost, what those leased are charged in the mean (dollars per hour), and how many are."""
+    """Of one type at one instant: what one more GPU would cost, what those leased are charged in
+    the mean (dollars per hour), and how many are."""
 
     at_s: float
     tree: str
@@ -80,7 +87,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retention(self) -> float:
-        """The mean over tenants; standing ones have nothing to retain. Of nobody, all was retained."""
+        """The mean over tenants; standing ones have nothing to retain. Of nobody, all was
+        retained."""
         retained = [one.retention for one in self.measured]
         return sum(retained) / len(retained) if retained else 1.0
 

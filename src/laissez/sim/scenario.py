@@ -1,6 +1,8 @@
-"""A scenario: the cluster, the prices, and what kinds of tenants come. All that a run depends on, beside the cloud and the seed.
+"""A scenario: the cluster, the prices, and what kinds of tenants come. All that a run depends on,
+beside the cloud and the seed.
 
-Ranges, [low, high], are drawn from evenly. The defaults are those of the retention experiment. `docs/scenario.toml` shows every field in a file.
+Ranges, [low, high], are drawn from evenly. The defaults are those of the retention experiment.
+`docs/scenario.toml` shows every field in a file.
 """
 
 from __future__ import annotations
@@ -37,22 +39,28 @@ from laissez.tenants.sailor.builtin import COMPACT
 from laissez.tenants.units import HOUR_S
 
 KINDS: Final = ("inference", "training", "batch")
-INFERENCE_MODEL: Final = "llama-3.1-8b"  # what every inference service serves, on engines of one GPU
+# what every inference service serves, on engines of one GPU
+INFERENCE_MODEL: Final = "llama-3.1-8b"
 COLD_STARTS: Final = 2  # that the work of a job leaves time for: the first, and one change
 
 
 class ClusterTable(Table, frozen=True, kw_only=True):
-    """Either `gpus`, counts by type, or `shares` of types, and then `demand` of the scenario says how many there are in all."""
+    """Either `gpus`, counts by type, or `shares` of types, and then `demand` of the scenario says
+    how many there are in all."""
 
     place: ClassVar[str] = "cluster"
 
     gpus: Mapping[str, Count] | None = None  # by type
-    shares: Mapping[str, Positive] = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})  # parts by type; only their ratio counts
+    # parts by type; only their ratio counts
+    shares: Mapping[str, Positive] = msgspec.field(
+        default_factory=lambda: {"h100": 0.5, "a100": 0.5}
+    )
     gpus_per_host: Count = 8  # one NVLink domain
 
 
 class PricesTable(Table, frozen=True, kw_only=True):
-    """Dollars per GPU-hour on demand; the market's floors are `floor` of them. (AWS p5 and p4de, US regions, August 2026.)"""
+    """Dollars per GPU-hour on demand; the market's floors are `floor` of them. (AWS p5 and p4de, US
+    regions, August 2026.)"""
 
     place: ClassVar[str] = "prices"
 
@@ -69,19 +77,25 @@ class PricesTable(Table, frozen=True, kw_only=True):
 class TenantsTable(Table, frozen=True, kw_only=True):
     """`mix` are the parts of each kind; they come within the first `arrivals_hours`.
 
-    Going from performance 0 to 1 is worth the same to each: `worth` times what the GPU-hours that they need cost on demand, in the mean over tenants.
+    Going from performance 0 to 1 is worth the same to each: `worth` times what the GPU-hours that
+    they need cost on demand, in the mean over tenants.
     """
 
     place: ClassVar[str] = "tenants"
 
     count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only where some are there already
-    mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))  # parts by kind; only their ratio counts
+    # parts by kind; only their ratio counts
+    mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
     arrivals_hours: NotNegative = 0.75
     worth: Positive = 4.0
-    decide_seconds: Pace = 30.0  # between two decisions of a job; an inference service decides with each plan
+    # between two decisions of a job; an inference service decides with each plan
+    decide_seconds: Pace = 30.0
     moves_max: Annotated[int, Meta(ge=0, le=LARGEST)] = 1  # at once, per tenant
-    adaptive: Share = 1.0  # the part that trades through adapters; the others hold what they need in the mean, at a fixed price, as on demand
-    believed_overhead: Positive = 1.0  # times the true overhead of a reconfiguration: what tenants reckon with
+    # the part that trades through adapters; the others hold what they need in the mean, at a fixed
+    # price, as on demand
+    adaptive: Share = 1.0
+    # times the true overhead of a reconfiguration: what tenants reckon with
+    believed_overhead: Positive = 1.0
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         for kind in self.mix:
@@ -99,14 +113,21 @@ class InferenceTable(Table, frozen=True, kw_only=True):
     plan_seconds: Pace = 10.0  # between two looks of the planner at the load
     hold_plan_seconds: NotNegative = 300.0  # for so long a plan is not shrunk
     cold_seconds: Positive = 60.0  # until an engine serves
-    headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25  # times the predicted load that is planned for
+    # times the predicted load that is planned for
+    headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25
     trace: FilePath | None = None  # a file of requests; None: drawn
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         shortest_s = self.hours[0] * HOUR_S
         for field in ("cold_seconds", "plan_seconds"):
             if getattr(self, field) >= shortest_s:
-                yield field, f"expected less than the shortest of inference.hours, {shortest_s:g} s, found {getattr(self, field):g}"
+                yield (
+                    field,
+                    (
+                        f"expected less than the shortest of inference.hours, {shortest_s:g} s,"
+                        f" found {getattr(self, field):g}"
+                    ),
+                )
         if self.trace is not None and not is_there(self.trace):
             yield "trace", f"expected a file that is there, found {shown(self.trace)}"
 
@@ -122,7 +143,13 @@ class JobTable(Table, frozen=True, kw_only=True):
     def impossible(self) -> Iterator[tuple[str, str]]:
         bound_s = self.hours[0] * HOUR_S / COLD_STARTS
         if self.cold_seconds[1] >= bound_s:
-            yield "cold_seconds", f"expected less than half of the shortest of {self.place}.hours, {bound_s:g} s, found {self.cold_seconds[1]:g}"
+            yield (
+                "cold_seconds",
+                (
+                    f"expected less than half of the shortest of {self.place}.hours, {bound_s:g} s,"
+                    f" found {self.cold_seconds[1]:g}"
+                ),
+            )
 
 
 class TrainingTable(JobTable, frozen=True, kw_only=True):
@@ -131,7 +158,9 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
     cold_seconds: Range = (60.0, 240.0)
     checkpoint_seconds: PaceRange = (300.0, 900.0)
     models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
-    topology_aware: bool = True  # whether jobs bid by where a GPU is; if not, as if what they have were packed into hosts, for any GPU of a type
+    # whether jobs bid by where a GPU is; if not, as if what they have were packed into hosts, for
+    # any GPU of a type
+    topology_aware: bool = True
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         yield from super().impossible()
@@ -156,7 +185,8 @@ class Band(Table, frozen=True, kw_only=True):
 
 
 class MarketTable(Table, frozen=True, kw_only=True):
-    """The market's controls, the same for every tree; what is not given stays as the market has it."""
+    """The market's controls, the same for every tree; what is not given stays as the market has
+    it."""
 
     place: ClassVar[str] = "market"
 
@@ -167,12 +197,16 @@ class MarketTable(Table, frozen=True, kw_only=True):
 
     @property
     def sets_any(self) -> bool:
-        return any(getattr(self, field) is not None for field in ("rise", "fall", "hold_seconds", "flash_seconds"))
+        return any(
+            getattr(self, field) is not None
+            for field in ("rise", "fall", "hold_seconds", "flash_seconds")
+        )
 
 
 class FloorTable(Table, frozen=True, kw_only=True):
     node: Text
-    price: Annotated[float, Meta(ge=0, le=10_000)]  # dollars per GPU-hour; no price of the market is higher
+    # dollars per GPU-hour; no price of the market is higher
+    price: Annotated[float, Meta(ge=0, le=10_000)]
 
 
 class ControlsTable(MarketTable, frozen=True, kw_only=True):
@@ -182,7 +216,8 @@ class ControlsTable(MarketTable, frozen=True, kw_only=True):
 
 
 class ActionTable(Table, frozen=True, kw_only=True):
-    """One thing that the operator does, `at_minutes` after the beginning. Floors and controls are the market's alone."""
+    """One thing that the operator does, `at_minutes` after the beginning. Floors and controls are
+    the market's alone."""
 
     at_minutes: NotNegative
     floor: FloorTable | None = None
@@ -194,11 +229,18 @@ class ActionTable(Table, frozen=True, kw_only=True):
         fields = ("floor", "controls", "offline", "online")
         given = [field for field in fields if getattr(self, field) is not None]
         if len(given) != 1:
-            yield "at_minutes", f"expected one of {', '.join(fields)} beside it, found {' and '.join(given) or 'none'}"
+            yield (
+                "at_minutes",
+                (
+                    f"expected one of {', '.join(fields)} beside it, found"
+                    f" {' and '.join(given) or 'none'}"
+                ),
+            )
 
 
 class FailuresTable(Table, frozen=True, kw_only=True):
-    """Hosts fail after `mtbf_hours` in the mean and are repaired after `repair_hours` in the mean, both exponentially distributed."""
+    """Hosts fail after `mtbf_hours` in the mean and are repaired after `repair_hours` in the mean,
+    both exponentially distributed."""
 
     place: ClassVar[str] = "failures"
 
@@ -208,7 +250,8 @@ class FailuresTable(Table, frozen=True, kw_only=True):
 
 class Scenario(Table, frozen=True, kw_only=True):
     name: Text = "scenario"
-    hours: Hours = 3.0  # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
+    # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
+    hours: Hours = 3.0
     demand: Positive | None = None  # what all typically need together, over the GPUs that there are
     start: FilePath | None = None  # a snapshot of a market to begin from, with its cluster
     maps: FilePath | None = None  # InfraMaps, for the market alone
@@ -230,25 +273,64 @@ class Scenario(Table, frozen=True, kw_only=True):
         end_min = self._latest_hours() * 60
         for at, action in enumerate(self.actions):
             if action.at_minutes >= end_min:
-                yield f"actions[{at}].at_minutes", f"expected less than {end_min:g}, when every run is over, found {action.at_minutes:g}"
+                yield (
+                    f"actions[{at}].at_minutes",
+                    (
+                        f"expected less than {end_min:g}, when every run is over, found"
+                        f" {action.at_minutes:g}"
+                    ),
+                )
         if self.start is not None:
             return  # it brings its own cluster
         if not self.tenants.count:
-            yield "tenants.count", "expected an integer from 1 on where nobody is there before them (no start), found 0"
+            yield (
+                "tenants.count",
+                (
+                    "expected an integer from 1 on where nobody is there before them (no start),"
+                    " found 0"
+                ),
+            )
         if (self.demand is None) == (self.cluster.gpus is None):
-            yield "demand", f"expected either this or cluster.gpus, found {'neither' if self.demand is None else 'both'}"
-        field, types = ("gpus", self.cluster.gpus) if self.cluster.gpus is not None else ("shares", self.cluster.shares)
+            yield (
+                "demand",
+                (
+                    "expected either this or cluster.gpus, found"
+                    f" {'neither' if self.demand is None else 'both'}"
+                ),
+            )
+        field, types = (
+            ("gpus", self.cluster.gpus)
+            if self.cluster.gpus is not None
+            else ("shares", self.cluster.shares)
+        )
         for name in types:
             if name not in self.prices.types:
-                yield f"cluster.{field}.{name}", f"expected a type that has a price ({', '.join(self.prices.types)}), found {shown(name)}"
+                yield (
+                    f"cluster.{field}.{name}",
+                    (
+                        f"expected a type that has a price ({', '.join(self.prices.types)}), found"
+                        f" {shown(name)}"
+                    ),
+                )
                 continue
             for kind in self.tenants.mix:
                 if name not in self._profiled(kind):
-                    yield f"cluster.{field}.{name}", f"expected a type that {kind} tenants have a profile for, found {shown(name)}"
+                    yield (
+                        f"cluster.{field}.{name}",
+                        (
+                            f"expected a type that {kind} tenants have a profile for, found"
+                            f" {shown(name)}"
+                        ),
+                    )
 
     def _latest_hours(self) -> float:
-        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, but with a `start` not before its hours."""
-        longest = [float(getattr(self, kind).hours[1]) for kind in self.tenants.mix] if self.tenants.count else []
+        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, but
+        with a `start` not before its hours."""
+        longest = (
+            [float(getattr(self, kind).hours[1]) for kind in self.tenants.mix]
+            if self.tenants.count
+            else []
+        )
         own = self.tenants.arrivals_hours + max(longest) if longest else 0.0
         return own if self.start is None else max(own, self.hours)
 
@@ -258,6 +340,8 @@ class Scenario(Table, frozen=True, kw_only=True):
             case "inference":
                 return frozenset(built_in(INFERENCE_MODEL, 1))
             case "training":
-                return frozenset.intersection(*(frozenset(COMPACT[model].work_ms) for model in self.training.models))
+                return frozenset.intersection(
+                    *(frozenset(COMPACT[model].work_ms) for model in self.training.models)
+                )
             case _:
                 return frozenset(RUN_TIMES)

@@ -7,6 +7,7 @@ from laissez.sim.errors import ScenarioError
 
 
 def check_seed(seed: object) -> None:
-    """Refuse anything else: 1.0 and True are equal to 1, and would draw other tenants than 1 does."""
+    """Refuse anything else: 1.0 and True are equal to 1, and would draw other tenants than 1
+    does."""
     if type(seed) is not int or seed < 0:
         raise ScenarioError(f"seed: expected a whole number from 0 on, found {shown(seed)}")

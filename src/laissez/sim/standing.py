@@ -1,7 +1,9 @@
-"""Standing tenants: those who were in the market that a run starts from. Nothing is known of what they run.
+"""Standing tenants: those who were in the market that a run starts from. Nothing is known of what
+they run.
 
-They keep what they hold up to the limits they had, leave their orders as they are, and decide nothing. All their time counts as useful. They have no
-performance, so nothing of it can be lost: in results they are of the kind `standing`, and the mean over tenants passes over them.
+They keep what they hold up to the limits they had, leave their orders as they are, and decide
+nothing. All their time counts as useful. They have no performance, so nothing of it can be lost: in
+results they are of the kind `standing`, and the mean over tenants passes over them.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class StandingWorld(World):
 
 class Standing(Tenant):
     def __init__(self, kernel: Kernel, cloud: Cloud, name: str, until: int) -> None:
-        super().__init__(kernel, cloud, STANDING, StandingWorld(), EconAdapter(name, Content()), until, pace_us=0)
+        super().__init__(
+            kernel, cloud, STANDING, StandingWorld(), EconAdapter(name, Content()), until, pace_us=0
+        )
 
     def arrive(self) -> None:
         """It is there already, and stays."""

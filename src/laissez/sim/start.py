@@ -1,4 +1,5 @@
-"""Starting from a market as it was: its cluster, who holds what up to which price, and which orders rest.
+"""Starting from a market as it was: its cluster, who holds what up to which price, and which orders
+rest.
 
 A start is the bytes of `Market.snapshot()`. Every run restores a market of its own from them.
 """
@@ -20,7 +21,9 @@ from laissez.tenants.paths import parent_of
 from laissez.tenants.units import MICRO
 
 SERVERS: Final = b"LZSNAP"  # how the snapshots of a server begin, which hold more than its market
-SERVERS_HINT: Final = " (this is the snapshot of a server: `laissez sim from-journal` makes a start from it)"
+SERVERS_HINT: Final = (
+    " (this is the snapshot of a server: `laissez sim from-journal` makes a start from it)"
+)
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -39,14 +42,19 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def read_start(path: str, prices: Mapping[str, float]) -> Start:
-    """The market in a file. `prices` are what other clouds ask for the types that they list; for others they ask the floor of the tree."""
+    """The market in a file. `prices` are what other clouds ask for the types that they list; for
+    others they ask the floor of the tree."""
     try:
         data = Path(path).read_bytes()
         market = Market.restore(data)
     except OSError as error:
-        raise ScenarioError(f"start: expected a market that can be read from {path}: {error.strerror}") from None
+        raise ScenarioError(
+            f"start: expected a market that can be read from {path}: {error.strerror}"
+        ) from None
     except SnapshotError as error:
-        raise ScenarioError(f"start: {path}: {error}{SERVERS_HINT if data.startswith(SERVERS) else ''}") from None
+        raise ScenarioError(
+            f"start: {path}: {error}{SERVERS_HINT if data.startswith(SERVERS) else ''}"
+        ) from None
     return start_of(market, data, prices)
 
 
@@ -70,4 +78,10 @@ def _cluster(market: Market, prices: Mapping[str, float]) -> Cluster:
     listed = {tree: round(prices[tree] * MICRO) for tree in topology.roots if tree in prices}
     hosts = Counter(map(parent_of, topology.leaves))
     deepest = max(leaf.count("/") + 1 for leaf in topology.leaves)
-    return Cluster(topology, floors | listed, floors, gpus_per_host=max(hosts.values()), leaf_words=max(3, deepest))
+    return Cluster(
+        topology,
+        floors | listed,
+        floors,
+        gpus_per_host=max(hosts.values()),
+        leaf_words=max(3, deepest),
+    )

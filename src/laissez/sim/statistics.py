@@ -1,7 +1,9 @@
 """What many runs say together: means with intervals over seeds, and how the tenants are spread.
 
-An interval is a 95 % percentile bootstrap: the seeds are drawn again 10,000 times, with replacement, and 95 % of the means then found lie in it.
-Two clouds that ran under the same seeds had the same tenants, so they are compared seed by seed, which is far sharper than to compare two means.
+An interval is a 95 % percentile bootstrap: the seeds are drawn again 10,000 times, with
+replacement, and 95 % of the means then found lie in it. Two clouds that ran under the same seeds
+had the same tenants, so they are compared seed by seed, which is far sharper than to compare two
+means.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ T = TypeVar("T")
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
-SEEDS_MIN: Final = 5  # for an interval: two or three values, drawn again and again, vary far less than other seeds would
+# for an interval: two or three values, drawn again and again, vary far less than other seeds would
+SEEDS_MIN: Final = 5
 WHISKERS: Final = (5, 95)  # percent: a box plot's whiskers hold nine tenants of ten
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A figure and the interval that it lies in; none where so few seeds say nothing about others."""
+    """A figure and the interval that it lies in; none where so few seeds say nothing about
+    others."""
 
     value: float
     low: float | None = None
@@ -56,7 +60,8 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Bootstrap:
-    """Seeds drawn again and again, the same way for every question asked about them: answers differ because of the data, not of the draw."""
+    """Seeds drawn again and again, the same way for every question asked about them: answers differ
+    because of the data, not of the draw."""
 
     def __init__(self, seeds: int, resamples: int = RESAMPLES) -> None:
         self.seeds = seeds
@@ -64,16 +69,29 @@ class Bootstrap:
 
     def mean(self, values: Sequence[float]) -> Estimate:
         """Of one value per seed."""
-        return self._estimate(fmean(self._checked(values)), lambda draw: fmean([values[at] for at in draw]))
+        return self._estimate(
+            fmean(self._checked(values)), lambda draw: fmean([values[at] for at in draw])
+        )
 
     def difference(self, ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
         """Of the means, seed by seed: ours less theirs."""
-        return self.mean([one - other for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)])
+        return self.mean(
+            [
+                one - other
+                for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)
+            ]
+        )
 
     def reduction(self, ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
-        """By which part our mean degradation (1 - retention) is smaller than theirs; nothing if theirs is none, in whatever draw."""
-        our_loss, their_loss = [1 - value for value in self._checked(ours)], [1 - value for value in self._checked(theirs)]
-        if sum(their_loss) <= 0 or any(sum(their_loss[at] for at in draw) <= 0 for draw in self._draws):
+        """By which part our mean degradation (1 - retention) is smaller than theirs; nothing if
+        theirs is none, in whatever draw."""
+        our_loss, their_loss = (
+            [1 - value for value in self._checked(ours)],
+            [1 - value for value in self._checked(theirs)],
+        )
+        if sum(their_loss) <= 0 or any(
+            sum(their_loss[at] for at in draw) <= 0 for draw in self._draws
+        ):
             return None
 
         def reduced(draw: Sequence[int]) -> float:
@@ -81,9 +99,15 @@ class Bootstrap:
 
         return self._estimate(reduced(range(self.seeds)), reduced)
 
-    def part_of_the_way(self, ours: Sequence[float], theirs: Sequence[float], best: Sequence[float]) -> Estimate | None:
-        """How far our mean is on the way from theirs to the best; nothing if there is no way to go, in whatever draw."""
-        gained = [one - other for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)]
+    def part_of_the_way(
+        self, ours: Sequence[float], theirs: Sequence[float], best: Sequence[float]
+    ) -> Estimate | None:
+        """How far our mean is on the way from theirs to the best; nothing if there is no way to go,
+        in whatever draw."""
+        gained = [
+            one - other
+            for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)
+        ]
         way = [one - other for one, other in zip(self._checked(best), theirs, strict=True)]
         if sum(way) <= 0 or any(sum(way[at] for at in draw) <= 0 for draw in self._draws):
             return None
@@ -101,7 +125,9 @@ class Bootstrap:
 
     def _checked(self, values: Sequence[float]) -> Sequence[float]:
         if len(values) != self.seeds:
-            raise ValueError(f"expected {self.seeds} values, one for each seed, found {len(values)}")
+            raise ValueError(
+                f"expected {self.seeds} values, one for each seed, found {len(values)}"
+            )
         return values
 
     def _estimate(self, value: float, statistic: Callable[[Sequence[int]], float]) -> Estimate:

@@ -1,4 +1,5 @@
-"""A comparison in figures: how each cloud did over all seeds, and the market against each of the others."""
+"""A comparison in figures: how each cloud did over all seeds, and the market against each of the
+others."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ BEST: Final = "ideal"
 
 
 class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Means over seeds; hours, counts and money are per run. `tenants` is the spread of retention over all measured tenants of all seeds."""
+    """Means over seeds; hours, counts and money are per run. `tenants` is the spread of retention
+    over all measured tenants of all seeds."""
 
     cloud: str
     retention: Estimate | None  # none where nobody's is known
@@ -33,16 +35,19 @@ class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
     moves: float
     requests: float
     cost: float
-    performance_per_dollar: float | None  # of all measured tenants together; none if they paid nothing
+    # of all measured tenants together; none if they paid nothing
+    performance_per_dollar: float | None
 
 
 class Against(msgspec.Struct, frozen=True):
-    """The market less this cloud: `difference` of mean retention, and the `reduction` of mean degradation, nothing if there is none to reduce."""
+    """The market less this cloud: `difference` of mean retention, and the `reduction` of mean
+    degradation, nothing if there is none to reduce."""
 
     cloud: str
     difference: Estimate
     reduction: Estimate | None
-    way_to_ideal: Estimate | None = None  # the part of it that the market goes, where the ideal cloud ran too
+    # the part of it that the market goes, where the ideal cloud ran too
+    way_to_ideal: Estimate | None = None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -55,8 +60,12 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarise(runs: Sequence[RunResult]) -> Summary:
-    """Of all runs of a comparison, in whatever order of clouds; each cloud ran under the same seeds."""
-    by_cloud = {cloud: [run for run in runs if run.cloud == cloud] for cloud in dict.fromkeys(run.cloud for run in runs)}
+    """Of all runs of a comparison, in whatever order of clouds; each cloud ran under the same
+    seeds."""
+    by_cloud = {
+        cloud: [run for run in runs if run.cloud == cloud]
+        for cloud in dict.fromkeys(run.cloud for run in runs)
+    }
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     bootstrap = Bootstrap(len(seeds))
     retentions = {cloud: [run.retention for run in theirs] for cloud, theirs in by_cloud.items()}
@@ -73,7 +82,9 @@ def summarise(runs: Sequence[RunResult]) -> Summary:
                 cloud,
                 bootstrap.difference(retentions[OURS], retentions[cloud]),
                 bootstrap.reduction(retentions[OURS], retentions[cloud]),
-                bootstrap.part_of_the_way(retentions[OURS], retentions[cloud], retentions[BEST]) if BEST in retentions and cloud != BEST else None,
+                bootstrap.part_of_the_way(retentions[OURS], retentions[cloud], retentions[BEST])
+                if BEST in retentions and cloud != BEST
+                else None,
             )
             for cloud in others
         ),
@@ -85,13 +96,17 @@ def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSumm
         return fmean(figure(run) for run in runs)
 
     tenants = [tenant for run in runs for tenant in run.measured]
-    paid, performance = sum(tenant.cost for tenant in tenants), sum(tenant.performance for tenant in tenants)
+    paid, performance = (
+        sum(tenant.cost for tenant in tenants),
+        sum(tenant.performance for tenant in tenants),
+    )
     return CloudSummary(
         cloud=cloud,
         retention=bootstrap.mean([run.retention for run in runs]) if tenants else None,
         degradation=bootstrap.mean([1 - run.retention for run in runs]) if tenants else None,
         retention_by_kind={
-            kind: bootstrap.mean([_retention_of(kind, run) for run in runs]) for kind in dict.fromkeys(tenant.kind for tenant in tenants)
+            kind: bootstrap.mean([_retention_of(kind, run) for run in runs])
+            for kind in dict.fromkeys(tenant.kind for tenant in tenants)
         },
         tenants=spread([tenant.retention for tenant in tenants]) if tenants else None,
         utilisation=mean(lambda run: run.utilisation),

@@ -1,4 +1,5 @@
-"""A tenant in a cloud: its world goes on, its adapter decides, at its own pace and whenever something was gained or lost."""
+"""A tenant in a cloud: its world goes on, its adapter decides, at its own pace and whenever
+something was gained or lost."""
 
 from __future__ import annotations
 
@@ -15,8 +16,23 @@ REACTION_US: Final = 1 * SECOND_US  # from news to a decision; more news meanwhi
 
 
 class Tenant:
-    def __init__(self, kernel: Kernel, cloud: Cloud, kind: str, world: World, adapter: EconAdapter, due: int, pace_us: int) -> None:
-        self.kernel, self.cloud, self.kind, self.world, self.adapter = kernel, cloud, kind, world, adapter
+    def __init__(
+        self,
+        kernel: Kernel,
+        cloud: Cloud,
+        kind: str,
+        world: World,
+        adapter: EconAdapter,
+        due: int,
+        pace_us: int,
+    ) -> None:
+        self.kernel, self.cloud, self.kind, self.world, self.adapter = (
+            kernel,
+            cloud,
+            kind,
+            world,
+            adapter,
+        )
         self.due = due
         self.revocations = self.decisions = 0
         self.ended = due

@@ -1,4 +1,5 @@
-"""How a tenant deals with its cloud: through the adapter of what it runs, or as it would today, with so many GPUs at one price."""
+"""How a tenant deals with its cloud: through the adapter of what it runs, or as it would today,
+with so many GPUs at one price."""
 
 from __future__ import annotations
 
@@ -27,13 +28,24 @@ class Fixed(msgspec.Struct, frozen=True, tag="fixed"):
 
 
 Trading = Adaptive | Fixed
-TEMPLATES: dict[str, Callable[[tuple[str, ...], int, float], OnDemand | Spot]] = {"on-demand": OnDemand, "spot": Spot}
+TEMPLATES: dict[str, Callable[[tuple[str, ...], int, float], OnDemand | Spot]] = {
+    "on-demand": OnDemand,
+    "spot": Spot,
+}
 
 
-def trader(name: str, trading: Trading, world: World, scopes: tuple[str, ...], moves_max: int) -> EconAdapter:
+def trader(
+    name: str, trading: Trading, world: World, scopes: tuple[str, ...], moves_max: int
+) -> EconAdapter:
     """Who trades for the tenant."""
     match trading:
         case Fixed(nodes, price, template):
             return EconAdapter(name, TEMPLATES[template](scopes, nodes, price), Terms(moves_max=0))
         case Adaptive(budget):
-            return EconAdapter(name, world.app, Terms(moves_max=moves_max, budget=None if budget is None else round(budget * MICRO)))
+            return EconAdapter(
+                name,
+                world.app,
+                Terms(
+                    moves_max=moves_max, budget=None if budget is None else round(budget * MICRO)
+                ),
+            )

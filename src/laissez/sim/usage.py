@@ -1,4 +1,5 @@
-"""What became of the time that nodes were held: every node-microsecond is in exactly one account."""
+"""What became of the time that nodes were held: every node-microsecond is in exactly one
+account."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import msgspec
 
 
 class Usage(msgspec.Struct):
-    """Node-microseconds. `lost` is work that was done and had to be done again; `surplus` is a node that was there and not needed."""
+    """Node-microseconds. `lost` is work that was done and had to be done again; `surplus` is a node
+    that was there and not needed."""
 
     useful: int = 0
     reconfiguring: int = 0

@@ -1,7 +1,8 @@
 """EconAdapter: turns what an application says about itself into orders, limits and leases given up.
 
-`decide` looks at one instant and returns the commands that bring the market in step with it, and no others. It remembers nothing: everything it
-needs is in the view or in the application, so it can be stopped and started again at any moment, and runs the same live, simulated and in tests.
+`decide` looks at one instant and returns the commands that bring the market in step with it, and no
+others. It remembers nothing: everything it needs is in the view or in the application, so it can be
+stopped and started again at any moment, and runs the same live, simulated and in tests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from laissez.tenants.view import Held, TenantView, leaves
 
 
 class EconAdapter:
-    """Trades for one tenant and one application. Raises `HookError`, and does nothing, where a hook gives a number that is none."""
+    """Trades for one tenant and one application. Raises `HookError`, and does nothing, where a hook
+    gives a number that is none."""
 
     def __init__(self, tenant: str, app: Application, terms: Terms | None = None) -> None:
         self.tenant = tenant
@@ -30,13 +32,24 @@ class EconAdapter:
         self.terms = terms or Terms()
 
     def watches(self, view: TenantView) -> tuple[str, ...]:
-        """The scopes whose quotes `decide` would use, so that only those need be asked for: roots, and what lies above a leaf that is held (M12)."""
+        """The scopes whose quotes `decide` would use, so that only those need be asked for: roots,
+        and what lies above a leaf that is held (M12)."""
         if not self.terms.moves_max:
             return ()
         self.app.see(view)
         held = leaves(view.leases)
-        useful = {scope for _, wish in substitutes(self.app, held, view.leases, view.now) for scope in wish}
-        return tuple(sorted(scope for scope in useful if "/" not in scope or any(is_below(leaf, scope) for leaf in held)))
+        useful = {
+            scope
+            for _, wish in substitutes(self.app, held, view.leases, view.now)
+            for scope in wish
+        }
+        return tuple(
+            sorted(
+                scope
+                for scope in useful
+                if "/" not in scope or any(is_below(leaf, scope) for leaf in held)
+            )
+        )
 
     def decide(self, view: TenantView) -> list[TenantCommand]:
         self.app.see(view)
@@ -52,15 +65,26 @@ class EconAdapter:
             *self._limits(kept),
         ]
 
-    def _asked(self, moment: Moment, leases: list[Held], quotes: Mapping[str, int | None]) -> list[Asked]:
+    def _asked(
+        self, moment: Moment, leases: list[Held], quotes: Mapping[str, int | None]
+    ) -> list[Asked]:
         """More nodes, and better ones."""
         here = moment.holding(leaves(leases))
-        return [*grow(here, self.app.wishes(here.held, here.now), self.terms), *move(here, leases, quotes, self.terms)]
+        return [
+            *grow(here, self.app.wishes(here.held, here.now), self.terms),
+            *move(here, leases, quotes, self.terms),
+        ]
 
-    def _given_up(self, leases: tuple[Held, ...], wanted: list[Kept], kept: list[Kept]) -> list[Relinquish]:
+    def _given_up(
+        self, leases: tuple[Held, ...], wanted: list[Kept], kept: list[Kept]
+    ) -> list[Relinquish]:
         worthwhile = {one.lease.leaf for one in wanted}
         paid = {one.lease.leaf for one in kept}
-        return [Relinquish(self.tenant, lease.leaf, budget_spent=lease.leaf in worthwhile) for lease in leases if lease.leaf not in paid]
+        return [
+            Relinquish(self.tenant, lease.leaf, budget_spent=lease.leaf in worthwhile)
+            for lease in leases
+            if lease.leaf not in paid
+        ]
 
     def _limits(self, kept: list[Kept]) -> list[SetLimit]:
         moved = [one for one in kept if not self.terms.is_near(one.limit, one.lease.limit)]

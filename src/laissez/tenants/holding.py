@@ -1,7 +1,9 @@
-"""How long a node is likely to be kept, from how long nodes were: the time they were held over how often one went.
+"""How long a node is likely to be kept, from how long nodes were: the time they were held over how
+often one went.
 
-That is the maximum-likelihood estimate for leases that end at a constant rate, those that still last included. It begins with one lease of an hour
-in mind and learns from there: where nodes come and go every few minutes, nobody should restart for one more, nor be thrown out for little.
+That is the maximum-likelihood estimate for leases that end at a constant rate, those that still
+last included. It begins with one lease of an hour in mind and learns from there: where nodes come
+and go every few minutes, nobody should restart for one more, nor be thrown out for little.
 """
 
 from __future__ import annotations
@@ -33,9 +35,14 @@ class Holding:
                 self._ended += 1
                 self._ended_us += self._at - since
         self._since, self._at = held, view.now
-        self._lasting_us = sum([view.now - since for since in held.values() if since < view.now])  # clocks may disagree a little
+        # clocks may disagree a little
+        self._lasting_us = sum([view.now - since for since in held.values() if since < view.now])
 
     def expected_s(self, cold_s: float = 0.0) -> float:
-        """Never less than a minute: what is spread over next to nothing has no bound. Who needs `cold_s` to start means to stay for longer."""
+        """Never less than a minute: what is spread over next to nothing has no bound. Who needs
+        `cold_s` to start means to stay for longer."""
         first_s = max(self._expected_s, STARTS * cold_s)
-        return max(EXPECTED_S_MIN, (first_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended))
+        return max(
+            EXPECTED_S_MIN,
+            (first_s + (self._ended_us + self._lasting_us) / SECOND_US) / (1 + self._ended),
+        )

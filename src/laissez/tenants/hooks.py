@@ -1,9 +1,11 @@
-"""The hooks through which an application tells its adapter what hardware is worth to it. This is all that an application has to write.
+"""The hooks through which an application tells its adapter what hardware is worth to it. This is
+all that an application has to write.
 
-Most autoscalers know the answers already. *Utility* is whatever the application counts: requests served in time, progress per hour. The hooks that
-describe it are profiling; the one that puts dollars on it is pricing. Times are microseconds where they are instants (`now`) and seconds where they
-are durations (`..._s`). `held` are the leaves the tenant has, or would have: the adapter also asks about what could be, and then an entry may be a
-scope, which stands for some leaf below it.
+Most autoscalers know the answers already. *Utility* is whatever the application counts: requests
+served in time, progress per hour. The hooks that describe it are profiling; the one that puts
+dollars on it is pricing. Times are microseconds where they are instants (`now`) and seconds where
+they are durations (`..._s`). `held` are the leaves the tenant has, or would have: the adapter also
+asks about what could be, and then an entry may be a scope, which stands for some leaf below it.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ class HookError(ValueError):
 
 
 class Application(ABC):
-    """An application as its adapter sees it. It must answer the same for the same `held` and `now` until it is told something new: what it has
-    answered once in a decision it may not be asked again.
+    """An application as its adapter sees it. It must answer the same for the same `held` and `now`
+    until it is told something new: what it has answered once in a decision it may not be asked
+    again.
 
-    `is_storable` says that utility beyond the objective counts later: progress does, requests served in time do not.
+    `is_storable` says that utility beyond the objective counts later: progress does, requests
+    served in time do not.
     """
 
     is_storable: ClassVar[bool] = False
@@ -42,7 +46,8 @@ class Application(ABC):
 
     @abstractmethod
     def utility_gap(self, held: Leaves, now: int) -> float:
-        """How much utility `held` lacks to meet the objective; negative if there is more than enough."""
+        """How much utility `held` lacks to meet the objective; negative if there is more than
+        enough."""
 
     @abstractmethod
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
@@ -58,15 +63,18 @@ class Application(ABC):
         return Holding(HOLD_S)
 
     def see(self, view: TenantView) -> None:
-        """What is held now and what it costs: told before every decision. The same view told twice changes nothing."""
+        """What is held now and what it costs: told before every decision. The same view told twice
+        changes nothing."""
         self.holding.see(view)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float | None:
-        """The utility that stands still when `node` comes or goes, beside its own: all of it, where the application restarts."""
+        """The utility that stands still when `node` comes or goes, beside its own: all of it, where
+        the application restarts."""
         return None
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
-        """Whether `node` can come or go without anything having to be moved, restarted or done again."""
+        """Whether `node` can come or go without anything having to be moved, restarted or done
+        again."""
         return False
 
     def cold_start_s(self, node: str) -> float:

@@ -1,7 +1,8 @@
-"""Which leases to keep, and for how much: what is worth less than it costs is given up, the least useful first.
+"""Which leases to keep, and for how much: what is worth less than it costs is given up, the least
+useful first.
 
-Two spare nodes are each worth nothing while the other is there, and together they may be worth a lot. So leases are given up one at a time, and
-what is left is valued again each time.
+Two spare nodes are each worth nothing while the other is there, and together they may be worth a
+lot. So leases are given up one at a time, and what is left is valued again each time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def surplus(self) -> int:
-        """What it is worth beyond its cost. What is worth nothing is not kept even for nothing: somebody else may have a use for it."""
+        """What it is worth beyond its cost. What is worth nothing is not kept even for nothing:
+        somebody else may have a use for it."""
         charged = self.lease.charged
         return self.limit - (charged if charged > PRICE_MIN else PRICE_MIN)
 
@@ -39,15 +41,28 @@ def keep(moment: Moment, leases: Sequence[Held], terms: Terms) -> list[Kept]:
 
 
 def consistent(kept: Sequence[Kept], orders: Sequence[Asked]) -> list[Kept]:
-    """Nothing is let go for less than is offered for another one in the same place: the order would only win it back.
+    """Nothing is let go for less than is offered for another one in the same place: the order would
+    only win it back.
 
-    The hooks of an application may contradict each other so, where nodes are worth more together than one by one.
+    The hooks of an application may contradict each other so, where nodes are worth more together
+    than one by one.
     """
     offered: dict[str, int] = {}
     for asked in orders:
         for one in asked:
             offered[one.scope] = max(one.limit, offered.get(one.scope, 0))
-    return [Kept(one.lease, max([one.limit, *[limit for scope, limit in offered.items() if is_below(one.lease.leaf, scope)]])) for one in kept]
+    return [
+        Kept(
+            one.lease,
+            max(
+                [
+                    one.limit,
+                    *[limit for scope, limit in offered.items() if is_below(one.lease.leaf, scope)],
+                ]
+            ),
+        )
+        for one in kept
+    ]
 
 
 def _valued(moment: Moment, leases: Sequence[Held], terms: Terms) -> list[Kept]:

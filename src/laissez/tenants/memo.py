@@ -1,4 +1,5 @@
-"""A dictionary that computes what it is asked for and forgets its oldest entry when it is full: everything once, in bounded memory."""
+"""A dictionary that computes what it is asked for and forgets its oldest entry when it is full:
+everything once, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ Value = TypeVar("Value")
 
 
 class Memo(dict[Key, Value]):
-    """At most `entries_max` answers of `compute`. `memo[key]` is the answer for `key`: a dictionary's own look-up, where it is there already."""
+    """At most `entries_max` answers of `compute`. `memo[key]` is the answer for `key`: a
+    dictionary's own look-up, where it is there already."""
 
     def __init__(self, entries_max: int, compute: Callable[[Key], Value]) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """What a path says by itself: which type of hardware it names, and how near two places are.
 
-A path is a node's name, `h100/zone-a/rack1/host2/gpu3`. An application knows places only by their paths, so it can reason about what it holds and
-what it could ask for without ever seeing the rest of the cluster.
+A path is a node's name, `h100/zone-a/rack1/host2/gpu3`. An application knows places only by their
+paths, so it can reason about what it holds and what it could ask for without ever seeing the rest
+of the cluster.
 """
 
 from __future__ import annotations

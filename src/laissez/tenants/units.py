@@ -1,4 +1,5 @@
-"""The units that the tenants' side counts in: instants are microseconds and prices micro-dollars, whatever an application calls hours and dollars."""
+"""The units that the tenants' side counts in: instants are microseconds and prices micro-dollars,
+whatever an application calls hours and dollars."""
 
 from __future__ import annotations
 

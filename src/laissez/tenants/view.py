@@ -1,6 +1,8 @@
-"""What a tenant's policy is shown: its own leases and orders, the prices around them, what it has spent, and the time.
+"""What a tenant's policy is shown: its own leases and orders, the prices around them, what it has
+spent, and the time.
 
-Nothing here is about anybody else (M12), and nothing reads a clock: the same view gives the same decision, live, simulated or in a test.
+Nothing here is about anybody else (M12), and nothing reads a clock: the same view gives the same
+decision, live, simulated or in a test.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ NO_QUOTES: Final[Mapping[str, int | None]] = MappingProxyType({})
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """A lease: `charged` is what it costs now, `limit` the most it may cost before it is given up (`None`: whatever it costs)."""
+    """A lease: `charged` is what it costs now, `limit` the most it may cost before it is given up
+    (`None`: whatever it costs)."""
 
     leaf: str
     since: int
@@ -31,7 +34,8 @@ def leaves(leases: Iterable[Held]) -> tuple[str, ...]:
 
 
 class Resting(msgspec.Struct, frozen=True, gc=False):
-    """An open order with the alternatives in force; `since` is when it was placed or last amended."""
+    """An open order with the alternatives in force; `since` is when it was placed or last
+    amended."""
 
     order: int
     since: int
@@ -39,9 +43,11 @@ class Resting(msgspec.Struct, frozen=True, gc=False):
 
 
 class TenantView(msgspec.Struct, frozen=True):
-    """One instant of a tenant. Prices are micro-dollars per hour, times microseconds, `spent` micro-dollars since the tenant's task began.
+    """One instant of a tenant. Prices are micro-dollars per hour, times microseconds, `spent`
+    micro-dollars since the tenant's task began.
 
-    `quotes` holds the scopes that were asked for and may be seen; `None` means that no price would win there now.
+    `quotes` holds the scopes that were asked for and may be seen; `None` means that no price would
+    win there now.
     """
 
     now: int

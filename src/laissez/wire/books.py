@@ -1,4 +1,5 @@
-"""Books and levels: what rests around a node and what could be had there, what its rate was, and every leaf at a glance. All for the operator."""
+"""Books and levels: what rests around a node and what could be had there, what its rate was, and
+every leaf at a glance. All for the operator."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from laissez.wire.views import Controls
 
 
 class Bid(msgspec.Struct, frozen=True):
-    """Orders that follow up to `price` and would take a leaf of the node; `here` of them rest at the node itself, the others above it."""
+    """Orders that follow up to `price` and would take a leaf of the node; `here` of them rest at
+    the node itself, the others above it."""
 
     price: str
     orders: int
@@ -18,7 +20,8 @@ class Bid(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Leaves that are idle with this floor, or leased with this limit; `null`: no price opens them now."""
+    """Leaves that are idle with this floor, or leased with this limit; `null`: no price opens them
+    now."""
 
     price: str | None
     leaves: int
@@ -27,8 +30,9 @@ class Ask(msgspec.Struct, frozen=True):
 class NodeBook(msgspec.Struct, frozen=True):
     """What is set at a node, what rests around it and what could be had below it.
 
-    `bids` are highest first and `asks` lowest first, 50 prices each; `bids_more` and `asks_more` are how many prices are left out. An order with
-    several alternatives on the path counts at each. `rate_now` is what all leases below are charged per hour. `best_bid` presses at the node itself.
+    `bids` are highest first and `asks` lowest first, 50 prices each; `bids_more` and `asks_more`
+    are how many prices are left out. An order with several alternatives on the path counts at each.
+    `rate_now` is what all leases below are charged per hour. `best_bid` presses at the node itself.
     """
 
     node: str
@@ -61,7 +65,8 @@ class RatePiece(msgspec.Struct, frozen=True):
 
 
 class RateHistory(msgspec.Struct, frozen=True):
-    """The standing rate of a node: the highest floor or bid on its path, of anyone. `since` is later than asked where no more is kept or shown."""
+    """The standing rate of a node: the highest floor or bid on its path, of anyone. `since` is
+    later than asked where no more is kept or shown."""
 
     node: str
     since: str
@@ -70,10 +75,12 @@ class RateHistory(msgspec.Struct, frozen=True):
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """Every leaf, in columns of equal length: what presses on it, its owner's limit, its owner, and the floor in force.
+    """Every leaf, in columns of equal length: what presses on it, its owner's limit, its owner, and
+    the floor in force.
 
-    An owner is its place in `owners`; -1: nobody's, -2: offline. A limit is `null` where there is none, or no owner. `levels` are the names of each
-    tree's levels. All events up to the operator's number `n` are in it, perhaps some later ones too.
+    An owner is its place in `owners`; -1: nobody's, -2: offline. A limit is `null` where there is
+    none, or no owner. `levels` are the names of each tree's levels. All events up to the operator's
+    number `n` are in it, perhaps some later ones too.
     """
 
     at: str
@@ -87,11 +94,13 @@ class Levels(msgspec.Struct, frozen=True):
     floors: list[str]
 
 
-LevelChange: TypeAlias = tuple[int, str, str | None, int, str]  # the leaf's place in `leaves`; its rate, limit, owner and floor
+# the leaf's place in `leaves`; its rate, limit, owner and floor
+LevelChange: TypeAlias = tuple[int, str, str | None, int, str]
 
 
 class LevelsChanged(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is different since the last message of the stream: new `owners`, to be added to the list, and leaves one by one.
+    """What is different since the last message of the stream: new `owners`, to be added to the
+    list, and leaves one by one.
 
     Where very many leaves changed, whole columns come instead, those that changed at all.
     """

@@ -1,7 +1,8 @@
 """What happened, as a tenant or the operator is told.
 
-Numbered events form a dense stream per tenant; notices are levels, not events, and have no number. An event is sent as
-`{"n": 17, "event": {"type": "lease.started", ...}}`. The operator's own numbering counts all events, and names the `tenant` of each.
+Numbered events form a dense stream per tenant; notices are levels, not events, and have no number.
+An event is sent as `{"n": 17, "event": {"type": "lease.started", ...}}`. The operator's own
+numbering counts all events, and names the `tenant` of each.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from laissez.wire.requests import Caps
 
 
 class InForce(msgspec.Struct, frozen=True, gc=False):
-    """An alternative as the market keeps it: the bid may be lower than asked for if a rise band clipped it."""
+    """An alternative as the market keeps it: the bid may be lower than asked for if a rise band
+    clipped it."""
 
     scope: str
     bid: str
@@ -53,7 +55,8 @@ class LeaseStarted(_Event, frozen=True, tag="lease.started"):
 
 
 class LeaseEnded(_Event, frozen=True, tag="lease.ended"):
-    """Why it ended, and the two prices that explain it: the rate that pressed and the limit it exceeded."""
+    """Why it ended, and the two prices that explain it: the rate that pressed and the limit it
+    exceeded."""
 
     lease: str
     leaf: str
@@ -76,8 +79,8 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
 
 
 class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
-    """`amount` is dollars to be spent from now on, or if it is `kept` since the budget before was set; `null`: there is no budget any more.
-    `action` is what happens when it is spent."""
+    """`amount` is dollars to be spent from now on, or if it is `kept` since the budget before was
+    set; `null`: there is no budget any more. `action` is what happens when it is spent."""
 
     amount: str | None
     action: str = ""
@@ -85,7 +88,8 @@ class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
 
 
 class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
-    """So many `percent` of the budget are spent. `ends_at` is when all of it is at the rate now; `null`: never, or later than times can be."""
+    """So many `percent` of the budget are spent. `ends_at` is when all of it is at the rate now;
+    `null`: never, or later than times can be."""
 
     percent: int
     spent: str
@@ -110,7 +114,8 @@ class OwnCapsSet(_Event, frozen=True, tag="caps.set"):
 
 
 class WebhookCreated(_Event, frozen=True, tag="webhook.created"):
-    """`after` is the number of the last event that is not sent to it. The secret is never part of an event."""
+    """`after` is the number of the last event that is not sent to it. The secret is never part of
+    an event."""
 
     webhook: str
     url: str
@@ -189,9 +194,29 @@ class KeyRevoked(_Event, frozen=True, tag="key.revoked"):
 
 
 MoneyEvent: TypeAlias = BudgetSet | BudgetWarning | BudgetSpent | OwnCapsSet
-TenantEvent: TypeAlias = OrderPlaced | OrderAmended | OrderCancelled | LeaseStarted | LeaseEnded | LimitSet | FeeCharged | MoneyEvent
-OperatorEvent: TypeAlias = FloorSet | ControlsSet | ResourceOffline | ResourceOnline | BooksClosed | TenantCreated | CapsSet | KeyIssued | KeyRevoked
-WebhookEvent: TypeAlias = WebhookCreated | WebhookDeleted | WebhookSecretRotated | WebhookRestarted  # of whoever has the webhook
+TenantEvent: TypeAlias = (
+    OrderPlaced
+    | OrderAmended
+    | OrderCancelled
+    | LeaseStarted
+    | LeaseEnded
+    | LimitSet
+    | FeeCharged
+    | MoneyEvent
+)
+OperatorEvent: TypeAlias = (
+    FloorSet
+    | ControlsSet
+    | ResourceOffline
+    | ResourceOnline
+    | BooksClosed
+    | TenantCreated
+    | CapsSet
+    | KeyIssued
+    | KeyRevoked
+)
+# of whoever has the webhook
+WebhookEvent: TypeAlias = WebhookCreated | WebhookDeleted | WebhookSecretRotated | WebhookRestarted
 Event: TypeAlias = TenantEvent | OperatorEvent | WebhookEvent
 
 
@@ -213,7 +238,8 @@ class RateChanged(_Event, frozen=True, tag="rate.changed"):
 
 
 class LimitNear(_Event, frozen=True, tag="limit.near"):
-    """The rate has come within the session's `warn_within` of the limit: one more bid may end the lease."""
+    """The rate has come within the session's `warn_within` of the limit: one more bid may end the
+    lease."""
 
     lease: str
     leaf: str

@@ -1,4 +1,5 @@
-"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has done lately."""
+"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has
+done lately."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from laissez.wire.requests import OperatorCommand
 
 
 class Preview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Commands of the operator, as if they were carried out now, in this order; each succeeds or is refused by itself."""
+    """Commands of the operator, as if they were carried out now, in this order; each succeeds or is
+    refused by itself."""
 
     commands: tuple[OperatorCommand, ...]
 
@@ -42,9 +44,10 @@ class PreviewEnded(msgspec.Struct, frozen=True):
 class PreviewDone(msgspec.Struct, frozen=True):
     """What would happen at `at`.
 
-    `transfers` are leaves that change hands from one tenant to another; `ended` are the first leases that end. `rate_before` and `rate_after` are
-    what all leases together are charged per hour; of the leases that last, `dearer` are charged more and `cheaper` less. Idle leaves are online
-    and nobody's.
+    `transfers` are leaves that change hands from one tenant to another; `ended` are the first
+    leases that end. `rate_before` and `rate_after` are what all leases together are charged per
+    hour; of the leases that last, `dearer` are charged more and `cheaper` less. Idle leaves are
+    online and nobody's.
     """
 
     at: str
@@ -63,9 +66,11 @@ class PreviewDone(msgspec.Struct, frozen=True):
 
 
 class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`, `limits_to_floor` or `relinquish`.
+    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`,
+    `limits_to_floor` or `relinquish`.
 
-    With `keep` they are counted from when the budget before was set, if there is one: what was spent of it is spent of this one too.
+    With `keep` they are counted from when the budget before was set, if there is one: what was
+    spent of it is spent of this one too.
     """
 
     amount: str
@@ -76,9 +81,10 @@ class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Budget(msgspec.Struct, frozen=True):
     """What a tenant means to spend from `since` on, and how far it got.
 
-    `left` is never less than 0. `ends_at` is when it is used up at the rate now, or when it was; `null` if that is beyond what times can be, or was
-    not noted, as of budgets set before it was.
-    `state` is open, or spent once the action was carried out. An `action` of `null` is that of a budget set before there were actions.
+    `left` is never less than 0. `ends_at` is when it is used up at the rate now, or when it was;
+    `null` if that is beyond what times can be, or was not noted, as of budgets set before it was.
+    `state` is open, or spent once the action was carried out. An `action` of `null` is that of a
+    budget set before there were actions.
     """
 
     amount: str
@@ -93,15 +99,17 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are charged now and the limits of your open orders,
-    together, and `worst_rate` the limits of both."""
+    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are
+    charged now and the limits of your open orders, together, and `worst_rate` the limits of
+    both."""
 
     rate: str | None = None
     worst_rate: str | None = None
 
 
 class SpendingCaps(msgspec.Struct, frozen=True):
-    """Caps of your own, those of the operator, and the lower of each, which is in force; and what they bound, as it is now."""
+    """Caps of your own, those of the operator, and the lower of each, which is in force; and what
+    they bound, as it is now."""
 
     own: OwnCaps
     operator: OwnCaps
@@ -122,7 +130,8 @@ class Spending(msgspec.Struct, frozen=True):
 
 
 class MarketSample(msgspec.Struct, frozen=True):
-    """The market at `at`; `transfers`, `started` and `ended` count leases since the sample before."""
+    """The market at `at`; `transfers`, `started` and `ended` count leases since the sample
+    before."""
 
     at: str
     revenue: str

@@ -1,6 +1,8 @@
-"""What an operator's maps report about themselves, and what is told of it: what they read, how hard they press, how each floor comes about.
+"""What an operator's maps report about themselves, and what is told of it: what they read, how hard
+they press, how each floor comes about.
 
-It is all levels: each report replaces the one before. Prices and times are text, everything else is a number; JSON has none that is not finite.
+It is all levels: each report replaces the one before. Prices and times are text, everything else is
+a number; JSON has none that is not finite.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ PATH_MAX: Final = 1_100  # characters: more than the longest path has
 WORDS_MAX: Final = 500  # characters of a reason
 MAPS_MAX: Final = 500
 SIGNALS_MAX: Final = 20  # that one map reads
-NODES_MAX: Final = 2_000  # that one map presses on, or that have a floor: what fits into a request in any case
+# that one map presses on, or that have a floor: what fits into a request in any case
+NODES_MAX: Final = 2_000
 PACE_S_MAX: Final = 86_400
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
@@ -31,8 +34,8 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SignalRead(_Part, frozen=True):
-    """`value` is what the map goes by, read at `at`: what came last, or what came before while that still holds; `null` if neither can be used.
-    `missing` says why what came last cannot be."""
+    """`value` is what the map goes by, read at `at`: what came last, or what came before while that
+    still holds; `null` if neither can be used. `missing` says why what came last cannot be."""
 
     signal: Name
     value: float | None = None
@@ -46,7 +49,8 @@ class Pressed(_Part, frozen=True):
 
 
 class MapReport(_Part, frozen=True):
-    """`kind` is power, cooling, carbon, utilisation, maintenance, or "module:Class" of an operator's own; `start` and `end` are of maintenance."""
+    """`kind` is power, cooling, carbon, utilisation, maintenance, or "module:Class" of an
+    operator's own; `start` and `end` are of maintenance."""
 
     name: Name
     kind: Name
@@ -67,8 +71,8 @@ class FloorTerm(_Part, frozen=True):
 
 
 class FloorReport(_Part, frozen=True):
-    """`wanted` is `base x (1 + sum of the terms)` within its bounds; `in_force` was found in the market, and `asked` was then asked for, if
-    anything was."""
+    """`wanted` is `base x (1 + sum of the terms)` within its bounds; `in_force` was found in the
+    market, and `asked` was then asked for, if anything was."""
 
     node: Path
     base: str
@@ -87,7 +91,8 @@ class AlarmReport(_Part, frozen=True):
 
 
 class InfraMapsReport(_Part, frozen=True):
-    """What an operator's maps read and decided at `at`; the next report is due in `pace_s` seconds."""
+    """What an operator's maps read and decided at `at`; the next report is due in `pace_s`
+    seconds."""
 
     at: str
     pace_s: Annotated[float, Meta(gt=0, le=PACE_S_MAX)]
@@ -97,7 +102,8 @@ class InfraMapsReport(_Part, frozen=True):
 
 
 class MapShown(MapReport, frozen=True, kw_only=True):
-    """`history`, oldest first: when, the value of the map's first signal, and its highest pressure."""
+    """`history`, oldest first: when, the value of the map's first signal, and its highest
+    pressure."""
 
     history: tuple[tuple[str, float | None, float], ...]
 

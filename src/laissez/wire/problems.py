@@ -1,4 +1,5 @@
-"""What can go wrong, as `application/problem+json`: one stable code each, its HTTP status, and whether to try again."""
+"""What can go wrong, as `application/problem+json`: one stable code each, its HTTP status, and
+whether to try again."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from laissez.market.reasons import Reason
 
 
 class Code(StrEnum):
-    """Why the service, not the market, turned a request away. A refusal of the market has its `Reason` as its code."""
+    """Why the service, not the market, turned a request away. A refusal of the market has its
+    `Reason` as its code."""
 
     BAD_REQUEST = "bad_request"  # not readable as what was expected there
     UNAUTHENTICATED = "unauthenticated"
@@ -34,7 +36,8 @@ class Code(StrEnum):
     PERIOD_INVALID = "period_invalid"
     OVERLOADED = "overloaded"  # try again in a moment: nothing was done
     STOPPING = "stopping"  # the server is being stopped: nothing was done
-    JOURNAL_FAILED = "journal_failed"  # the disk failed: what was not acknowledged may or may not be kept
+    # the disk failed: what was not acknowledged may or may not be kept
+    JOURNAL_FAILED = "journal_failed"
     INTERNAL = "internal"  # a bug
 
 
@@ -85,11 +88,20 @@ STATUS: dict[str, int] = {
 }
 
 # Safe to send again as it is.
-NOTHING_WAS_DONE = frozenset({Code.REQUEST_TIMEOUT, Code.OVERLOADED, Code.STOPPING, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS})
+NOTHING_WAS_DONE = frozenset(
+    {
+        Code.REQUEST_TIMEOUT,
+        Code.OVERLOADED,
+        Code.STOPPING,
+        Code.RATE_LIMITED,
+        Code.TOO_MANY_SESSIONS,
+    }
+)
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The body of an error (RFC 9457). `code` is stable; `detail` says what was found and what was expected."""
+    """The body of an error (RFC 9457). `code` is stable; `detail` says what was found and what was
+    expected."""
 
     code: str
     detail: str
@@ -113,4 +125,11 @@ class ProblemError(Exception):
         return STATUS[self.code]
 
     def problem(self) -> Problem:
-        return Problem(self.code, self.detail, self.status, self.code.replace("_", " "), "about:blank", self.retry_after)
+        return Problem(
+            self.code,
+            self.detail,
+            self.status,
+            self.code.replace("_", " "),
+            "about:blank",
+            self.retry_after,
+        )

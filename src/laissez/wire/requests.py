@@ -1,6 +1,8 @@
-"""What can be asked for. Each struct is the body of a REST request and, with `type` and `id`, a message of a session.
+"""What can be asked for. Each struct is the body of a REST request and, with `type` and `id`, a
+message of a session.
 
-Prices are text. `None` for a bid means "as the limit": where a caller names one number, it is both (M3).
+Prices are text. `None` for a bid means "as the limit": where a caller names one number, it is both
+(M3).
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ from typing import TypeAlias
 import msgspec
 
 
-class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True):
-    """Any leaf below `scope`, pressing with `bid` now, following up to `limit`, in dollars per hour."""
+class Alternative(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True
+):
+    """Any leaf below `scope`, pressing with `bid` now, following up to `limit`, in dollars per
+    hour."""
 
     scope: str
     limit: str
@@ -25,7 +30,15 @@ class BandSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
 
 
-class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True, gc=False, omit_defaults=True):
+class _Message(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    kw_only=True,
+    gc=False,
+    omit_defaults=True,
+):
     id: str = ""
 
 
@@ -50,7 +63,8 @@ class SetLimit(_Message, frozen=True, tag="set_limit"):
 
 
 class Relinquish(_Message, frozen=True, tag="relinquish"):
-    """`budget_spent` says that it is given up because the tenant's budget ran out; its end is told so."""
+    """`budget_spent` says that it is given up because the tenant's budget ran out; its end is told
+    so."""
 
     lease: str
     budget_spent: bool = False
@@ -64,7 +78,8 @@ class SetFloor(_Message, frozen=True, tag="set_floor"):
 
 
 class SetControls(_Message, frozen=True, tag="set_controls"):
-    """Replaces all controls set at the node; what is left out is left to the nearest ancestor that sets it."""
+    """Replaces all controls set at the node; what is left out is left to the nearest ancestor that
+    sets it."""
 
     node: str
     rise: BandSetting | None = None
@@ -98,11 +113,11 @@ class Ping(_Message, frozen=True, tag="ping"):
 
 
 class Hello(_Message, frozen=True, tag="hello"):
-    """The first message of a session. `resume_after` is the last event number seen; without it, events from now on are sent. What happened since
-    is told to keys that may read.
+    """The first message of a session. `resume_after` is the last event number seen; without it,
+    events from now on are sent. What happened since is told to keys that may read.
 
-    `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent of it. `key` is for callers that cannot
-    set a header.
+    `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent
+    of it. `key` is for callers that cannot set a header.
     """
 
     resume_after: int | None = None
@@ -118,8 +133,9 @@ SessionMessage: TypeAlias = TenantCommand | OperatorCommand | Question | Hello
 
 
 class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a lease of yours: below the node above it
-    at `level`, which is a level's name from the topology ("rack") or the number of steps up from the leaf.
+    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a
+    lease of yours: below the node above it at `level`, which is a level's name from the topology
+    ("rack") or the number of steps up from the leaf.
 
     `max_price` is the most you will pay per hour for each.
     """
@@ -141,8 +157,8 @@ class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Per-tenant bounds; `null` leaves the server's default in force.
 
-    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged, or could be at their limits, and the limits of the
-    open orders, together.
+    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged, or
+    could be at their limits, and the limits of the open orders, together.
     """
 
     open_orders: int | None = None
@@ -159,7 +175,8 @@ class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key for the tenant. Two keys of one `name` may live at once, so that one can replace the other without a gap."""
+    """A key for the tenant. Two keys of one `name` may live at once, so that one can replace the
+    other without a gap."""
 
     scopes: tuple[str, ...] = ("read", "trade")
     name: str = "default"

@@ -1,6 +1,8 @@
-"""What the service sends in a session. A frame holds one message or a list of them; so may a frame to the service.
+"""What the service sends in a session. A frame holds one message or a list of them; so may a frame
+to the service.
 
-The events that a session's own command caused come inside its reply; all others come as `event`. Either way each event comes once, in order of `n`.
+The events that a session's own command caused come inside its reply; all others come as `event`.
+Either way each event comes once, in order of `n`.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ CLOSE_TOO_MANY = 4429
 CLOSE_FAILED = 4503
 
 
-class _Sent(msgspec.Struct, frozen=True, gc=False, tag_field="type", kw_only=True, omit_defaults=True):
+class _Sent(
+    msgspec.Struct, frozen=True, gc=False, tag_field="type", kw_only=True, omit_defaults=True
+):
     id: str = ""
 
 
 class Welcome(_Sent, frozen=True, tag="welcome"):
-    """`n` is the number of the last event before this session's stream; what follows starts at `n + 1`. A frame to the service may hold so many
-    messages and bytes: told where it is not as many as usual."""
+    """`n` is the number of the last event before this session's stream; what follows starts at
+    `n + 1`. A frame to the service may hold so many messages and bytes: told where it is not as
+    many as usual."""
 
     holder: str
     n: int
@@ -98,4 +103,16 @@ class Closing(_Sent, frozen=True, tag="closing"):
     n: int
 
 
-Sent: TypeAlias = Welcome | Reply | Refused | QuoteReply | OrdersReply | LeasesReply | EventSent | NoticeSent | Pong | Heartbeat | Closing
+Sent: TypeAlias = (
+    Welcome
+    | Reply
+    | Refused
+    | QuoteReply
+    | OrdersReply
+    | LeasesReply
+    | EventSent
+    | NoticeSent
+    | Pong
+    | Heartbeat
+    | Closing
+)

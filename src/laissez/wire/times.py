@@ -1,4 +1,5 @@
-"""Times as people and JSON write them: RFC 3339 in UTC with microseconds. Inside, time is whole microseconds since 1970."""
+"""Times as people and JSON write them: RFC 3339 in UTC with microseconds. Inside, time is whole
+microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class TimeError(ValueError):
 
 @lru_cache(16)  # thousands of times in a row share a second
 def _format_second(second: int) -> str:
-    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]  # strftime writes the year 1 as 1, which is no time any more
+    # strftime writes the year 1 as 1, which is no time any more
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
 
 
 def format_time(us: int) -> str:
@@ -26,11 +28,14 @@ def format_time(us: int) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Microseconds since 1970 from text such as "2026-11-15T08:30:00Z" or "2026-11-15T09:30:00.25+01:00"."""
+    """Microseconds since 1970 from text such as "2026-11-15T08:30:00Z" or
+    "2026-11-15T09:30:00.25+01:00"."""
     try:
         if _FORM.fullmatch(text) is None:
             raise ValueError
         moment = datetime.fromisoformat(text.upper().replace(" ", "T"))
         return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
-        raise TimeError(f'expected a time such as "2026-11-15T08:30:00Z", found {text[:40]!r}') from None
+        raise TimeError(
+            f'expected a time such as "2026-11-15T08:30:00Z", found {text[:40]!r}'
+        ) from None

@@ -32,7 +32,8 @@ class Order(msgspec.Struct, frozen=True):
 class Lease(msgspec.Struct, frozen=True):
     """A lease that lasts.
 
-    `rate` presses on the leaf, `charged` is what is billed now (less while a hold caps it), `cost` what it has cost so far, in dollars.
+    `rate` presses on the leaf, `charged` is what is billed now (less while a hold caps it), `cost`
+    what it has cost so far, in dollars.
     """
 
     id: str
@@ -48,7 +49,8 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class OrderDone(msgspec.Struct, frozen=True):
-    """What became of a command about an order: `state` is open, filled or cancelled; if filled, the lease it won."""
+    """What became of a command about an order: `state` is open, filled or cancelled; if filled, the
+    lease it won."""
 
     id: str
     state: str
@@ -89,9 +91,11 @@ class BatchDone(msgspec.Struct, frozen=True):
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An instance from request to end: pending (its order waits), running (it holds a leaf) or stopped.
+    """An instance from request to end: pending (its order waits), running (it holds a leaf) or
+    stopped.
 
-    `scope` is where it was asked for while it is pending, and the leaf once it has run; `null` if it was stopped before.
+    `scope` is where it was asked for while it is pending, and the leaf once it has run; `null` if
+    it was stopped before.
     """
 
     id: str
@@ -119,7 +123,8 @@ class Quote(msgspec.Struct, frozen=True):
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
-    """What a lease was charged from `start` until `end`; `rate` is null for the part before the pieces that are told."""
+    """What a lease was charged from `start` until `end`; `rate` is null for the part before the
+    pieces that are told."""
 
     start: str
     end: str
@@ -148,7 +153,8 @@ class BillLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bill(msgspec.Struct, frozen=True):
-    """What is owed for `[since, until)`. `rate_now` is what all leases together are charged per hour now."""
+    """What is owed for `[since, until)`. `rate_now` is what all leases together are charged per
+    hour now."""
 
     tenant: str
     since: str

@@ -16,7 +16,8 @@ EventNumber: TypeAlias = Annotated[int, Meta(ge=0, le=10**18)]
 
 
 class WebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to send events to; only those of `types`, if given; from event number `after` on, else from its own creation on."""
+    """Where to send events to; only those of `types`, if given; from event number `after` on, else
+    from its own creation on."""
 
     url: str
     types: tuple[str, ...] | None = None
@@ -30,10 +31,12 @@ class RedeliverBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """`state` is active or retrying. Every event up to number `delivered` was delivered, was not wanted, or is a dead letter.
+    """`state` is active or retrying. Every event up to number `delivered` was delivered, was not
+    wanted, or is a dead letter.
 
-    `failures` are attempts that failed since the last one that did not; `last_error` is why. `dead_letters` are kept, and `dead_letters_dropped`
-    were too many to keep. `secret` is shown when the webhook is created, and never again.
+    `failures` are attempts that failed since the last one that did not; `last_error` is why.
+    `dead_letters` are kept, and `dead_letters_dropped` were too many to keep. `secret` is shown
+    when the webhook is created, and never again.
     """
 
     id: str
@@ -59,7 +62,8 @@ class WebhookSecret(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """What was not delivered: one event, or where `told` is null those from `n` to `last`, which left the history. `at` is when it was given up."""
+    """What was not delivered: one event, or where `told` is null those from `n` to `last`, which
+    left the history. `at` is when it was given up."""
 
     n: int
     last: int
@@ -69,7 +73,8 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """The body of a request to a webhook. Events come in order; a number that was seen before is the same event again."""
+    """The body of a request to a webhook. Events come in order; a number that was seen before is
+    the same event again."""
 
     webhook: str
     events: tuple[Numbered, ...]

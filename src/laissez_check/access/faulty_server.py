@@ -1,4 +1,5 @@
-"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices: `python -m laissez_check.access.faulty_server ...`.
+"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices:
+`python -m laissez_check.access.faulty_server ...`.
 
 Each fault is one that a real mistake could make, and they do not hide one another.
 """
@@ -27,18 +28,29 @@ ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
 
 def open_to_tenants() -> None:
     """An operation of the operator's is marked as anybody's."""
-    app.OPERATIONS = tuple(replace(one, of_operator=False) if one.name == "getMarket" else one for one in app.OPERATIONS)  # type: ignore[attr-defined]
+    app.OPERATIONS = tuple(  # type: ignore[attr-defined]
+        replace(one, of_operator=False) if one.name == "getMarket" else one
+        for one in app.OPERATIONS  # type: ignore[attr-defined]
+    )
 
 
 def curious() -> None:
-    """An order that is somebody else's is refused in other words than one that never was, and with its price."""
+    """An order that is somebody else's is refused in other words than one that never was, and with
+    its price."""
     order = Exchange._order
 
     def told(self: Exchange, request: Any, name: str) -> int:
         for account in self.accounts.values():
             if account.name != request.who and name in account.orders:
-                limits = [price(one.limit) for view in self.market.orders(account.name) for one in view.alternatives]
-                raise Turned(Reason.NOT_YOUR_ORDER, f"the order {name!r} is not yours: somebody asks at {limits}")
+                limits = [
+                    price(one.limit)
+                    for view in self.market.orders(account.name)
+                    for one in view.alternatives
+                ]
+                raise Turned(
+                    Reason.NOT_YOUR_ORDER,
+                    f"the order {name!r} is not yours: somebody asks at {limits}",
+                )
         return order(self, request, name)
 
     Exchange._order = told  # type: ignore[method-assign]

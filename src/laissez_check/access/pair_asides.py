@@ -1,7 +1,9 @@
-"""What the tenant of a pair does beside trading: budgets, caps of its own, a webhook. None of it may make its market another one than was drawn.
+"""What the tenant of a pair does beside trading: budgets, caps of its own, a webhook. None of it
+may make its market another one than was drawn.
 
-So a budget that acts is one that was drawn (`pair_spending.py`); the others only warn. A cap is so low that nothing is taken while it is there, or so
-high that everything is. What is refused because of them is asked for all the same: the words, and the figures in them, are compared.
+So a budget that acts is one that was drawn (`pair_spending.py`); the others only warn. A cap is so
+low that nothing is taken while it is there, or so high that everything is. What is refused because
+of them is asked for all the same: the words, and the figures in them, are compared.
 """
 
 from __future__ import annotations
@@ -17,8 +19,14 @@ from laissez_check.access.pairs import ME
 
 BUDGET_SET, CAPS_SET, DELIVERED = 0.15, 0.15, 0.3  # how often, of all moments
 AMOUNTS = ("0.01", "5", "1000")
-NOTHING, EVERYTHING = "0", "1000000000"  # dollars per hour: below and above all that a tenant can have
-CAPS = ({"rate": NOTHING}, {"worst_rate": NOTHING}, {"rate": NOTHING, "worst_rate": NOTHING}, {"rate": EVERYTHING, "worst_rate": EVERYTHING})
+# dollars per hour: below and above all that a tenant can have
+NOTHING, EVERYTHING = "0", "1000000000"
+CAPS = (
+    {"rate": NOTHING},
+    {"worst_rate": NOTHING},
+    {"rate": NOTHING, "worst_rate": NOTHING},
+    {"rate": EVERYTHING, "worst_rate": EVERYTHING},
+)
 
 Ask = Callable[..., Awaitable[bytes]]
 
@@ -56,7 +64,8 @@ class Asides:
         await self._ask("PUT", "/v1/caps", {})
 
     async def spend(self, spending: Spending) -> None:
-        """A budget is set and lasts until that time. It is told twice on the way, acts, and then stands against more."""
+        """A budget is set and lasts until that time. It is told twice on the way, acts, and then
+        stands against more."""
         await self._ask("PUT", "/v1/budget", {"amount": AMOUNT, "action": spending.action})
         await self._service.settle()
         self._service.pass_until(spending.until)
@@ -69,7 +78,9 @@ class Asides:
         await self._ask("DELETE", "/v1/budget")
 
     async def _try_order(self) -> None:
-        await self._ask("POST", "/v1/orders", {"alternatives": [{"scope": self._service.root, "limit": "1"}]})
+        await self._ask(
+            "POST", "/v1/orders", {"alternatives": [{"scope": self._service.root, "limit": "1"}]}
+        )
 
     async def _try_limits(self) -> None:
         """Only those that can be raised: one that stays as it is would be taken."""

@@ -1,4 +1,5 @@
-"""One world of a pair, played through the real service in this process, with a clock that is moved by hand."""
+"""One world of a pair, played through the real service in this process, with a clock that is moved
+by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time
 from laissez_check.access.pairs import ME, Pair
 
-FOUNDED_US = 1_800_000_000_000_000  # of every world: what the wall says is no part of the comparison
+# of every world: what the wall says is no part of the comparison
+FOUNDED_US = 1_800_000_000_000_000
 LIMITS = Limits(commands_per_second=50, commands_burst=5_000)
 WEBHOOKS = WebhookSettings(allow_http=True, allow_addresses=("127.0.0.1/32",))
 RECEIVER = "http://127.0.0.1:8080/hook?of=mine"  # of the tenant's webhook; nobody is connected to
@@ -41,29 +43,47 @@ TURNS_OF_DELIVERY_MAX = 10_000
 
 
 class Service:
-    """`suffix` is what the others' names end with: how they are called is nothing that the tenant may learn."""
+    """`suffix` is what the others' names end with: how they are called is nothing that the tenant
+    may learn."""
 
     def __init__(self, folder: Path, pair: Pair, key: NewKey, suffix: str) -> None:
         create(folder, Topology.of(pair.world.leaves), pair.world.orders_per_tenant_max)
         self._opened = open_folder(folder, LIMITS)
         self._passed_us = 0
-        self.desk = Desk(self._opened.exchange, self._opened.journal, self._clock(), LIMITS, self._opened.history, self._opened.remembered)
+        self.desk = Desk(
+            self._opened.exchange,
+            self._opened.journal,
+            self._clock(),
+            LIMITS,
+            self._opened.history,
+            self._opened.remembered,
+        )
         places = Places()
         self.sessions = Sessions(self.desk, places)
         self.webhooks = Webhooks(self.desk, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
         self.webhooks.sender._ask = self._received  # type: ignore[method-assign]  # all of it but the connection
-        self.app: App = make_app(self.desk, Settings(limits=LIMITS, webhooks=WEBHOOKS), places, self.sessions, webhooks=self.webhooks)
+        self.app: App = make_app(
+            self.desk,
+            Settings(limits=LIMITS, webhooks=WEBHOOKS),
+            places,
+            self.sessions,
+            webhooks=self.webhooks,
+        )
         self.suffix = suffix
         self.root = pair.world.leaves[0].partition("/")[0]
         self.received: list[bytes] = []  # by the tenant's receiver
         self._answers = Random(f"{pair.seed} answers")  # the same in both worlds
         self._enter(OPERATOR, commands.CreateTenant(ME, Caps()))
-        self._enter(OPERATOR, commands.IssueKey(ME, key.id, key.digest, ("read", "trade"), "default"))
+        self._enter(
+            OPERATOR, commands.IssueKey(ME, key.id, key.digest, ("read", "trade"), "default")
+        )
         for tenant in pair.world.tenants[1:]:
             self.new_tenant(self.called(tenant))
 
     def _clock(self) -> Clock:
-        return Clock(FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000)
+        return Clock(
+            FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000
+        )
 
     def called(self, tenant: str) -> str:
         return tenant if tenant == ME else tenant + self.suffix
@@ -72,11 +92,14 @@ class Service:
         """With a key of its own, whose secret is returned."""
         made = new_key()
         self._enter(OPERATOR, commands.CreateTenant(name, Caps()))
-        self._enter(OPERATOR, commands.IssueKey(name, made.id, made.digest, ("read", "trade"), "default"))
+        self._enter(
+            OPERATOR, commands.IssueKey(name, made.id, made.digest, ("read", "trade"), "default")
+        )
         return made.secret
 
     def pass_until(self, at: int) -> None:
-        """What is due by then happens, as it does twenty times a second: who notices it first is a matter of timing."""
+        """What is due by then happens, as it does twenty times a second: who notices it first is a
+        matter of timing."""
         self._passed_us = at
         self.desk.end_holds()
 
@@ -110,17 +133,22 @@ class Service:
 
     def lease_at(self, who: str, leaf: str) -> str:
         leases = self.desk.exchange.accounts[who].leases.items()
-        return next((name for name, record in leases if record.leaf == leaf and record.ended_at is None), "lse_none")
+        return next(
+            (name for name, record in leases if record.leaf == leaf and record.ended_at is None),
+            "lse_none",
+        )
 
     async def settle(self) -> None:
-        """Until all that was done is stored, and all that it set off has been sent; then what leases are charged is told, as once a second."""
+        """Until all that was done is stored, and all that it set off has been sent; then what
+        leases are charged is told, as once a second."""
         await self.desk.all_durable()
         sample(self.desk, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
     async def deliver(self) -> None:
-        """What the tenant's webhook is owed, as far as its receiver takes it. Nothing is sent otherwise: what goes together is a matter of timing."""
+        """What the tenant's webhook is owed, as far as its receiver takes it. Nothing is sent
+        otherwise: what goes together is a matter of timing."""
         await self.settle()
         running = asyncio.create_task(self.webhooks.run())
         for _ in range(TURNS_OF_DELIVERY_MAX):
@@ -136,8 +164,14 @@ class Service:
         """All there is, or it was tried and is to be tried later."""
         now = self.desk.clock.now()
         views = [self.webhooks.view(record) for record in self.desk.exchange.webhooks.of(ME)]
-        later = [view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now for view in views]
-        return all(waits or view.delivered == self.desk.latest(ME) for view, waits in zip(views, later, strict=True))
+        later = [
+            view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now
+            for view in views
+        ]
+        return all(
+            waits or view.delivered == self.desk.latest(ME)
+            for view, waits in zip(views, later, strict=True)
+        )
 
     async def _received(self, target: Target, request: bytes) -> int:
         if target.path not in RECEIVER:
@@ -173,7 +207,10 @@ class Wire:
 
     async def converse(self, sessions: Sessions, secret: str, hello: str) -> None:
         """Until it is cancelled."""
-        coming: list[dict[str, Any]] = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": hello}]
+        coming: list[dict[str, Any]] = [
+            {"type": "websocket.connect"},
+            {"type": "websocket.receive", "text": hello},
+        ]
 
         async def receive() -> dict[str, Any]:
             if coming:
@@ -185,4 +222,13 @@ class Wire:
             self._heard(repr(message).encode())
 
         headers = [(b"authorization", f"Bearer {secret}".encode())]
-        await sessions.serve({"type": "websocket", "subprotocols": ["laissez.v1.json"], "headers": headers, SELF: self}, receive, send)
+        await sessions.serve(
+            {
+                "type": "websocket",
+                "subprotocols": ["laissez.v1.json"],
+                "headers": headers,
+                SELF: self,
+            },
+            receive,
+            send,
+        )

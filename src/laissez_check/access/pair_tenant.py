@@ -1,5 +1,5 @@
-"""The tenant whose two transcripts are compared: it trades by REST and in a session, follows a stream, has a webhook, and looks at everything there
-is."""
+"""The tenant whose two transcripts are compared: it trades by REST and in a session, follows a
+stream, has a webhook, and looks at everything there is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from laissez_check.access.pairs import ME, Ask, Pair
 
 READS_PER_MOMENT = 3
 HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
-# What is random in a transcript: the token of a new sign-in, the secret of a webhook, and what is signed with it.
+# What is random in a transcript: the token of a new sign-in, the secret of a webhook, and what is
+# signed with it.
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
 RANDOM = (TOKEN, re.compile(rb"whsec_[\w+/=]+"), re.compile(rb"webhook-signature: \S+"))
 IN_A_BATCH, AS_INSTANCE = 0.2, 0.5  # how often a command goes this way, of those that can
@@ -28,9 +29,12 @@ TURNS_MAX = 100_000  # of the loop, until a session has caught up
 
 # Beside every address that the service itself says can be read.
 READS = (
-    "/v1/orders?limit=1", "/v1/leases?limit=1", "/v1/instances?limit=1", "/v1/bills?format=csv", "/v1/bills?format=focus", "/v1/events?after=9999",
-    "/v1/bills?since=2027-01-15T08:00:00Z", "/v1/bills?until=2027-01-15T09:00:00Z", "/v1/bills?format=csv&since=2027-01-15T08:00:00Z",
-    "/v1/events?after=0&limit=2", "/v1/orders?tenant=bob", "/v1/bills?tenant=bob", "/v1/tenants/bob", "/v1/tenants/bob/keys", "/", "/v1/nothing",
+    "/v1/orders?limit=1", "/v1/leases?limit=1", "/v1/instances?limit=1", "/v1/bills?format=csv",
+    "/v1/bills?format=focus", "/v1/events?after=9999",
+    "/v1/bills?since=2027-01-15T08:00:00Z", "/v1/bills?until=2027-01-15T09:00:00Z",
+    "/v1/bills?format=csv&since=2027-01-15T08:00:00Z",
+    "/v1/events?after=0&limit=2", "/v1/orders?tenant=bob", "/v1/bills?tenant=bob",
+    "/v1/tenants/bob", "/v1/tenants/bob/keys", "/", "/v1/nothing",
 )  # fmt: skip
 
 # What is refused whatever there is: the words must be the same, too.
@@ -44,7 +48,16 @@ REFUSED: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/instances/ins_never", None),
     ("POST", "/v1/instances", {"near": "lse_never", "level": 1, "max_price": "1"}),
     ("POST", "/v1/instances", {"scope": "nowhere", "max_price": "1"}),
-    ("POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "ord_never"}, {"type": "relinquish", "lease": "lse_never"}]}),
+    (
+        "POST",
+        "/v1/batch",
+        {
+            "commands": [
+                {"type": "cancel_order", "order": "ord_never"},
+                {"type": "relinquish", "lease": "lse_never"},
+            ]
+        },
+    ),
     ("DELETE", "/v1/webhooks/whk_never", None),
     ("PUT", "/v1/floors/nowhere", {"price": "1"}),
 )
@@ -96,12 +109,21 @@ class Tenant:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return [_without_chance(line) for line in (*self._said, *self._streamed, *self._service.received)]
+        return [
+            _without_chance(line)
+            for line in (*self._said, *self._streamed, *self._service.received)
+        ]
 
     async def _come_back(self) -> asyncio.Task[None]:
         """In another session, which is told all that is still kept, until it has caught up."""
         wire, desk = Wire(self._heard), self._service.desk
-        hello = json.dumps({"type": "hello", "id": "again", "resume_after": desk.history.gone_until(ME, desk.latest(ME))})
+        hello = json.dumps(
+            {
+                "type": "hello",
+                "id": "again",
+                "resume_after": desk.history.gone_until(ME, desk.latest(ME)),
+            }
+        )
         task = asyncio.create_task(wire.converse(self._service.sessions, self._secret, hello))
         for _ in range(TURNS_MAX):
             if wire.session is not None or task.done():
@@ -121,8 +143,11 @@ class Tenant:
             await self._beside_the_market()
 
     async def _beside_the_market(self) -> None:
-        """Others come, look, sign in, set budgets and are refused things: more of them in one world than in the other."""
-        secret = self._service.new_tenant(f"extra{len(self._service.desk.exchange.accounts)}{self._service.suffix}")
+        """Others come, look, sign in, set budgets and are refused things: more of them in one world
+        than in the other."""
+        secret = self._service.new_tenant(
+            f"extra{len(self._service.desk.exchange.accounts)}{self._service.suffix}"
+        )
         headers = {"authorization": f"Bearer {secret}", "x-laissez-console": "1"}
         asks: list[tuple[str, str, Any]] = [
             ("GET", "/v1/prices", None),
@@ -170,7 +195,11 @@ class Tenant:
         if message["type"] == "place_order" and len(message["alternatives"]) == 1:
             (wanted,) = message["alternatives"]
             if wanted["bid"] == wanted["limit"]:
-                return "POST", "/v1/instances", {"scope": wanted["scope"], "max_price": wanted["limit"]}
+                return (
+                    "POST",
+                    "/v1/instances",
+                    {"scope": wanted["scope"], "max_price": wanted["limit"]},
+                )
         lease = self._service.desk.exchange.accounts[ME].leases.get(message.get("lease", ""))
         if message["type"] == "relinquish" and lease is not None:
             return "DELETE", f"/v1/instances/ins_{lease.order[4:]}", None
@@ -180,13 +209,24 @@ class Tenant:
         """In the API's words, by the tenant's own ids."""
         command: Any = ask.command
         if isinstance(command, SetLimit):
-            return {"type": "set_limit", "lease": self._lease(command.leaf), "limit": None if command.limit is None else price(command.limit)}
+            return {
+                "type": "set_limit",
+                "lease": self._lease(command.leaf),
+                "limit": None if command.limit is None else price(command.limit),
+            }
         if isinstance(command, Relinquish):
             return {"type": "relinquish", "lease": self._lease(command.leaf)}
-        named = {"order": self._order(ask.order)} if isinstance(command, AmendOrder | CancelOrder) else {}
+        named = (
+            {"order": self._order(ask.order)}
+            if isinstance(command, AmendOrder | CancelOrder)
+            else {}
+        )
         if isinstance(command, CancelOrder):
             return {"type": "cancel_order", **named}
-        wanted = [{"scope": one.scope, "bid": price(one.bid), "limit": price(one.limit)} for one in command.alternatives]
+        wanted = [
+            {"scope": one.scope, "bid": price(one.bid), "limit": price(one.limit)}
+            for one in command.alternatives
+        ]
         return {"type": "amend_order" if named else "place_order", **named, "alternatives": wanted}
 
     def _lease(self, leaf: str) -> str:
@@ -198,25 +238,43 @@ class Tenant:
     def _reads(self) -> list[str]:
         """Everything that can be looked at, with things of its own, of others and of nobody."""
         account = self._service.desk.exchange.accounts[ME]
-        own = [f"/v1/orders/{name}" for name in account.orders] + [f"/v1/instances/ins_{name[4:]}" for name in account.orders]
-        own += [path for name in account.leases for path in (f"/v1/leases/{name}", f"/v1/leases/{name}/prices")]
+        own = [f"/v1/orders/{name}" for name in account.orders] + [
+            f"/v1/instances/ins_{name[4:]}" for name in account.orders
+        ]
+        own += [
+            path
+            for name in account.leases
+            for path in (f"/v1/leases/{name}", f"/v1/leases/{name}/prices")
+        ]
         own += [f"/v1/webhooks/{webhook_id(tag_of(ME), 1)}{part}" for part in ("", "/dead-letters")]
-        theirs = [f"/v1/{kind}/{prefix}{tag_of('bob')}1" for kind, prefix in (("orders", "ord_"), ("leases", "lse_"), ("instances", "ins_"))]
-        nodes = [f"/v1/{ask}={node}" for node in self._pair.world.nodes() for ask in ("prices?scope", "topology?node", "resources?under")]
+        theirs = [
+            f"/v1/{kind}/{prefix}{tag_of('bob')}1"
+            for kind, prefix in (("orders", "ord_"), ("leases", "lse_"), ("instances", "ins_"))
+        ]
+        nodes = [
+            f"/v1/{ask}={node}"
+            for node in self._pair.world.nodes()
+            for ask in ("prices?scope", "topology?node", "resources?under")
+        ]
         return [*self._known, *own, *theirs, *nodes]
 
     async def _in_the_end(self) -> None:
-        """Everything once more, by key and by sign-in, in pages, heads alone, and again with what a browser remembers."""
+        """Everything once more, by key and by sign-in, in pages, heads alone, and again with what a
+        browser remembers."""
         for path in self._reads():
             answer = await self._ask("GET", path)
             cursor = re.search(rb'"cursor":"([^"]+)"', answer)
             if cursor:
-                await self._ask("GET", f"{path}&cursor={cursor[1].decode()}".replace("after=0&", ""))
+                await self._ask(
+                    "GET", f"{path}&cursor={cursor[1].decode()}".replace("after=0&", "")
+                )
         for refused in REFUSED:
             await self._ask(*refused)
         await self._ask("HEAD", "/v1/leases")
         await self._ask("OPTIONS", "/v1/orders/ord_x")
-        signed = await self._ask("POST", "/v1/signin", {"key": self._secret}, {"x-laissez-console": "1"})
+        signed = await self._ask(
+            "POST", "/v1/signin", {"key": self._secret}, {"x-laissez-console": "1"}
+        )
         token = TOKEN.search(signed)
         assert token is not None
         for path in ("/v1/me", "/v1/signin", "/v1/bills"):
@@ -225,12 +283,23 @@ class Tenant:
     def _ask_in_session(self) -> None:
         session = self._wire.session
         assert session is not None
-        asked = [{"type": "quote", "scope": node} for node in (*self._pair.world.nodes(), "nowhere")]
+        asked = [
+            {"type": "quote", "scope": node} for node in (*self._pair.world.nodes(), "nowhere")
+        ]
         asked += [{"type": "orders"}, {"type": "leases"}, {"type": "ping"}]
         session.beat()
-        session.receive(json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)]))
+        session.receive(
+            json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)])
+        )
 
-    async def _ask(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, keyed: bool = True) -> bytes:
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        more: dict[str, str] | None = None,
+        keyed: bool = True,
+    ) -> bytes:
         headers = {**({"authorization": f"Bearer {self._secret}"} if keyed else {}), **(more or {})}
         answer = await exchange(self._service.app, method, path, headers, body)
         self._said.append(f"{method} {path} ".encode() + answer)
@@ -242,7 +311,9 @@ class Tenant:
             self._said.append(payload)
             return
         read = json.loads(payload)
-        self._said += [json.dumps(one).encode() for one in (read if isinstance(read, list) else [read])]
+        self._said += [
+            json.dumps(one).encode() for one in (read if isinstance(read, list) else [read])
+        ]
 
     async def _follow(self) -> None:
         async def receive() -> dict[str, Any]:
@@ -255,8 +326,17 @@ class Tenant:
         async def send(message: Any) -> None:
             self._streamed += [line for line in message.get("body", b"").split(b"\n\n") if line]
 
-        headers = [(b"authorization", f"Bearer {self._secret}".encode()), (b"accept", b"text/event-stream")]
-        scope = {"type": "http", "method": "GET", "path": "/v1/events", "query_string": b"", "headers": headers}
+        headers = [
+            (b"authorization", f"Bearer {self._secret}".encode()),
+            (b"accept", b"text/event-stream"),
+        ]
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/events",
+            "query_string": b"",
+            "headers": headers,
+        }
         await self._service.app(scope, receive, send)
 
 
@@ -269,23 +349,48 @@ def _without_chance(line: bytes) -> bytes:
 def _read_paths(document: bytes) -> list[str]:
     """What the service itself says can be read, and what is asked beside that."""
     paths = msgspec.json.decode(document)["paths"]
-    return list(dict.fromkeys([*READS, *(path for path, methods in paths.items() if "get" in methods and "{" not in path)]))
+    return list(
+        dict.fromkeys(
+            [
+                *READS,
+                *(path for path, methods in paths.items() if "get" in methods and "{" not in path),
+            ]
+        )
+    )
 
 
-async def exchange(app: Any, method: str, address: str, headers: dict[str, str], body: Any = None) -> bytes:
+async def exchange(
+    app: Any, method: str, address: str, headers: dict[str, str], body: Any = None
+) -> bytes:
     """One request to the application; all that is answered, as bytes."""
     path, _, query = address.partition("?")
     content = b"" if body is None else json.dumps(body).encode()
-    described = {"content-type": "application/json", "content-length": str(len(content))} if content else {}
+    described = (
+        {"content-type": "application/json", "content-length": str(len(content))} if content else {}
+    )
     answered: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": content, "more_body": False}
 
     async def send(message: Any) -> None:
-        said = message.get("body", b"") if "body" in message else repr((message["status"], message["headers"])).encode()
+        said = (
+            message.get("body", b"")
+            if "body" in message
+            else repr((message["status"], message["headers"])).encode()
+        )
         answered.append(said)
 
     sent = [(name.encode(), value.encode()) for name, value in {**described, **headers}.items()]
-    await app({"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": sent}, receive, send)
+    await app(
+        {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": sent,
+        },
+        receive,
+        send,
+    )
     return b" ".join(answered)

@@ -1,8 +1,11 @@
-"""Two histories that look the same to one tenant: what it does is the same in both, and all that differs is what it may not see.
+"""Two histories that look the same to one tenant: what it does is the same in both, and all that
+differs is what it may not see.
 
-They are drawn side by side and played in two oracles, the literal reading of `docs/market.md`. After every step the two must look alike to the
-tenant: its events, its orders and leases, the rates of its leaves, every quote in its pricing domain (M11, M12), its bill. A step that would make
-them look different is taken back. So what is left is invisible by the rules, and the service may not show it either.
+They are drawn side by side and played in two oracles, the literal reading of `docs/market.md`.
+After every step the two must look alike to the tenant: its events, its orders and leases, the rates
+of its leaves, every quote in its pricing domain (M11, M12), its bill. A step that would make them
+look different is taken back. So what is left is invisible by the rules, and the service may not
+show it either.
 """
 
 from __future__ import annotations
@@ -34,7 +37,15 @@ from laissez_check.oracle import Oracle
 from laissez_check.worlds import World, draw_world
 
 ME = "ann"
-NAMES_NO_ORDER = (PlaceOrder, SetFloor, SetControls, TakeOffline, BringOnline, AdvanceTime, CloseBooks)
+NAMES_NO_ORDER = (
+    PlaceOrder,
+    SetFloor,
+    SetControls,
+    TakeOffline,
+    BringOnline,
+    AdvanceTime,
+    CloseBooks,
+)
 OF_TENANTS = (PlaceOrder, AmendOrder, CancelOrder, SetLimit, Relinquish)
 TRIES = 12
 LEAVES_LEAST = 4  # with fewer there is little to hide
@@ -50,7 +61,8 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """What happens at one time: what others do in each world, then what the tenant does in both; or a budget of the tenant's, until it is spent."""
+    """What happens at one time: what others do in each world, then what the tenant does in both; or
+    a budget of the tenant's, until it is spent."""
 
     at: int
     others: tuple[tuple[Command, ...], tuple[Command, ...]]
@@ -66,7 +78,10 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def hidden(self) -> int:
         """How many commands are in one of the worlds alone."""
-        return sum(len(set(map(repr, first)) ^ set(map(repr, second))) for first, second in (moment.others for moment in self.moments))
+        return sum(
+            len(set(map(repr, first)) ^ set(map(repr, second)))
+            for first, second in (moment.others for moment in self.moments)
+        )
 
 
 class Side:
@@ -90,7 +105,11 @@ class Side:
 
     def _told(self, event: Event) -> Any:
         """As the tenant is told: by its own count of orders, and leases by their leaves."""
-        fields = {name: getattr(event, name) for name in event.__struct_fields__ if name not in ("lease", "order")}
+        fields = {
+            name: getattr(event, name)
+            for name in event.__struct_fields__
+            if name not in ("lease", "order")
+        }
         order = getattr(event, "order", None)
         return type(event).__name__, fields, None if order is None else self.placed.index(order)
 
@@ -98,15 +117,21 @@ class Side:
         """All that the tenant may see now."""
         oracle = self.oracle
         quotes = {scope: oracle.quote(ME, scope) for scope in oracle.pricing_domain(ME)}
-        leases = [(one.leaf, one.start, one.limit, one.hold_until, one.rate, one.charged) for one in oracle.leases(ME)]
+        leases = [
+            (one.leaf, one.start, one.limit, one.hold_until, one.rate, one.charged)
+            for one in oracle.leases(ME)
+        ]
         orders = [(self.placed.index(one.order), one.alternatives) for one in oracle.orders(ME)]
         told, self.told = self.told, []
         return told, quotes, leases, orders, self._at_stake(), oracle.bill(ME).total
 
     def _at_stake(self) -> list[tuple[str, int, int]]:
-        """What withdrawing its bids would cost it (M18): its own, though others' bids decide it, and a budget counts it."""
+        """What withdrawing its bids would cost it (M18): its own, though others' bids decide it,
+        and a budget counts it."""
         mine = [order for order in self.oracle.open_orders.values() if order.tenant == ME]
-        owing = [(scope, one.rate, one.end) for order in mine for scope, one in order.liabilities.items()]
+        owing = [
+            (scope, one.rate, one.end) for order in mine for scope, one in order.liabilities.items()
+        ]
         return sorted(one for one in owing if one[2] > self.oracle.now)
 
 
@@ -129,14 +154,19 @@ class Drawing(Draft):
         for _ in range(TRIES):
             command = self.command()
             is_mine = isinstance(command, OF_TENANTS) and command.tenant == ME
-            if is_mine == mine and (mine is False or isinstance(command, OF_TENANTS)) and (not only or isinstance(command, only)):
+            if (
+                is_mine == mine
+                and (mine is False or isinstance(command, OF_TENANTS))
+                and (not only or isinstance(command, only))
+            ):
                 return command
         who = ME if mine else self.rng.choice(self.world.tenants[1:])
         return PlaceOrder(who, self.alternatives())
 
 
 def draw_pair(seed: int, moments: int = 40) -> Pair:
-    """So many moments, then as many as it takes for a budget to be spent with each action, and not too many."""
+    """So many moments, then as many as it takes for a budget to be spent with each action, and not
+    too many."""
     drawing = Drawing(seed)
     sides = Side(drawing.world), Side(drawing.world)
     kept: list[Moment] = []
@@ -176,8 +206,12 @@ def _drawn(drawing: Drawing, sides: tuple[Side, Side]) -> Moment:
     if kind < 0.5:
         both = drawing.drawn(sides[0], mine=False, only=NAMES_NO_ORDER)
         return Moment(drawing.now, ((both,), (both,)), None)
-    first, second = ([drawing.drawn(side, mine=False) for _ in range(rng.choice((0, 1, 1, 2)))] for side in sides)
-    one_sided = [tuple(one for one in found if not isinstance(one, CloseBooks)) for found in (first, second)]
+    first, second = (
+        [drawing.drawn(side, mine=False) for _ in range(rng.choice((0, 1, 1, 2)))] for side in sides
+    )
+    one_sided = [
+        tuple(one for one in found if not isinstance(one, CloseBooks)) for found in (first, second)
+    ]
     return Moment(drawing.now, (one_sided[0], one_sided[1]), None)
 
 
@@ -201,7 +235,8 @@ def _looks_alike(moment: Moment, sides: tuple[Side, Side]) -> bool:
 
 
 def of_side(ask: Ask, placed: list[int]) -> Command:
-    """What the tenant does, by the numbers that its orders have in this world; one that it never placed has none."""
+    """What the tenant does, by the numbers that its orders have in this world; one that it never
+    placed has none."""
     command = ask.command
     if not isinstance(command, AmendOrder | CancelOrder):
         return command

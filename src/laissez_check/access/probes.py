@@ -1,4 +1,5 @@
-"""What no table of callers shows: keys where none may be, other methods, what others sent under the same id, and keys revoked in the middle."""
+"""What no table of callers shows: keys where none may be, other methods, what others sent under the
+same id, and keys revoked in the middle."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ ENDS_WITHIN_S = 20.0
 
 
 async def probe(world: World, tried: Tried, operations: list[Described]) -> None:
-    reads = [one for one in operations if one.method == "GET" and one.name in OPERATIONS and "{" not in one.path]
+    reads = [
+        one
+        for one in operations
+        if one.method == "GET" and one.name in OPERATIONS and "{" not in one.path
+    ]
     await _keys_in_addresses(world, tried)
     await _heads_and_options(world, tried, reads)
     await _tenants_by_name(world, tried, reads)
@@ -43,18 +48,33 @@ async def _heads_and_options(world: World, tried: Tried, reads: list[Described])
     for one in reads:
         keyed = OPERATIONS[one.name].may is not EVERYBODY
         nobody = await world.line.ask("HEAD", one.path, {})
-        tried.holds(f"HEAD {one.path} without a key: found {nobody.status}", (nobody.status == 401) == keyed)
-        tenant = [await world.line.ask(method, one.path, bearer(world.keys[OTHER])) for method in ("HEAD", "GET")]
-        tried.holds(f"HEAD {one.path}: expected the status of GET, found {tenant[0].status}", tenant[0].status == tenant[1].status)
-        options = [await world.line.ask("OPTIONS", one.path, headers) for headers in ({}, bearer(world.keys[OPERATOR]))]
+        tried.holds(
+            f"HEAD {one.path} without a key: found {nobody.status}", (nobody.status == 401) == keyed
+        )
+        tenant = [
+            await world.line.ask(method, one.path, bearer(world.keys[OTHER]))
+            for method in ("HEAD", "GET")
+        ]
+        tried.holds(
+            f"HEAD {one.path}: expected the status of GET, found {tenant[0].status}",
+            tenant[0].status == tenant[1].status,
+        )
+        options = [
+            await world.line.ask("OPTIONS", one.path, headers)
+            for headers in ({}, bearer(world.keys[OPERATOR]))
+        ]
         tried.same(f"OPTIONS {one.path} with a key", options[0], options[1])
 
 
 async def _tenants_by_name(world: World, tried: Tried, reads: list[Described]) -> None:
-    """A tenant that asks for anybody by name, also for itself or for nobody there is, is told that it may not."""
+    """A tenant that asks for anybody by name, also for itself or for nobody there is, is told that
+    it may not."""
     for one in [one for one in reads if "tenant" in one.query]:
         names = (TENANTS[OTHER], TENANTS[MINE], unknown(TENANTS[MINE]))
-        answers = [await world.line.ask("GET", f"{one.path}?tenant={name}", bearer(world.keys[OTHER])) for name in names]
+        answers = [
+            await world.line.ask("GET", f"{one.path}?tenant={name}", bearer(world.keys[OTHER]))
+            for name in names
+        ]
         tried.note(f"{one.name} of a tenant by name", OTHER, answers[0].status, 403)
         for answer in answers[1:]:
             tried.same(f"{one.name} of a tenant by name", answers[0], answer)
@@ -63,26 +83,40 @@ async def _tenants_by_name(world: World, tried: Tried, reads: list[Described]) -
 async def _hidden_scopes(world: World, tried: Tried) -> None:
     """A node outside the pricing domain, and somebody else's lease to be near to, are like none."""
     hidden, never = "gpu/a/r1", "gpu/a/r9"
-    asks = [await world.line.ask("GET", f"/v1/prices?scope={scope}", bearer(world.keys[OTHER])) for scope in (hidden, never)]
+    asks = [
+        await world.line.ask("GET", f"/v1/prices?scope={scope}", bearer(world.keys[OTHER]))
+        for scope in (hidden, never)
+    ]
     tried.note("getPrices outside the pricing domain", OTHER, asks[0].status, 404)
     tried.same("getPrices outside the pricing domain", asks[0], asks[1].with_name(never, hidden))
     lease = (await world.thing("lease"))["lease"]
     body = [{"near": name, "level": 1, "max_price": "0.25"} for name in (lease, unknown(lease))]
-    runs = [await world.line.ask("POST", "/v1/instances", bearer(world.keys[OTHER]), one) for one in body]
+    runs = [
+        await world.line.ask("POST", "/v1/instances", bearer(world.keys[OTHER]), one)
+        for one in body
+    ]
     tried.note("runInstances near a foreign lease", OTHER, runs[0].status, 404)
-    tried.same("runInstances near a foreign lease", runs[0], runs[1].with_name(unknown(lease), lease))
+    tried.same(
+        "runInstances near a foreign lease", runs[0], runs[1].with_name(unknown(lease), lease)
+    )
 
 
 async def _ids_of_others(world: World, tried: Tried) -> None:
-    """An Idempotency-Key is its sender's: another tenant's answer is not to be had with it, nor the same tenant's with a key that may not."""
+    """An Idempotency-Key is its sender's: another tenant's answer is not to be had with it, nor the
+    same tenant's with a key that may not."""
     sent = {"Idempotency-Key": "the-same"}
     first = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[MINE]), **sent}, PLACED)
-    second = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[OTHER]), **sent}, PLACED)
+    second = await world.line.ask(
+        "POST", "/v1/orders", {**bearer(world.keys[OTHER]), **sent}, PLACED
+    )
     tried.note("placeOrder under somebody else's Idempotency-Key", OTHER, second.status, 201)
     tried.holds(
-        "an Idempotency-Key of another tenant brought its answer", first.json()["id"] != second.json()["id"] and b"replayed" not in second.head
+        "an Idempotency-Key of another tenant brought its answer",
+        first.json()["id"] != second.json()["id"] and b"replayed" not in second.head,
     )
-    reader = await world.line.ask("POST", "/v1/orders", {**bearer(world.keys[READER]), **sent}, PLACED)
+    reader = await world.line.ask(
+        "POST", "/v1/orders", {**bearer(world.keys[READER]), **sent}, PLACED
+    )
     tried.note("placeOrder under its own tenant's Idempotency-Key", READER, reader.status, 403)
 
 
@@ -90,10 +124,16 @@ async def _ids_of_others(world: World, tried: Tried) -> None:
 
 
 async def _revoked_in_the_middle(world: World, tried: Tried) -> None:
-    """A session and a stream end with their key, and what the session sends after that is not done."""
+    """A session and a stream end with their key, and what the session sends after that is not
+    done."""
     issued = await world.fresh_key(["read", "trade"])
     url = f"ws://127.0.0.1:{world.line.port}/v1/session"
-    async with connect(url, subprotocols=[JSON], additional_headers=bearer(issued["secret"]), proxy=None) as socket:  # type: ignore[list-item]
+    async with connect(
+        url,
+        subprotocols=[JSON],  # type: ignore[list-item]
+        additional_headers=bearer(issued["secret"]),
+        proxy=None,
+    ) as socket:
         peer = Peer(socket, "revoked")
         await peer.ask({"type": "hello"})
         stream = await _open_stream(world, bearer(issued["secret"]))
@@ -102,12 +142,16 @@ async def _revoked_in_the_middle(world: World, tried: Tried) -> None:
         code = None
         try:
             async with asyncio.timeout(ENDS_WITHIN_S):
-                await peer.ask({"type": "place_order", "alternatives": [{"scope": LEASED, "limit": "5"}]})
+                await peer.ask(
+                    {"type": "place_order", "alternatives": [{"scope": LEASED, "limit": "5"}]}
+                )
         except ConnectionClosed as closed:
             code = closed.rcvd.code if closed.rcvd else None
         except TimeoutError:
             pass
-        tried.note("session of a key that is revoked in the middle", MINE, code or 0, CLOSE_UNAUTHENTICATED)
+        tried.note(
+            "session of a key that is revoked in the middle", MINE, code or 0, CLOSE_UNAUTHENTICATED
+        )
         tried.holds("a session went on after its key was revoked", before == await world.state())
     tried.holds("a stream went on after its key was revoked", await _ends(stream))
 
@@ -125,7 +169,12 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def _open_stream(world: World, headers: dict[str, str]) -> Stream:
     reader, writer = await asyncio.open_connection("127.0.0.1", world.line.port)
     asked = {"Host": "localhost", "Accept": "text/event-stream", **headers}
-    lines = ["GET /v1/events HTTP/1.1", *(f"{name}: {value}" for name, value in asked.items()), "", ""]
+    lines = [
+        "GET /v1/events HTTP/1.1",
+        *(f"{name}: {value}" for name, value in asked.items()),
+        "",
+        "",
+    ]
     writer.write("\r\n".join(lines).encode())
     async with asyncio.timeout(ENDS_WITHIN_S):
         await reader.readuntil(b"id: ")

@@ -1,7 +1,8 @@
 """Who may do what: every operation of the API and every message of a session, by hand.
 
-A server describes itself; this table does not follow it. An operation or a message that is missing here, or is here and nowhere else, is a
-finding of `laissez check access`: whoever adds one says here who may use it.
+A server describes itself; this table does not follow it. An operation or a message that is missing
+here, or is here and nowhere else, is a finding of `laissez check access`: whoever adds one says
+here who may use it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import msgspec
 
 from laissez_check.access.unmistakable import LEASE
 
-# Everybody with a key. `mine` and `other` are tenants' keys with read and trade, the things that are asked for are those of `mine`.
+# Everybody with a key. `mine` and `other` are tenants' keys with read and trade, the things that
+# are asked for are those of `mine`.
 READER, TRADER, MINE, OTHER = "reader", "trader", "mine", "other"
 WATCHER, OPERATING, OPERATOR = "watcher", "operating", "operator"
 KEYED = (READER, TRADER, MINE, OTHER, WATCHER, OPERATING, OPERATOR)
@@ -30,8 +32,9 @@ PLACED = {"alternatives": [{"scope": "gpu/a", "limit": "0.5"}]}
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`about` is what the request names: something of `mine`, made anew for each who may. Who may ask, and for whom it is somebody else's, must
-    get the answer of an id that never was. Braces in the query, the body and the message stand for it and for things of the market."""
+    """`about` is what the request names: something of `mine`, made anew for each who may. Who may
+    ask, and for whom it is somebody else's, must get the answer of an id that never was. Braces in
+    the query, the body and the message stand for it and for things of the market."""
 
     may: frozenset[str] | None
     body: Any = None
@@ -39,14 +42,21 @@ class Row(msgspec.Struct, frozen=True):
     query: str = ""
     operators_query: str = ""  # the same for the operator, who has to say whose
     status: int = 200
-    operators_status: int = 403  # where the operator may not, and for another reason than its scopes
+    # where the operator may not, and for another reason than its scopes
+    operators_status: int = 403
 
     def allows(self, caller: str) -> bool:
         return self.may is None or caller in self.may
 
     def is_foreign_to(self, caller: str) -> bool:
-        """Whether the caller may ask, and what it names is somebody else's: a webhook is its holder's alone, also not the operator's."""
-        others = {"order": (OTHER,), "lease": (OTHER,), "instance": (OTHER,), "webhook": (OTHER, *OPERATORS)}
+        """Whether the caller may ask, and what it names is somebody else's: a webhook is its
+        holder's alone, also not the operator's."""
+        others = {
+            "order": (OTHER,),
+            "lease": (OTHER,),
+            "instance": (OTHER,),
+            "webhook": (OTHER, *OPERATORS),
+        }
         return self.allows(caller) and caller in others.get(self.about, ())
 
 
@@ -56,7 +66,8 @@ OPERATIONS: dict[str, Row] = {
     "getOrder": Row(READ, about="order"),
     "amendOrder": Row(TRADE, PLACED, about="order"),
     "cancelOrder": Row(TRADE, about="order"),
-    "sendBatch": Row(CHANGE, {"commands": []}, status=400),  # what is in it is judged by itself: see MESSAGES
+    # what is in it is judged by itself: see MESSAGES
+    "sendBatch": Row(CHANGE, {"commands": []}, status=400),
     "getPrices": Row(READ),
     "listLeases": Row(READ),
     "getLease": Row(READ, about="lease"),
@@ -85,7 +96,9 @@ OPERATIONS: dict[str, Row] = {
     "getTopology": Row(READ),
     "getMarket": Row(LOOK),
     "getMarketHistory": Row(LOOK),
-    "previewCommands": Row(OPERATE, {"commands": [{"type": "set_floor", "node": "cpu", "price": "2"}]}),
+    "previewCommands": Row(
+        OPERATE, {"commands": [{"type": "set_floor", "node": "cpu", "price": "2"}]}
+    ),
     "listResources": Row(LOOK),
     "setOnline": Row(OPERATE, {"online": False}, about="online"),
     "getLevels": Row(LOOK),
@@ -97,7 +110,11 @@ OPERATIONS: dict[str, Row] = {
     "listControls": Row(LOOK),
     "setControls": Row(OPERATE, {"hold_s": 0.001}, about="node"),
     "removeControls": Row(OPERATE, about="node"),
-    "reportInfraMaps": Row(OPERATE, {"at": "2026-01-01T00:00:00Z", "pace_s": 3600, "maps": [], "floors": [], "alarms": []}, about="runner"),
+    "reportInfraMaps": Row(
+        OPERATE,
+        {"at": "2026-01-01T00:00:00Z", "pace_s": 3600, "maps": [], "floors": [], "alarms": []},
+        about="runner",
+    ),
     "getInfraMaps": Row(LOOK),
     "getMe": Row(ANY),
     "listTenants": Row(LOOK),
@@ -119,7 +136,8 @@ OPERATIONS: dict[str, Row] = {
     "getDocs": Row(EVERYBODY),
 }
 
-# The same asked in a way that tells of what happened before: whoever may only trade or operate is told what happens from now on, and no more.
+# The same asked in a way that tells of what happened before: whoever may only trade or operate is
+# told what happens from now on, and no more.
 OF_BEFORE: dict[str, Row] = {
     "createWebhook": Row(CHANGE & READ, {"url": "http://127.0.0.1:65535/", "after": 0}, status=201),
     "hello": Row(READ, {"resume_after": 0}),

@@ -33,7 +33,10 @@ class Tried:
 
     def same(self, what: str, expected: Answer, found: Answer) -> None:
         if found != expected:
-            self.findings.append(f"{what}: expected the same bytes, found\n  {expected.head!r} {expected.body!r}\n  {found.head!r} {found.body!r}")
+            self.findings.append(
+                f"{what}: expected the same bytes, found\n  {expected.head!r} {expected.body!r}\n "
+                f" {found.head!r} {found.body!r}"
+            )
 
     def holds(self, what: str, is_so: bool) -> None:
         if not is_so:
@@ -63,5 +66,11 @@ def of_before(name: str) -> str:
 
 
 def unlisted(described: set[str], listed: set[str], kind: str) -> list[str]:
-    missing = [f"{kind} {name}: nobody has said who may; access/table.py has no row for it" for name in sorted(described - listed)]
-    return missing + [f"{kind} {name}: access/table.py has a row for it, and the server has no such {kind}" for name in sorted(listed - described)]
+    missing = [
+        f"{kind} {name}: nobody has said who may; access/table.py has no row for it"
+        for name in sorted(described - listed)
+    ]
+    return missing + [
+        f"{kind} {name}: access/table.py has a row for it, and the server has no such {kind}"
+        for name in sorted(listed - described)
+    ]

@@ -1,4 +1,5 @@
-"""Prices that are found wherever they get to: nobody else asks, pays or is told anything like them."""
+"""Prices that are found wherever they get to: nobody else asks, pays or is told anything like
+them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ PRICES = (ORDER, LEASE, BUDGET)
 
 
 def forms(price: str) -> tuple[str, ...]:
-    """How a price may be written: dollars, millionths, and as figures are, which have no more than one digit before their point."""
+    """How a price may be written: dollars, millionths, and as figures are, which have no more than
+    one digit before their point."""
     digits = price.replace(".", "")
     return price, digits, f"{digits[0]}.{digits[1:]}e+"
 

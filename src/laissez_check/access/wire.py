@@ -1,4 +1,5 @@
-"""Requests as bytes over one kept connection, and answers as the bytes that came: what is compared here is what anybody could see."""
+"""Requests as bytes over one kept connection, and answers as the bytes that came: what is compared
+here is what anybody could see."""
 
 from __future__ import annotations
 
@@ -36,21 +37,36 @@ class Line:
     def __init__(self, port: int) -> None:
         self.port = port
         self.asked = 0
-        self.kept_from: set[str] = set()  # keys and cookies of those who must not be told of some prices
+        # keys and cookies of those who must not be told of some prices
+        self.kept_from: set[str] = set()
         self.overheard: list[str] = []  # by them
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any = None
+    ) -> Answer:
         """`body` is sent as JSON, unless it is bytes."""
-        written = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        described = {"Content-Type": "application/json", "Content-Length": str(len(written))} if written else {}
-        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in {**described, **headers}.items())]
+        written = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
+        described = (
+            {"Content-Type": "application/json", "Content-Length": str(len(written))}
+            if written
+            else {}
+        )
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            "Host: localhost",
+            *(f"{name}: {value}" for name, value in {**described, **headers}.items()),
+        ]
         async with asyncio.timeout(ANSWERS_WITHIN_S):
             reader, writer = await self._connected()
             writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + written)
             self.asked += 1
             answer = await _answer(reader, method)
-        if not self.kept_from.isdisjoint(headers.values()) and unmistakable.told(f"{answer.head!r} {answer.body!r}"):
+        if not self.kept_from.isdisjoint(headers.values()) and unmistakable.told(
+            f"{answer.head!r} {answer.body!r}"
+        ):
             self.overheard.append(f"{method} {path}: found {answer.body!r}")
         return answer
 
@@ -67,7 +83,14 @@ class Line:
 async def _answer(reader: asyncio.StreamReader, method: str) -> Answer:
     head = await reader.readuntil(b"\r\n\r\n")
     lines = [line for line in head.split(b"\r\n") if line and not line.lower().startswith(b"date:")]
-    length = next((int(line.partition(b":")[2]) for line in lines if line.lower().startswith(b"content-length:")), 0)
+    length = next(
+        (
+            int(line.partition(b":")[2])
+            for line in lines
+            if line.lower().startswith(b"content-length:")
+        ),
+        0,
+    )
     body = b"" if method == "HEAD" else await reader.readexactly(length)
     return Answer(int(head.split()[1]), b"\n".join(lines), body)
 

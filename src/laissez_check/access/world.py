@@ -1,4 +1,5 @@
-"""A market with somebody of every kind in it: keys that are good, keys that are not, sign-ins, and things that belong to one of two tenants."""
+"""A market with somebody of every kind in it: keys that are good, keys that are not, sign-ins, and
+things that belong to one of two tenants."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ import itertools
 from typing import Any
 
 from laissez_check.access import unmistakable
-from laissez_check.access.table import KEYED, MINE, OPERATING, OPERATOR, OTHER, READER, TRADER, WATCHER
+from laissez_check.access.table import (
+    KEYED,
+    MINE,
+    OPERATING,
+    OPERATOR,
+    OTHER,
+    READER,
+    TRADER,
+    WATCHER,
+)
 from laissez_check.access.wire import CONSOLE, Answer, Line, bearer
 from laissez_check.finding import Finding
 
@@ -16,9 +26,23 @@ FLOORS = {"cpu": "1", "gpu": "9000"}  # below which nobody gets anything
 BUDGETS = {MINE: unmistakable.BUDGET, OTHER: "50"}
 NODE, LEAF_ONLINE, LEAF_OFFLINE = "gpu/b", "gpu/b/r3/g0", "gpu/b/r3/g1"
 HOOK = "http://127.0.0.1:65535/"  # where nobody listens
-HOLDERS = {READER: (MINE, ["read"]), TRADER: (MINE, ["trade"]), MINE: (MINE, ["read", "trade"]), OTHER: (OTHER, ["read", "trade"])}
+HOLDERS = {
+    READER: (MINE, ["read"]),
+    TRADER: (MINE, ["trade"]),
+    MINE: (MINE, ["read", "trade"]),
+    OTHER: (OTHER, ["read", "trade"]),
+}
 OF_OPERATOR = {WATCHER: ["read"], OPERATING: ["operate"]}
-CHANGES = ("/v1/orders", "/v1/instances", "/v1/floors", "/v1/controls", "/v1/tenants", "/v1/keys", "/v1/inframaps", "/v1/levels")
+CHANGES = (
+    "/v1/orders",
+    "/v1/instances",
+    "/v1/floors",
+    "/v1/controls",
+    "/v1/tenants",
+    "/v1/keys",
+    "/v1/inframaps",
+    "/v1/levels",
+)
 MOVES = frozenset({"at", "cost", "heard_at"})  # with time alone
 
 
@@ -37,7 +61,9 @@ class World:
         for name in TENANTS.values():
             await self.do(OPERATOR, "POST", "/v1/tenants", {"name": name})
         for caller, (tenant, scopes) in HOLDERS.items():
-            self.keys[caller] = (await self.issue(f"/v1/tenants/{TENANTS[tenant]}/keys", caller, scopes))["secret"]
+            self.keys[caller] = (
+                await self.issue(f"/v1/tenants/{TENANTS[tenant]}/keys", caller, scopes)
+            )["secret"]
         for caller, scopes in OF_OPERATOR.items():
             self.keys[caller] = (await self.issue("/v1/keys", caller, scopes))["secret"]
         for tree, price in FLOORS.items():
@@ -45,7 +71,10 @@ class World:
         for caller in (READER, MINE, OTHER, OPERATOR):
             self.signed_in[caller] = {"Cookie": await self.sign_in(self.keys[caller]), **CONSOLE}
         assert set(KEYED) == set(self.keys)
-        self.line.kept_from = {bearer(self.keys[OTHER])["Authorization"], self.signed_in[OTHER]["Cookie"]}
+        self.line.kept_from = {
+            bearer(self.keys[OTHER])["Authorization"],
+            self.signed_in[OTHER]["Cookie"],
+        }
         self.strangers = await self._strangers()
 
     async def _strangers(self) -> dict[str, dict[str, str]]:
@@ -70,13 +99,19 @@ class World:
             "unknown sign-in": {"Cookie": f"laissez_signin={secret}", **CONSOLE},
             "sign-in that is over": {"Cookie": over, **CONSOLE},
             "sign-in of a revoked key": {"Cookie": dead, **CONSOLE},
-            "revoked key beside a good sign-in": {"Authorization": f"Bearer {revoked}", "Cookie": beside, **CONSOLE},
+            "revoked key beside a good sign-in": {
+                "Authorization": f"Bearer {revoked}",
+                "Cookie": beside,
+                **CONSOLE,
+            },
         }
 
     # -- keys
 
     async def issue(self, path: str, name: str, scopes: list[str]) -> dict[str, Any]:
-        issued: dict[str, Any] = (await self.do(OPERATOR, "POST", path, {"name": name, "scopes": scopes})).json()
+        issued: dict[str, Any] = (
+            await self.do(OPERATOR, "POST", path, {"name": name, "scopes": scopes})
+        ).json()
         self.secrets.append(issued["secret"])
         return issued
 
@@ -96,7 +131,11 @@ class World:
 
     async def sign_in(self, secret: str) -> str:
         answer = await self.line.ask("POST", "/v1/signin", CONSOLE, {"key": secret})
-        set_cookie = next(line for line in answer.head.decode().split("\n") if line.lower().startswith("set-cookie:"))
+        set_cookie = next(
+            line
+            for line in answer.head.decode().split("\n")
+            if line.lower().startswith("set-cookie:")
+        )
         pair = set_cookie.partition(":")[2].partition(";")[0].strip()
         self.secrets.append(pair.partition("=")[2])
         return pair
@@ -111,24 +150,57 @@ class World:
     async def _thing(self, about: str) -> dict[str, str]:
         match about:
             case "order" | "instance":
-                id = await self._kept("order", "/v1/orders", {"alternatives": [{"scope": RESTING, "limit": unmistakable.ORDER}]}, "id")
-                return {"order": id} if about == "order" else {"instance": "ins_" + id.removeprefix("ord_")}
+                id = await self._kept(
+                    "order",
+                    "/v1/orders",
+                    {"alternatives": [{"scope": RESTING, "limit": unmistakable.ORDER}]},
+                    "id",
+                )
+                return (
+                    {"order": id}
+                    if about == "order"
+                    else {"instance": "ins_" + id.removeprefix("ord_")}
+                )
             case "lease":
-                return {"lease": await self._kept("lease", "/v1/leases", {"alternatives": [{"scope": LEASED, "limit": unmistakable.LEASE}]}, "lease")}
+                return {
+                    "lease": await self._kept(
+                        "lease",
+                        "/v1/leases",
+                        {"alternatives": [{"scope": LEASED, "limit": unmistakable.LEASE}]},
+                        "lease",
+                    )
+                }
             case "webhook":
-                return {about: await self._kept(about, "/v1/webhooks", {"url": HOOK}, "id", "/v1/webhooks")}
+                return {
+                    about: await self._kept(
+                        about, "/v1/webhooks", {"url": HOOK}, "id", "/v1/webhooks"
+                    )
+                }
             case "budgets":
                 for caller, amount in BUDGETS.items():
                     await self.do(caller, "PUT", "/v1/budget", {"amount": amount})
                 return {}
             case "online" | "offline":
                 leaf = LEAF_ONLINE if about == "online" else LEAF_OFFLINE
-                await self.line.ask("PATCH", f"/v1/resources/{leaf}", bearer(self.keys[OPERATOR]), {"online": about == "online"})
+                await self.line.ask(
+                    "PATCH",
+                    f"/v1/resources/{leaf}",
+                    bearer(self.keys[OPERATOR]),
+                    {"online": about == "online"},
+                )
                 return {about: leaf}
             case "new tenant":
                 return {about: await self._new_tenant()}
             case "key":
-                return {about: (await self.issue(f"/v1/tenants/{await self._new_tenant()}/keys", "to be revoked", ["read"]))["id"]}
+                return {
+                    about: (
+                        await self.issue(
+                            f"/v1/tenants/{await self._new_tenant()}/keys",
+                            "to be revoked",
+                            ["read"],
+                        )
+                    )["id"]
+                }
             case "new" | "new key":
                 return {"new": next(self._names)}
             case _:
@@ -139,7 +211,9 @@ class World:
         await self.do(OPERATOR, "POST", "/v1/tenants", {"name": name})
         return name
 
-    async def _kept(self, kind: str, path: str, placed: dict[str, Any], field: str, at: str = "/v1/orders") -> str:
+    async def _kept(
+        self, kind: str, path: str, placed: dict[str, Any], field: str, at: str = "/v1/orders"
+    ) -> str:
         """The one that was made before, as long as it is there."""
         id = self._live.get(kind, "none")
         if (await self.line.ask("GET", f"{path}/{id}", bearer(self.keys[MINE]))).status != 200:
@@ -151,13 +225,17 @@ class World:
         """What must succeed."""
         answer = await self.line.ask(method, path, bearer(self.keys[caller]), body)
         if answer.status not in (200, 201):
-            raise Finding(f"{method} {path} by {caller} must succeed, and was answered with {answer.status}: {answer.body.decode()}")
+            raise Finding(
+                f"{method} {path} by {caller} must succeed, and was answered with {answer.status}:"
+                f" {answer.body.decode()}"
+            )
         return answer
 
     # -- what there is
 
     async def state(self) -> list[Any]:
-        """All that anybody's request could have changed, as the operator sees it; the number of the latest event is in the levels."""
+        """All that anybody's request could have changed, as the operator sees it; the number of the
+        latest event is in the levels."""
         paths = (*CHANGES, *(f"/v1/tenants/{name}/keys" for name in TENANTS.values()))
         return [_still((await self.do(OPERATOR, "GET", path)).json()) for path in paths]
 

@@ -1,8 +1,10 @@
 """Every invoice worked out a second time, from the journal alone, fast enough for real ones.
 
-It knows the rules M5, M14, M17, M18 and what closing the books means from `docs/market.md`, reads what the journal's events tell, and compares every
-statement that was filed, line by line, as exact integers. It shares no code with what it checks: `tests/test_bill_audit.py` sees to it that these
-modules import nothing else of ours. `event_audit` does the same in the most literal way, for short histories.
+It knows the rules M5, M14, M17, M18 and what closing the books means from `docs/market.md`, reads
+what the journal's events tell, and compares every statement that was filed, line by line, as exact
+integers. It shares no code with what it checks: `tests/test_bill_audit.py` sees to it that these
+modules import nothing else of ours. `event_audit` does the same in the most literal way, for short
+histories.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ CLOSED = "books.closed"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
-# Events that charge nobody. One that is neither here nor understood below is told of: a bill may depend on it.
+# Events that charge nobody. One that is neither here nor understood below is told of: a bill may
+# depend on it.
 WITHOUT_MONEY = frozenset(
     {
         "budget.set",
@@ -49,7 +52,8 @@ Line = tuple[str, str, str, int, int]  # kind, id, scope, start, end
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it must be. Charges are exact: millionths of a dollar per hour times microseconds."""
+    """Something that is not as it must be. Charges are exact: millionths of a dollar per hour times
+    microseconds."""
 
     what: str
     entry: int
@@ -85,7 +89,8 @@ class Account:
 
 
 class Auditor:
-    """Give it every entry in order; `closings` are the times for which charges will be asked after they are over."""
+    """Give it every entry in order; `closings` are the times for which charges will be asked after
+    they are over."""
 
     def __init__(self, closings: list[int]) -> None:
         self.prices = Prices()
@@ -95,7 +100,8 @@ class Auditor:
         self.closed_before = 0
         self.unknown: dict[str, int] = {}  # kinds of events that nothing is known of, and how many
         self._closings = list(reversed(closings))
-        self._marks: dict[int, dict[Lease, int]] = {}  # what the leases of that time had been charged by then
+        # what the leases of that time had been charged by then
+        self._marks: dict[int, dict[Lease, int]] = {}
         self._orders: dict[str, tuple[str, list[tuple[str, int]]]] = {}
         self._leased: dict[str, Lease] = {}  # by leaf
         self._entry = 0
@@ -138,16 +144,22 @@ class Auditor:
             return
         account = self.accounts.setdefault(tenant, Account())
         if n != account.n + 1:
-            self._find("a tenant's events are not dense", tenant, expected=str(account.n + 1), found=str(n))
+            self._find(
+                "a tenant's events are not dense", tenant, expected=str(account.n + 1), found=str(n)
+            )
         account.n = n
 
     def _take(self, tenant: str, event: dict[str, Any]) -> None:
         kind = event["type"]
         if kind in WITHOUT_MONEY:
-            return  # also not for its time: the market's may be behind that of accounts and keys, by holds that end with its next command
+            # also not for its time: the market's may be behind that of accounts and keys, by holds
+            # that end with its next command
+            return
         at = self._instant(event["at"])
         if at < self.prices.now:
-            self._find("time runs backwards", tenant, expected=when(self.prices.now), found=event["at"])
+            self._find(
+                "time runs backwards", tenant, expected=when(self.prices.now), found=event["at"]
+            )
         self.pass_time(at)
         note = self.notes.get(kind)
         if note is None:
@@ -157,13 +169,21 @@ class Auditor:
         try:
             note(tenant, event)
         except KeyError as error:
-            self._find("an event contradicts those before it", tenant, kind, expected="something that is there", found=str(error))
+            self._find(
+                "an event contradicts those before it",
+                tenant,
+                kind,
+                expected="something that is there",
+                found=str(error),
+            )
 
     def pass_time(self, to: int) -> None:
         while self._closings and self._closings[-1] <= to:
             before = self._closings.pop()
             self.prices.pass_time(before)
-            self._marks[before] = {lease: self.prices.settle(lease) for lease in self._leased.values()}
+            self._marks[before] = {
+                lease: self.prices.settle(lease) for lease in self._leased.values()
+            }
         self.prices.pass_time(to)
 
     # -- events
@@ -190,9 +210,21 @@ class Auditor:
     def _started(self, tenant: str, event: dict[str, Any]) -> None:
         leaf, limit = event["leaf"], micro(event["limit"])
         if leaf in self._leased:
-            self._find("a lease starts where another lasts", tenant, event["lease"], expected="", found=self._leased[leaf].id)
+            self._find(
+                "a lease starts where another lasts",
+                tenant,
+                event["lease"],
+                expected="",
+                found=self._leased[leaf].id,
+            )
         if self._withdraw(event["order"]) != tenant:
-            self._find("a lease starts for somebody else's order", tenant, event["lease"], expected=tenant, found=event["order"])
+            self._find(
+                "a lease starts for somebody else's order",
+                tenant,
+                event["lease"],
+                expected=tenant,
+                found=event["order"],
+            )
         held_until = 0 if event["hold_until"] is None else self._instant(event["hold_until"])
         lease = Lease(event["lease"], tenant, leaf, self.prices.now, limit, held_until)
         self._leased[leaf] = self.accounts[tenant].leases[lease.id] = lease
@@ -204,15 +236,29 @@ class Auditor:
         self._compare_rate(tenant, event)
         lease = self._leased[event["leaf"]]
         if (lease.tenant, lease.id) != (tenant, event["lease"]):
-            self._find("another lease ends than the one that was there", tenant, event["lease"], expected=lease.id, found=event["lease"])
+            self._find(
+                "another lease ends than the one that was there",
+                tenant,
+                event["lease"],
+                expected=lease.id,
+                found=event["lease"],
+            )
         del self._leased[event["leaf"]]
         self.prices.end(lease)
 
     def _limit_set(self, tenant: str, event: dict[str, Any]) -> None:
-        self.prices.set_limit(self._leased[event["leaf"]], None if event["limit"] is None else micro(event["limit"]))
+        self.prices.set_limit(
+            self._leased[event["leaf"]], None if event["limit"] is None else micro(event["limit"])
+        )
 
     def _fee(self, tenant: str, event: dict[str, Any]) -> None:
-        fee = Fee(event["order"], event["scope"], micro(event["rate"]), self.prices.now, self._instant(event["until"]))
+        fee = Fee(
+            event["order"],
+            event["scope"],
+            micro(event["rate"]),
+            self.prices.now,
+            self._instant(event["until"]),
+        )
         self.accounts[tenant].fees.append(fee)
 
     def _floor(self, tenant: str, event: dict[str, Any]) -> None:
@@ -221,7 +267,13 @@ class Auditor:
     def _compare_rate(self, tenant: str, event: dict[str, Any]) -> None:
         rate = self.prices.rate(event["leaf"], tenant)
         if rate != micro(event["rate"]):
-            self._find(f"the rate told by {event['type']}", tenant, event["lease"], expected=decimal(rate), found=event["rate"])
+            self._find(
+                f"the rate told by {event['type']}",
+                tenant,
+                event["lease"],
+                expected=decimal(rate),
+                found=event["rate"],
+            )
 
     # -- statements
 
@@ -236,13 +288,17 @@ class Auditor:
             _forget(account, before)
         self._marks = {time: mark for time, mark in self._marks.items() if time >= before}
 
-    def _newly_charged(self, account: Account, marks: dict[Lease, int], since: int, before: int) -> dict[Line, int]:
+    def _newly_charged(
+        self, account: Account, marks: dict[Lease, int], since: int, before: int
+    ) -> dict[Line, int]:
         lines: dict[Line, int] = {}
         for lease in account.leases.values():
             if lease.start < before:
                 charge = marks.get(lease, lease.charge)
                 end = before if lease.end is None else min(lease.end, before)
-                lines["lease", lease.id, lease.leaf, max(lease.start, since), end] = charge - lease.billed
+                lines["lease", lease.id, lease.leaf, max(lease.start, since), end] = (
+                    charge - lease.billed
+                )
                 lease.billed = charge
         for key, charge in fees_until(account, before).items():
             kind, order, scope, start, end = key
@@ -252,7 +308,9 @@ class Auditor:
             account.billed_fees[key] = charge
         return {line: charge for line, charge in lines.items() if charge}
 
-    def _compare(self, tenant: str, since: int, before: int, expected: dict[Line, int], body: bytes | None) -> None:
+    def _compare(
+        self, tenant: str, since: int, before: int, expected: dict[Line, int], body: bytes | None
+    ) -> None:
         if body is None:
             found: dict[Line, int] = {}
         else:
@@ -262,10 +320,26 @@ class Auditor:
             found = summed(lines)
             if (told_since, told_until) != (since, before):
                 period = f"{when(told_since)} until {when(told_until)}"
-                self._find("the period of a statement", tenant, "", since, before, f"{when(since)} until {when(before)}", period)
+                self._find(
+                    "the period of a statement",
+                    tenant,
+                    "",
+                    since,
+                    before,
+                    f"{when(since)} until {when(before)}",
+                    period,
+                )
         for line in sorted(expected.keys() | found.keys()):
             if expected.get(line, 0) != found.get(line, 0):
-                self._find("a line of a statement", tenant, " ".join(line[:3]), line[3], line[4], str(expected.get(line, 0)), str(found.get(line, 0)))
+                self._find(
+                    "a line of a statement",
+                    tenant,
+                    " ".join(line[:3]),
+                    line[3],
+                    line[4],
+                    str(expected.get(line, 0)),
+                    str(found.get(line, 0)),
+                )
 
     # -- telling
 
@@ -280,7 +354,9 @@ class Auditor:
         found: str = "",
     ) -> None:
         begin, end = ("" if time is None else when(time) for time in (since, until))
-        self.findings.append(Finding(what, self._entry, tenant or "", line, begin, end, expected, found))
+        self.findings.append(
+            Finding(what, self._entry, tenant or "", line, begin, end, expected, found)
+        )
 
     def _instant(self, text: str) -> int:
         if self._last[0] != text:  # events of one command share their time
@@ -289,7 +365,8 @@ class Auditor:
 
 
 def fees_until(account: Account, at: int) -> dict[Line, int]:
-    """What fees charge until then; those of one order and scope, from one instant until one instant, are one line."""
+    """What fees charge until then; those of one order and scope, from one instant until one
+    instant, are one line."""
     found: dict[Line, int] = {}
     for fee in account.fees:
         if fee.start < at:
@@ -301,18 +378,26 @@ def fees_until(account: Account, at: int) -> dict[Line, int]:
 def summed(lines: list[list[Any]]) -> dict[Line, int]:
     found: dict[Line, int] = {}
     for kind, id, scope, start, end, charge in lines:
-        found[kind, id, scope, start, end] = found.get((kind, id, scope, start, end), 0) + int(charge)
+        found[kind, id, scope, start, end] = found.get((kind, id, scope, start, end), 0) + int(
+            charge
+        )
     return found
 
 
 def _forget(account: Account, before: int) -> None:
     """What ended by then is carried as one sum."""
-    over = [lease for lease in account.leases.values() if lease.end is not None and lease.end <= before]
-    account.carried += sum(lease.charge for lease in over) + sum(fee.charge(before) for fee in account.fees if fee.until <= before)
+    over = [
+        lease for lease in account.leases.values() if lease.end is not None and lease.end <= before
+    ]
+    account.carried += sum(lease.charge for lease in over) + sum(
+        fee.charge(before) for fee in account.fees if fee.until <= before
+    )
     for lease in over:
         del account.leases[lease.id]
     account.fees = [fee for fee in account.fees if fee.until > before]
-    account.billed_fees = {key: charge for key, charge in account.billed_fees.items() if key[4] > before}
+    account.billed_fees = {
+        key: charge for key, charge in account.billed_fees.items() if key[4] > before
+    }
 
 
 def micro(text: str) -> int:
@@ -331,4 +416,8 @@ def printed(charge: int) -> str:
 
 
 def when(us: int) -> str:
-    return (EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return (
+        (EPOCH + timedelta(microseconds=us))
+        .isoformat(timespec="microseconds")
+        .replace("+00:00", "Z")
+    )

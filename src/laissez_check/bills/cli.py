@@ -25,7 +25,10 @@ FINDINGS: list[Column[Finding]] = [
     Column("EXPECTED", lambda one: one.expected, right=True),
     Column("FOUND", lambda one: one.found, right=True),
 ]
-SUMS: list[Column[Sum]] = [Column("TENANT", lambda one: one.tenant), Column("OWES $", lambda one: one.dollars, right=True)]
+SUMS: list[Column[Sum]] = [
+    Column("TENANT", lambda one: one.tenant),
+    Column("OWES $", lambda one: one.dollars, right=True),
+]
 
 
 def bills(
@@ -35,10 +38,13 @@ def bills(
     until: UntilOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Work every invoice out again, from the journal and with other code, and compare it exactly. Exit status 1 if one differs."""
+    """Work every invoice out again, from the journal and with other code, and compare it exactly.
+    Exit status 1 if one differs."""
     with progress() as bar:
         task = bar.add_task("bills", total=None)
-        report = audit_bills(folder_of(data), lambda done, of: bar.update(task, completed=done, total=of))
+        report = audit_bills(
+            folder_of(data), lambda done, of: bar.update(task, completed=done, total=of)
+        )
     report = _narrowed(report, tenant, since, until)
     if output is Format.JSON:
         show_json({**asdict(report), "ok": report.ok})
@@ -48,9 +54,12 @@ def bills(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _narrowed(report: BillReport, tenant: str | None, since: str | None, until: str | None) -> BillReport:
-    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all that others did. So what is no tenant's, such as that
-    bills were not compared, concerns everybody."""
+def _narrowed(
+    report: BillReport, tenant: str | None, since: str | None, until: str | None
+) -> BillReport:
+    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all
+    that others did. So what is no tenant's, such as that bills were not compared, concerns
+    everybody."""
     findings = [
         one
         for one in report.findings
@@ -60,18 +69,31 @@ def _narrowed(report: BillReport, tenant: str | None, since: str | None, until: 
     ]
     sums = [one for one in report.sums if tenant in (None, one.tenant)]
     if tenant is not None and not sums and not findings:
-        raise CannotAudit(f"--tenant: expected a tenant that was ever told anything, found {tenant!r}")
-    return BillReport(**{**{name: getattr(report, name) for name in BillReport.__dataclass_fields__}, "findings": findings, "sums": sums})
+        raise CannotAudit(
+            f"--tenant: expected a tenant that was ever told anything, found {tenant!r}"
+        )
+    return BillReport(
+        **{
+            **{name: getattr(report, name) for name in BillReport.__dataclass_fields__},
+            "findings": findings,
+            "sums": sums,
+        }
+    )
 
 
 def _show(report: BillReport) -> None:
     print(
-        f"{report.entries} entries, {report.events} events, {report.leases} leases of {report.tenants} tenants: {report.statements} statements with"
-        f" {report.lines} lines and {report.running_lines} lines of running bills until {report.until}, {report.revenue} $ in all"
+        f"{report.entries} entries, {report.events} events, {report.leases} leases of"
+        f" {report.tenants} tenants: {report.statements} statements with {report.lines} lines and"
+        f" {report.running_lines} lines of running bills until {report.until}, {report.revenue} $"
+        " in all"
     )
     show(report.sums, SUMS, Format.TABLE, "nobody was charged")
     for kind, count in report.unknown.items():
-        print(f"not understood: {count} events {kind!r}. Bills may depend on them: use the version that wrote the journal.")
+        print(
+            f"not understood: {count} events {kind!r}. Bills may depend on them: use the version"
+            " that wrote the journal."
+        )
     if report.findings:
         show(report.findings, FINDINGS, Format.TABLE, "")
     else:

@@ -1,4 +1,5 @@
-"""Bills as the service has them against bills as `audit` works them out: every statement, every running bill, and all of them together."""
+"""Bills as the service has them against bills as `audit` works them out: every statement, every
+running bill, and all of them together."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class BillReport:
         return not self.findings and not self.unknown
 
 
-def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None) -> BillReport:
+def audit_bills(
+    folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None
+) -> BillReport:
     """Beside a running server, or offline: as far as the journal reaches now."""
     with Reader.of(folder) as reader:
         auditor, exchange, last, at = Auditor([]), None, 0, 0
@@ -57,7 +60,11 @@ def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda d
             auditor, at = _worked_out(folder, last, on_progress)
             exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
         except (Diverged, JournalDamaged) as error:
-            what = "the journal cannot be replayed, so running bills were not compared" if auditor.entries else NOTHING_WORKED_OUT
+            what = (
+                "the journal cannot be replayed, so running bills were not compared"
+                if auditor.entries
+                else NOTHING_WORKED_OUT
+            )
             auditor.findings.append(Finding(what, last, found=str(error)))
         except Exception:
             if (damage := _damage(reader, last)) is None:
@@ -66,7 +73,9 @@ def audit_bills(folder: Path, on_progress: Callable[[int, int], None] = lambda d
     return Comparison(auditor, exchange, at).report()
 
 
-def _worked_out(folder: Path, last: int, on_progress: Callable[[int, int], None]) -> tuple[Auditor, int]:
+def _worked_out(
+    folder: Path, last: int, on_progress: Callable[[int, int], None]
+) -> tuple[Auditor, int]:
     """From every entry, and the time of the last one."""
     rows, at = Rows(folder), 0
     try:
@@ -82,7 +91,8 @@ def _worked_out(folder: Path, last: int, on_progress: Callable[[int, int], None]
 
 
 def _damage(reader: Reader, last: int) -> str | None:
-    """Where the journal is not what was written. `Rows` does not look for that, and stumbles over what it finds."""
+    """Where the journal is not what was written. `Rows` does not look for that, and stumbles over
+    what it finds."""
     try:
         deque(reader.groups(1, last), maxlen=0)
     except JournalDamaged as error:
@@ -103,10 +113,19 @@ class Comparison:
     def report(self) -> BillReport:
         auditor = self._auditor
         exchange = self._exchange
-        owed = {} if exchange is None else {name: billing.running(exchange, account, self._at) for name, account in exchange.accounts.items()}
+        owed = (
+            {}
+            if exchange is None
+            else {
+                name: billing.running(exchange, account, self._at)
+                for name, account in exchange.accounts.items()
+            }
+        )
         until = max((one.until for one in owed.values()), default=auditor.prices.now)
         auditor.pass_time(until)
-        sums = {name: self._total(account, until) for name, account in sorted(auditor.accounts.items())}
+        sums = {
+            name: self._total(account, until) for name, account in sorted(auditor.accounts.items())
+        }
         for name, one in owed.items():
             self._compare(name, one, auditor.accounts.get(name, Account()), sums.get(name, 0))
         if exchange is not None:
@@ -130,7 +149,9 @@ class Comparison:
         lines: dict[Line, int] = {}
         for lease in account.leases.values():
             end = until if lease.end is None else lease.end
-            lines["lease", lease.id, lease.leaf, lease.start, end] = self._auditor.prices.settle(lease)
+            lines["lease", lease.id, lease.leaf, lease.start, end] = self._auditor.prices.settle(
+                lease
+            )
         for (kind, order, scope, start, end), charge in fees_until(account, until).items():
             line = (kind, order, scope, start, min(end, until))
             lines[line] = lines.get(line, 0) + charge
@@ -140,7 +161,10 @@ class Comparison:
         return account.carried + sum(self._lines(account, until).values())
 
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
-        expected, bill = self._lines(account, owed.until), owed.bill(line.in_words() for line in owed.lines)
+        expected, bill = (
+            self._lines(account, owed.until),
+            owed.bill(line.in_words() for line in owed.lines),
+        )
         found: dict[Line, int] = {}
         carried = 0
         for line, shown in zip(owed.lines, bill.lines, strict=True):
@@ -151,14 +175,42 @@ class Comparison:
                 key = (line.kind, line.id, line.scope, line.start, line.end)
                 found[key] = found.get(key, 0) + line.charge
             if shown.cost != printed(line.charge):
-                self._find("a line of a running bill, as printed", tenant, f"{line.kind} {line.id}", owed, printed(line.charge), shown.cost)
+                self._find(
+                    "a line of a running bill, as printed",
+                    tenant,
+                    f"{line.kind} {line.id}",
+                    owed,
+                    printed(line.charge),
+                    shown.cost,
+                )
         if carried != account.carried:
-            self._find("what a running bill carries over", tenant, "carried", owed, str(account.carried), str(carried))
+            self._find(
+                "what a running bill carries over",
+                tenant,
+                "carried",
+                owed,
+                str(account.carried),
+                str(carried),
+            )
         for key in sorted(expected.keys() | found.keys()):
             if expected.get(key, 0) != found.get(key, 0):
-                self._find("a line of a running bill", tenant, " ".join(key[:3]), owed, str(expected.get(key, 0)), str(found.get(key, 0)))
+                self._find(
+                    "a line of a running bill",
+                    tenant,
+                    " ".join(key[:3]),
+                    owed,
+                    str(expected.get(key, 0)),
+                    str(found.get(key, 0)),
+                )
         if bill.total != printed(total):
-            self._find("the total of a running bill, as printed", tenant, "", owed, printed(total), bill.total)
+            self._find(
+                "the total of a running bill, as printed",
+                tenant,
+                "",
+                owed,
+                printed(total),
+                bill.total,
+            )
 
     def _compare_revenue(self, exchange: Exchange) -> None:
         """Only at the market's own time is its revenue known; charges go on after it."""
@@ -166,8 +218,26 @@ class Comparison:
         owed = sum(market.bill(name).total for name in exchange.accounts)
         if owed != market.revenue():
             self._findings.append(
-                Finding("charges do not sum to the revenue", self._auditor.entries, expected=str(owed), found=str(market.revenue()))
+                Finding(
+                    "charges do not sum to the revenue",
+                    self._auditor.entries,
+                    expected=str(owed),
+                    found=str(market.revenue()),
+                )
             )
 
-    def _find(self, what: str, tenant: str, line: str, owed: Owed, expected: str, found: str) -> None:
-        self._findings.append(Finding(what, self._auditor.entries, tenant, line, when(owed.since), when(owed.until), expected, found))
+    def _find(
+        self, what: str, tenant: str, line: str, owed: Owed, expected: str, found: str
+    ) -> None:
+        self._findings.append(
+            Finding(
+                what,
+                self._auditor.entries,
+                tenant,
+                line,
+                when(owed.since),
+                when(owed.until),
+                expected,
+                found,
+            )
+        )

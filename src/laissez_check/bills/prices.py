@@ -1,9 +1,12 @@
-"""What every leaf's owner is charged, kept up to date change by change, from `docs/market.md` alone (M4, M5, M17). Shares no code with the market.
+"""What every leaf's owner is charged, kept up to date change by change, from `docs/market.md` alone
+(M4, M5, M17). Shares no code with the market.
 
-A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. What rests on the way from a root down to a node makes two prices
-there: one for everybody, and a lower one for the tenant whose bid is highest, whom its own bid does not press. A node adds up the first, and for each
-tenant what it saved by the second; a lease is charged what was added up between its start and its end at the nearest node above it that adds up. A
-node need not, and sleeps, as long as what rests there is no more than what presses from above on everybody. Only leases under a hold whose price is
+A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. What rests on the
+way from a root down to a node makes two prices there: one for everybody, and a lower one for the
+tenant whose bid is highest, whom its own bid does not press. A node adds up the first, and for each
+tenant what it saved by the second; a lease is charged what was added up between its start and its
+end at the nearest node above it that adds up. A node need not, and sleeps, as long as what rests
+there is no more than what presses from above on everybody. Only leases under a hold whose price is
 above what they are charged at most are visited whenever it changes.
 """
 
@@ -43,14 +46,37 @@ NONE = Pressure(0, "", 0, 0)
 
 
 def together(above: Pressure, here: Pressure) -> Pressure:
-    tenant, first = (above.tenant, above.first) if above.first >= here.first else (here.tenant, here.first)
-    return Pressure(max(above.floor, here.floor), tenant, first, max(above.without(tenant), here.without(tenant)))
+    tenant, first = (
+        (above.tenant, above.first) if above.first >= here.first else (here.tenant, here.first)
+    )
+    return Pressure(
+        max(above.floor, here.floor),
+        tenant,
+        first,
+        max(above.without(tenant), here.without(tenant)),
+    )
 
 
 class Lease:
-    __slots__ = ("base", "billed", "charge", "end", "held_until", "id", "is_capped", "leaf", "limit", "limit_first", "node", "start", "tenant")
+    __slots__ = (
+        "base",
+        "billed",
+        "charge",
+        "end",
+        "held_until",
+        "id",
+        "is_capped",
+        "leaf",
+        "limit",
+        "limit_first",
+        "node",
+        "start",
+        "tenant",
+    )
 
-    def __init__(self, id: str, tenant: str, leaf: str, start: int, limit: int, held_until: int) -> None:
+    def __init__(
+        self, id: str, tenant: str, leaf: str, start: int, limit: int, held_until: int
+    ) -> None:
         self.id, self.tenant, self.leaf, self.start = id, tenant, leaf, start
         self.limit_first = limit
         self.limit: int | None = limit
@@ -104,9 +130,12 @@ class Node:
         self.total = 0
         self.saved: dict[str, int] = {}
         self.leases: set[Lease] = set()  # that are charged what it adds up
-        self.caps: list[tuple[int, int, Lease]] = []  # a heap of those of them that are held, by what they are charged at most
-        self.capped: set[Lease] = set()  # that are held, and visited because they may be charged less
-        self.asleep: list[tuple[int, int, Node]] = []  # a heap of nodes below that need not add up, the highest bid or floor first
+        # a heap of those of them that are held, by what they are charged at most
+        self.caps: list[tuple[int, int, Lease]] = []
+        # that are held, and visited because they may be charged less
+        self.capped: set[Lease] = set()
+        # a heap of nodes below that need not add up, the highest bid or floor first
+        self.asleep: list[tuple[int, int, Node]] = []
 
     def resting(self) -> Pressure:
         if not self.bids:
@@ -116,7 +145,9 @@ class Node:
         return Pressure(self.floor, tenant, first, second)
 
     def may_sleep(self, on_everybody: int) -> bool:
-        return self.here.on_most <= on_everybody and not self.capped and len(self.leases) <= FEW_LEASES
+        return (
+            self.here.on_most <= on_everybody and not self.capped and len(self.leases) <= FEW_LEASES
+        )
 
     def add_up(self, to: int) -> None:
         passed, pressure = to - self.since, self.pressure
@@ -125,13 +156,17 @@ class Node:
         on_most, on_its_own = pressure.on_most, pressure.on_everybody
         self.total += on_most * passed
         if on_its_own < on_most:
-            self.saved[pressure.tenant] = self.saved.get(pressure.tenant, 0) + (on_most - on_its_own) * passed
+            self.saved[pressure.tenant] = (
+                self.saved.get(pressure.tenant, 0) + (on_most - on_its_own) * passed
+            )
         for lease in self.capped:
             lease.charge += lease.most(pressure.rate(lease.tenant)) * passed
         self.since = to
 
     def added_up(self, tenant: str, to: int) -> int:
-        return self.total - self.saved.get(tenant, 0) + self.pressure.rate(tenant) * (to - self.since)
+        return (
+            self.total - self.saved.get(tenant, 0) + self.pressure.rate(tenant) * (to - self.since)
+        )
 
 
 def path_of(leaf: str) -> list[str]:
@@ -149,7 +184,8 @@ class Prices:
         self._all = Node("")  # above all roots
         self._all.is_open = True
         self._nodes: dict[str, Node] = {}
-        self._changed: dict[Node, None] = {}  # not taken into account until time passes: what comes and goes in an instant charges nobody
+        # not taken into account until time passes: what comes and goes in an instant charges nobody
+        self._changed: dict[Node, None] = {}
         self._leases_below: dict[str, set[Lease]] = {}
         self._holds: list[tuple[int, int, Lease]] = []
         self._put = 0  # into heaps, so that no two entries are alike
@@ -177,7 +213,11 @@ class Prices:
         for path in path_of(leaf):
             node = self._nodes.get(path)
             if node is not None:
-                rate = max(rate, node.floor, next((bid for bid, tenant in reversed(node.bids) if tenant != owner), 0))
+                rate = max(
+                    rate,
+                    node.floor,
+                    next((bid for bid, tenant in reversed(node.bids) if tenant != owner), 0),
+                )
         return rate
 
     # -- leases
@@ -290,8 +330,15 @@ class Prices:
                 heappush(lease.node.caps, (cap, self._put, lease))
 
     def _visit(self, cap: int, _: int, lease: Lease, node: Node) -> None:
-        """From now on it is visited whenever its price changes, until its hold ends. What the heap says of it may be over."""
-        if lease.node is not node or lease.is_capped or lease.end is not None or lease.held_until <= self.now or lease.cap != cap:
+        """From now on it is visited whenever its price changes, until its hold ends. What the heap
+        says of it may be over."""
+        if (
+            lease.node is not node
+            or lease.is_capped
+            or lease.end is not None
+            or lease.held_until <= self.now
+            or lease.cap != cap
+        ):
             return
         self.settle(lease)
         node.leases.discard(lease)
@@ -317,7 +364,10 @@ class Prices:
         return node
 
     def _nearest(self, path: list[str]) -> Node:
-        return next((node for one in path if (node := self._nodes.get(one)) is not None and node.is_open), self._all)
+        return next(
+            (node for one in path if (node := self._nodes.get(one)) is not None and node.is_open),
+            self._all,
+        )
 
     def _open(self, node: Node) -> None:
         if node.is_open:

@@ -1,6 +1,8 @@
-"""What is looked at after every crash, beside the answers themselves: events, quotes, the state of every leaf, and all bills.
+"""What is looked at after every crash, beside the answers themselves: events, quotes, the state of
+every leaf, and all bills.
 
-The auditor follows the operator's events from the first on; whatever else the API says must agree with it, bills to the millionth of a dollar.
+The auditor follows the operator's events from the first on; whatever else the API says must agree
+with it, bills to the millionth of a dollar.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ class Asking(Protocol):
 
 
 class Inspector:
-    def __init__(self, ledger: Ledger, truth: Truth, rest: Mapping[str, Asking], leaves: Sequence[str] = LEAVES, began: Sequence[int] = (0,)) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        truth: Truth,
+        rest: Mapping[str, Asking],
+        leaves: Sequence[str] = LEAVES,
+        began: Sequence[int] = (0,),
+    ) -> None:
         """`began` says for every run of the service how many events there were when it began."""
         self._ledger = ledger
         self._truth = truth
@@ -36,14 +45,19 @@ class Inspector:
         self._leaves = leaves
         self._began = began
         self._auditor = Auditor(leaves)
-        self.read: dict[str, int] = {holder: 0 for holder in rest}  # how far each holder's events were compared
+        # how far each holder's events were compared
+        self.read: dict[str, int] = {holder: 0 for holder in rest}
         self._unaudited: list[Json] = []
         self.bills = 0
         self.quotes = 0
 
     async def inspect(self, at_rest: bool = False) -> None:
         """Everything. `at_rest`: nothing is charged any more, so that all sums are exact."""
-        bills = {holder: await rest.get("/v1/bills") for holder, rest in self._rest.items() if holder != OPERATOR}
+        bills = {
+            holder: await rest.get("/v1/bills")
+            for holder, rest in self._rest.items()
+            if holder != OPERATOR
+        }
         summary = await self._rest[OPERATOR].get("/v1/market")
         resources = await self._rest[OPERATOR].pages("/v1/resources")
         for holder in self._rest:
@@ -55,7 +69,9 @@ class Inspector:
         for tenant, bill in sorted(bills.items(), key=lambda item: str(item[1]["until"])):
             self._audit_bill(tenant, bill)
         at = instant(summary["at"])
-        self._audit_revenue(summary["revenue"], max(instant(bill["until"]) for bill in bills.values()), at, at_rest)
+        self._audit_revenue(
+            summary["revenue"], max(instant(bill["until"]) for bill in bills.values()), at, at_rest
+        )
         self._take_until(None)
         if self._truth.entered_at[-1] < at:  # else the lists may be older than the events
             self._audit_state(summary, resources)
@@ -66,24 +82,32 @@ class Inspector:
         for one in await self._rest[holder].pages("/v1/events", after=self.read[holder]):
             self.read[holder] += 1
             if one["n"] != self.read[holder]:
-                raise Finding(f"{holder} asked for events and got {one['n']} where {self.read[holder]} is next")
+                raise Finding(
+                    f"{holder} asked for events and got {one['n']} where {self.read[holder]} is"
+                    " next"
+                )
             self._ledger.saw(holder, one, "a page of events")
             if holder == OPERATOR:
                 self._unaudited.append(one)
         self._ledger.check()
 
     def _compare_events(self) -> None:
-        """That nobody is told less than the journal holds; that it is the same was compared one by one."""
+        """That nobody is told less than the journal holds; that it is the same was compared one by
+        one."""
         for holder, read in self.read.items():
             stream = self._truth.streams.get(holder, [])
-            if any(self._ledger.seen[holder].get(n) != one for n, one in enumerate(stream[:read], 1)):
+            if any(
+                self._ledger.seen[holder].get(n) != one for n, one in enumerate(stream[:read], 1)
+            ):
                 raise Finding(f"the events of {holder} are not those of the journal")
 
     # -- the audit
 
     def _take_until(self, until: int | None) -> None:
         """Give the auditor what happened until then."""
-        while self._unaudited and (until is None or instant(self._unaudited[0]["event"]["at"]) <= until):
+        while self._unaudited and (
+            until is None or instant(self._unaudited[0]["event"]["at"]) <= until
+        ):
             self._take_next()
 
     def _take_next(self) -> None:
@@ -92,7 +116,8 @@ class Inspector:
             raise Finding(f"the operator's events contradict themselves: {self._auditor.doubts[0]}")
 
     def _audit_quotes(self) -> None:
-        """A quote reflects what was applied before it and nothing else: had that been lost, the journal would now tell another price."""
+        """A quote reflects what was applied before it and nothing else: had that been lost, the
+        journal would now tell another price."""
         when = attrgetter("run", "at")
         for (run, text), at_once in groupby(sorted(self._ledger.quoted, key=when), when):
             all_quoted, at = list(at_once), instant(text)
@@ -101,7 +126,10 @@ class Inspector:
             found = [self._quotes(quoted, at) for quoted in all_quoted]
             while self._entered(run) == at:  # any of them may have come first
                 self._take_next()
-                found = [before | self._quotes(quoted, at) for before, quoted in zip(found, all_quoted, strict=True)]
+                found = [
+                    before | self._quotes(quoted, at)
+                    for before, quoted in zip(found, all_quoted, strict=True)
+                ]
             for quoted, prices in zip(all_quoted, found, strict=True):
                 self._compare_quote(quoted, prices)
         self._ledger.quoted.clear()
@@ -109,18 +137,26 @@ class Inspector:
     def _compare_quote(self, quoted: Quoted, found: set[int | None]) -> None:
         price = None if quoted.price is None else micro(quoted.price)
         if price not in found:
-            raise Finding(f"{quoted.holder} was quoted {price} for {quoted.scope} at {quoted.at}; the events until then make it {found}")
+            raise Finding(
+                f"{quoted.holder} was quoted {price} for {quoted.scope} at {quoted.at}; the events"
+                f" until then make it {found}"
+            )
         self.quotes += 1
 
     def _entered(self, run: int) -> float:
-        """When what comes next was applied, for that run: before its time if that was earlier, after it if there is nothing more. It counts when the
-        command was applied, which for the end of a hold is later than what it tells."""
+        """When what comes next was applied, for that run: before its time if that was earlier,
+        after it if there is nothing more. It counts when the command was applied, which for the end
+        of a hold is later than what it tells."""
         if not self._unaudited:
             return math.inf
         n = self._unaudited[0]["n"]
         if n <= self._began[run]:
             return -math.inf
-        return math.inf if run + 1 < len(self._began) and n > self._began[run + 1] else self._truth.entered_at[n - 1]
+        return (
+            math.inf
+            if run + 1 < len(self._began) and n > self._began[run + 1]
+            else self._truth.entered_at[n - 1]
+        )
 
     def _quotes(self, quoted: Quoted, at: int) -> set[int | None]:
         """A hold that is over may not have been ended yet: it ends with the next command."""
@@ -132,34 +168,73 @@ class Inspector:
         self._take_until(until)
         owed = dollars(self._auditor.owed(tenant, until))
         if bill["total"] != owed:
-            raise Finding(f"{tenant} is billed {bill['total']} until {bill['until']}; its events make it {owed}")
+            raise Finding(
+                f"{tenant} is billed {bill['total']} until {bill['until']}; its events make it"
+                f" {owed}"
+            )
         for line in bill["lines"]:
-            charge = self._auditor.owed_for(tenant, line["id"], until) if line["kind"] == "lease" else None
+            charge = (
+                self._auditor.owed_for(tenant, line["id"], until)
+                if line["kind"] == "lease"
+                else None
+            )
             if charge is not None and line["cost"] != dollars(charge):
-                raise Finding(f"{tenant} is billed {line['cost']} for {line['id']} until {bill['until']}; its events make it {dollars(charge)}")
+                raise Finding(
+                    f"{tenant} is billed {line['cost']} for {line['id']} until {bill['until']}; its"
+                    f" events make it {dollars(charge)}"
+                )
         self.bills += 1
 
     def _audit_revenue(self, revenue: str, since: int, until: int, at_rest: bool) -> None:
-        """Tenants' bills are made one after the other and charges go on meanwhile: the sum lies between that at the last bill and that now."""
+        """Tenants' bills are made one after the other and charges go on meanwhile: the sum lies
+        between that at the last bill and that now."""
         least = self._auditor.owed_by_all(since)
         self._take_until(until)
         most = self._auditor.owed_by_all(until)
         if not micro(dollars(least)) <= micro(revenue) <= micro(dollars(most)):
-            raise Finding(f"the revenue is {revenue}; the events make it {dollars(least)} to {dollars(most)}")
+            raise Finding(
+                f"the revenue is {revenue}; the events make it {dollars(least)} to {dollars(most)}"
+            )
         if at_rest and least != most:
-            raise Finding(f"all leaves are offline and {dollars(most - least)} was charged between two questions")
+            raise Finding(
+                f"all leaves are offline and {dollars(most - least)} was charged between two"
+                " questions"
+            )
 
     def _audit_state(self, summary: Json, resources: list[Json]) -> None:
         auditor = self._auditor
         found = (summary["leaves"], summary["online"], summary["leased"], summary["open_orders"])
-        expected = (len(self._leaves), len(auditor.online), len(auditor.leases), len(auditor.orders))
+        expected = (
+            len(self._leaves),
+            len(auditor.online),
+            len(auditor.leases),
+            len(auditor.orders),
+        )
         if found != expected:
-            raise Finding(f"leaves, online, leased and open orders are {found}; the events make them {expected}")
+            raise Finding(
+                f"leaves, online, leased and open orders are {found}; the events make them"
+                f" {expected}"
+            )
         for one in resources:
             leaf = one["leaf"]
             lease = auditor.leases.get(leaf)
             limit = None if lease is None or lease.limit is None else lease.limit
-            told = (one["online"], one["owner"], micro(one["rate"]), micro(one["floor"]), one["limit"] and micro(one["limit"]))
-            made = (leaf in auditor.online, lease and lease.tenant, auditor.rate(leaf), auditor.floor(leaf), limit)
+            told = (
+                one["online"],
+                one["owner"],
+                micro(one["rate"]),
+                micro(one["floor"]),
+                one["limit"] and micro(one["limit"]),
+            )
+            made = (
+                leaf in auditor.online,
+                lease and lease.tenant,
+                auditor.rate(leaf),
+                auditor.floor(leaf),
+                limit,
+            )
             if told != made:
-                raise Finding(f"{leaf} is shown as {told} (online, owner, rate, floor, limit); the events make it {made}")
+                raise Finding(
+                    f"{leaf} is shown as {told} (online, owner, rate, floor, limit); the events"
+                    f" make it {made}"
+                )

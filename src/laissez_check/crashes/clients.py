@@ -1,6 +1,8 @@
-"""The clients of a crash test that speak HTTP: requests, and a stream of events. Over real sockets, and without `laissez.client`.
+"""The clients of a crash test that speak HTTP: requests, and a stream of events. Over real sockets,
+and without `laissez.client`.
 
-Each notes in the ledger what it is answered and told. A connection that is lost leaves the request without an answer; that is no error.
+Each notes in the ledger what it is answered and told. A connection that is lost leaves the request
+without an answer; that is no error.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ ANSWER_WITHIN_S = 20.0
 
 
 class Lost(Exception):
-    """The connection is gone, or the server asks to try again: whether the request was carried out is not known."""
+    """The connection is gone, or the server asks to try again: whether the request was carried out
+    is not known."""
 
 
 class Rest:
@@ -28,7 +31,11 @@ class Rest:
         self.key = key
         limits = httpx.Limits(max_keepalive_connections=8)
         self.http = httpx.AsyncClient(
-            base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=ANSWER_WITHIN_S, limits=limits, trust_env=False
+            base_url=url,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=ANSWER_WITHIN_S,
+            limits=limits,
+            trust_env=False,
         )
 
     async def send(self, asked: Asked) -> None:
@@ -43,7 +50,9 @@ class Rest:
         try:
             response = await self.http.request(method, path, **more)
         except httpx.TimeoutException as error:
-            self._ledger.breaks(f"{method} {path} was not answered within {ANSWER_WITHIN_S} seconds")
+            self._ledger.breaks(
+                f"{method} {path} was not answered within {ANSWER_WITHIN_S} seconds"
+            )
             raise Lost from error
         except httpx.TransportError as error:
             raise Lost from error
@@ -52,14 +61,18 @@ class Rest:
                 self._ledger.breaks(f"{method} {path} was answered with {response.text}")
             raise Lost
         if response.status_code >= 500:
-            self._ledger.breaks(f"{method} {path} was answered with {response.status_code} {response.text}")
+            self._ledger.breaks(
+                f"{method} {path} was answered with {response.status_code} {response.text}"
+            )
             raise Lost
         return response
 
     async def get(self, path: str, **query: str | int) -> Any:
         response = await self.request("GET", path, params=query)
         if response.status_code != 200:
-            self._ledger.breaks(f"GET {path} {query} was answered with {response.status_code} {response.text}")
+            self._ledger.breaks(
+                f"GET {path} {query} was answered with {response.status_code} {response.text}"
+            )
             raise Lost
         return response.json()
 
@@ -123,7 +136,9 @@ class Stream:
         """Until the connection is lost."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self._events.last)}
         with contextlib.suppress(httpx.TransportError):
-            async with self._rest.http.stream("GET", "/v1/events", headers=headers, timeout=None) as response:
+            async with self._rest.http.stream(
+                "GET", "/v1/events", headers=headers, timeout=None
+            ) as response:
                 async for line in response.aiter_lines():
                     if line.startswith("data: {") and '"n":' in line[:12]:
                         self._events.told(msgspec.json.decode(line[6:]))

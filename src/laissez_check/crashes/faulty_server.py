@@ -1,4 +1,5 @@
-"""A server with a fault on purpose, to see that the crash test finds it: `LAISSEZ_FAULT=early python -m laissez_check.crashes.faulty_server serve`.
+"""A server with a fault on purpose, to see that the crash test finds it: `LAISSEZ_FAULT=early
+python -m laissez_check.crashes.faulty_server serve`.
 
 A check that never fails proves nothing. Each fault is one that a real mistake could make.
 """

@@ -1,4 +1,5 @@
-"""The journal as the judge of a crash test: what it holds has happened, once; what it does not hold has never been.
+"""The journal as the judge of a crash test: what it holds has happened, once; what it does not hold
+has never been.
 
 It is read with the journal's own reader, beside the server, and each part of it once.
 """
@@ -28,12 +29,16 @@ class Truth:
         self._folder = folder
         self.last = 0
         self._link = b""
-        self.streams: dict[str, list[Json]] = {OPERATOR: []}  # every holder's events, the first at 0
-        self.entered_at: list[int] = []  # of each event of the operator, when its command was applied
+        # every holder's events, the first at 0
+        self.streams: dict[str, list[Json]] = {OPERATOR: []}
+        # of each event of the operator, when its command was applied
+        self.entered_at: list[int] = []
         self.parts: dict[tuple[str, str], Part] = {}  # by who asked and under which id
-        self.orders_placed: dict[tuple[str, str], list[Json]] = {}  # by holder and order: all its versions
+        # by holder and order: all its versions
+        self.orders_placed: dict[tuple[str, str], list[Json]] = {}
         self.leases_started: set[tuple[str, str]] = set()
-        self.going: set[tuple[str, str]] = set()  # orders that are open and are to go with the session that placed them
+        # orders that are open and are to go with the session that placed them
+        self.going: set[tuple[str, str]] = set()
 
     def read_on(self) -> None:
         with Reader.of(self._folder) as reader:
@@ -52,9 +57,14 @@ class Truth:
         if request.id:
             if (request.who, request.id) in self.parts:
                 raise Finding(f"the request {request.id} of {request.who} was carried out twice")
-            refused = None if outcome.refused is None else (outcome.refused.code, outcome.refused.detail)
-            # What a refused request tells of is what happened before it; that is not part of its answer.
-            self.parts[request.who, request.id] = Part(refused, () if refused else tuple(_numbered(outcome, request.who)))
+            refused = (
+                None if outcome.refused is None else (outcome.refused.code, outcome.refused.detail)
+            )
+            # What a refused request tells of is what happened before it; that is not part of its
+            # answer.
+            self.parts[request.who, request.id] = Part(
+                refused, () if refused else tuple(_numbered(outcome, request.who))
+            )
 
     def _tell(self, at: int, outcome: Outcome) -> None:
         holders = {OPERATOR, *(told.tenant for told in outcome.told if told.tenant is not None)}
@@ -62,7 +72,10 @@ class Truth:
             stream = self.streams.setdefault(holder, [])
             for numbered in _numbered(outcome, holder):
                 if numbered["n"] != len(stream) + 1:
-                    raise Finding(f"the journal numbers an event of {holder} {numbered['n']} where {len(stream) + 1} is next")
+                    raise Finding(
+                        f"the journal numbers an event of {holder} {numbered['n']} where"
+                        f" {len(stream) + 1} is next"
+                    )
                 stream.append(numbered)
                 if holder == OPERATOR:
                     self.entered_at.append(at)
@@ -72,14 +85,19 @@ class Truth:
     def _left_open(self, holder: str, outcome: Outcome) -> set[str]:
         """What was placed and has not won."""
         events = [one["event"] for one in _numbered(outcome, holder)]
-        placed, over = ({one["order"] for one in events if one["type"] in kinds} for kinds in (("order.placed",), ENDS_ORDER))
+        placed, over = (
+            {one["order"] for one in events if one["type"] in kinds}
+            for kinds in (("order.placed",), ENDS_ORDER)
+        )
         return placed - over
 
     def _index(self, holder: str, event: Json) -> None:
         if event["type"] in ENDS_ORDER:
             self.going.discard((holder, event["order"]))
         if event["type"] in ("order.placed", "order.amended"):
-            self.orders_placed.setdefault((holder, event["order"]), []).append(event["alternatives"])
+            self.orders_placed.setdefault((holder, event["order"]), []).append(
+                event["alternatives"]
+            )
         elif event["type"] == "lease.started":
             self.leases_started.add((holder, event["lease"]))
 
@@ -87,11 +105,21 @@ class Truth:
 def _numbered(outcome: Outcome, holder: str) -> list[Json]:
     """The events of an outcome as the API tells them: a tenant its own, the operator all."""
     if holder == OPERATOR:
-        events = [{"n": outcome.first + index, "event": told.event, "tenant": told.tenant} for index, told in enumerate(outcome.told)]
+        events = [
+            {"n": outcome.first + index, "event": told.event, "tenant": told.tenant}
+            for index, told in enumerate(outcome.told)
+        ]
     else:
-        events = [{"n": told.n, "event": told.event, "tenant": None} for told in outcome.told if told.tenant == holder]
+        events = [
+            {"n": told.n, "event": told.event, "tenant": None}
+            for told in outcome.told
+            if told.tenant == holder
+        ]
     plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(events))
-    return [{name: value for name, value in one.items() if (name, value) != ("tenant", None)} for one in plain]
+    return [
+        {name: value for name, value in one.items() if (name, value) != ("tenant", None)}
+        for one in plain
+    ]
 
 
 def compare(truth: Truth, ledger: Ledger) -> None:
@@ -103,13 +131,18 @@ def compare(truth: Truth, ledger: Ledger) -> None:
     for holder, n in ledger.unchecked:
         stream = truth.streams.get(holder, [])
         if n > len(stream) or stream[n - 1] != ledger.seen[holder][n]:
-            raise Finding(f"{holder} was told event {n} as {ledger.seen[holder][n]}; the journal holds {stream[n - 1 : n] or 'no such event'}")
+            raise Finding(
+                f"{holder} was told event {n} as {ledger.seen[holder][n]}; the journal holds"
+                f" {stream[n - 1 : n] or 'no such event'}"
+            )
     for shown in ledger.shown:
         _compare_list(truth, shown)
     for holder, kind, id in ledger.shown_ids:
         known = truth.orders_placed if kind == "orders" else truth.leases_started
         if (holder, id) not in known:
-            raise Finding(f"{holder} was shown {id} among its {kind}; the journal knows nothing of it")
+            raise Finding(
+                f"{holder} was shown {id} among its {kind}; the journal knows nothing of it"
+            )
     ledger.unchecked.clear()
     ledger.shown.clear()
     ledger.shown_ids.clear()
@@ -133,15 +166,23 @@ def _compare_instances(asked: Asked, status: int, found: list[Part | None]) -> N
     stored = [part for part in found if part is not None]
     body = msgspec.json.decode(asked.answer.body)
     if status >= 400:
-        # Turned away before the market was asked, and then unknown to the journal, or by the market.
+        # Turned away before the market was asked, and then unknown to the journal, or by the
+        # market.
         if stored and any(part.refused is None for part in stored):
             raise Finding(f"{asked} was refused with {body}; the journal holds {stored}")
         return
     if len(stored) < len(found):
-        raise Finding(f"{asked} was answered, and {len(found) - len(stored)} of its {len(found)} commands are not in the journal")
+        raise Finding(
+            f"{asked} was answered, and {len(found) - len(stored)} of its {len(found)} commands are"
+            " not in the journal"
+        )
     events = [one["event"] for part in stored for one in part.events]
     placed = {event["order"] for event in events if event["type"] == "order.placed"}
-    ended = {event.get("order", event.get("lease")) for event in events if event["type"] in ("order.cancelled", "lease.ended")}
+    ended = {
+        event.get("order", event.get("lease"))
+        for event in events
+        if event["type"] in ("order.cancelled", "lease.ended")
+    }
     if asked.kind == "stop":
         if not ended & {body["lease"], body["id"].replace("ins_", "ord_")}:
             raise Finding(f"{asked} was answered with {body}; the journal holds {stored}")
@@ -150,10 +191,14 @@ def _compare_instances(asked: Asked, status: int, found: list[Part | None]) -> N
 
 
 def _compare_list(truth: Truth, shown: Shown) -> None:
-    """A list up to event `n` holds what the events up to `n` leave, to the last alternative and limit."""
+    """A list up to event `n` holds what the events up to `n` leave, to the last alternative and
+    limit."""
     stream = truth.streams.get(shown.holder, [])
     if shown.n > len(stream):
-        raise Finding(f"{shown.holder} was shown {shown.kind} up to event {shown.n}; the journal holds {len(stream)}")
+        raise Finding(
+            f"{shown.holder} was shown {shown.kind} up to event {shown.n}; the journal holds"
+            f" {len(stream)}"
+        )
     left: dict[str, Any] = {}
     for one in stream[: shown.n]:
         event = one["event"]
@@ -166,6 +211,12 @@ def _compare_list(truth: Truth, shown: Shown) -> None:
             left[event["lease"]] = event["limit"]
         elif shown.kind == "leases" and kind == "lease.ended":
             left.pop(event["lease"], None)
-    told = {item["id"]: item["alternatives"] if shown.kind == "orders" else item["limit"] for item in shown.items}
+    told = {
+        item["id"]: item["alternatives"] if shown.kind == "orders" else item["limit"]
+        for item in shown.items
+    }
     if told != left:
-        raise Finding(f"{shown.holder} was shown the {shown.kind} {told} up to event {shown.n}; the journal leaves {left}")
+        raise Finding(
+            f"{shown.holder} was shown the {shown.kind} {told} up to event {shown.n}; the journal"
+            f" leaves {left}"
+        )

@@ -1,6 +1,8 @@
-"""What the clients of a crash test have asked, were answered and were shown: all of it must still be true after any crash.
+"""What the clients of a crash test have asked, were answered and were shown: all of it must still
+be true after any crash.
 
-Answers are kept as they came. A request without an answer stays open until it is sent again, under the same id, and answered then.
+Answers are kept as they came. A request without an answer stays open until it is sent again, under
+the same id, and answered then.
 """
 
 from __future__ import annotations
@@ -14,8 +16,18 @@ from laissez_check.finding import Finding
 
 Json: TypeAlias = dict[str, Any]
 
-PASSING = frozenset({"overloaded", "stopping", "rate_limited", "too_many_sessions"})  # nothing was done: to be sent again
-NEVER = frozenset({"internal", "journal_failed", "unauthenticated", "forbidden", "method_not_allowed", "bad_request"})
+# nothing was done: to be sent again
+PASSING = frozenset({"overloaded", "stopping", "rate_limited", "too_many_sessions"})
+NEVER = frozenset(
+    {
+        "internal",
+        "journal_failed",
+        "unauthenticated",
+        "forbidden",
+        "method_not_allowed",
+        "bad_request",
+    }
+)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -26,7 +38,8 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`parts` has one for each command, where the answer tells of commands one by one; `status` and `body` are those of REST, as they came."""
+    """`parts` has one for each command, where the answer tells of commands one by one; `status` and
+    `body` are those of REST, as they came."""
 
     parts: tuple[Part, ...]
     status: int = 0
@@ -53,7 +66,13 @@ class Asked(msgspec.Struct, eq=False):
     @property
     def ids(self) -> list[str]:
         """The ids under which the journal keeps its commands."""
-        count = len(self.command["commands"]) if self.kind == "batch" else self.command["count"] if self.kind == "run" else 1
+        count = (
+            len(self.command["commands"])
+            if self.kind == "batch"
+            else self.command["count"]
+            if self.kind == "run"
+            else 1
+        )
         return [self.id, *(f"{self.id}{PART}{index}" for index in range(1, count))]
 
     def __str__(self) -> str:
@@ -102,11 +121,14 @@ class Holdings:
 class Ledger:
     def __init__(self, holders: tuple[str, ...]) -> None:
         self.asked: dict[tuple[str, str], Asked] = {}
-        self.seen: dict[str, dict[int, Json]] = {holder: {} for holder in holders}  # events by holder and number
-        self.unchecked: list[tuple[str, int]] = []  # those of them that were not compared with the journal yet
+        # events by holder and number
+        self.seen: dict[str, dict[int, Json]] = {holder: {} for holder in holders}
+        # those of them that were not compared with the journal yet
+        self.unchecked: list[tuple[str, int]] = []
         self.holdings = {holder: Holdings() for holder in holders}
         self.shown: list[Shown] = []
-        self.shown_ids: set[tuple[str, str, str]] = set()  # holder, orders or leases, id: from lists that do not say up to when they go
+        # holder, orders or leases, id: from lists that do not say up to when they go
+        self.shown_ids: set[tuple[str, str, str]] = set()
         self.quoted: list[Quoted] = []
         self.answers = 0
         self.repeats = 0
@@ -117,7 +139,11 @@ class Ledger:
         return asked
 
     def unanswered(self, holder: str) -> list[Asked]:
-        return [asked for asked in self.asked.values() if asked.holder == holder and asked.answer is None]
+        return [
+            asked
+            for asked in self.asked.values()
+            if asked.holder == holder and asked.answer is None
+        ]
 
     def answered(self, asked: Asked, answer: Answer, where: str) -> None:
         """Note an answer; the second and every later one must be the first."""
@@ -133,11 +159,22 @@ class Ledger:
             return
         self.repeats += 1
         if asked.kind in ("run", "stop") and first.status >= 400 and answer.status >= 400:
-            return  # turned away before the market was asked: nothing to remember, and why may have changed
-        if first.body and answer.body and (first.status, first.body) != (answer.status, answer.body):
-            self.breaks(f"{asked} was answered first with {first.status} {first.body!r}, and sent again with {answer.status} {answer.body!r}")
+            # turned away before the market was asked: nothing to remember, and why may have changed
+            return
+        if (
+            first.body
+            and answer.body
+            and (first.status, first.body) != (answer.status, answer.body)
+        ):
+            self.breaks(
+                f"{asked} was answered first with {first.status} {first.body!r}, and sent again"
+                f" with {answer.status} {answer.body!r}"
+            )
         if first.parts != answer.parts:
-            self.breaks(f"{asked} was answered first with {first.parts}, and sent again ({where}) with {answer.parts}")
+            self.breaks(
+                f"{asked} was answered first with {first.parts}, and sent again ({where}) with"
+                f" {answer.parts}"
+            )
 
     def saw(self, holder: str, numbered: Json, where: str) -> None:
         n = numbered["n"]
@@ -147,7 +184,10 @@ class Ledger:
             self.unchecked.append((holder, n))
             self.holdings[holder].note(numbered["event"])
         elif first != numbered:
-            self.breaks(f"event {n} of {holder} was told first as {first}, and then, in {where}, as {numbered}")
+            self.breaks(
+                f"event {n} of {holder} was told first as {first}, and then, in {where}, as"
+                f" {numbered}"
+            )
 
     def breaks(self, what: str) -> None:
         self.broken.append(what)

@@ -1,4 +1,5 @@
-"""The work of a crash test: every holder asks without pause until the server is gone; then everything unanswered is asked again."""
+"""The work of a crash test: every holder asks without pause until the server is gone; then
+everything unanswered is asked again."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ CONFLICTS = 2
 
 class Load:
     def __init__(
-        self, draw: random.Random, ledger: Ledger, rest: dict[str, Rest], sessions: dict[str, HandWritten | Ours], down: asyncio.Event
+        self,
+        draw: random.Random,
+        ledger: Ledger,
+        rest: dict[str, Rest],
+        sessions: dict[str, HandWritten | Ours],
+        down: asyncio.Event,
     ) -> None:
         self._draw = draw
         self._drawer = Drawer(draw)
@@ -31,12 +37,19 @@ class Load:
         self._tasks: list[asyncio.Task[None]] = []
         self._recent: dict[str, list[Asked]] = {holder: [] for holder in rest}
 
-    async def work_until(self, moment: Awaitable[None], work: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Have everybody work; returns at the moment, while they still do: `rest` waits for their end once the server is gone."""
+    async def work_until(
+        self, moment: Awaitable[None], work: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Have everybody work; returns at the moment, while they still do: `rest` waits for their
+        end once the server is gone."""
         if work is not None:
             self._tasks = [asyncio.create_task(_until_lost(work()))]
         else:
-            self._tasks = [asyncio.create_task(_until_lost(self._work(holder))) for holder in self._rest for _ in range(WORKERS_EACH)]
+            self._tasks = [
+                asyncio.create_task(_until_lost(self._work(holder)))
+                for holder in self._rest
+                for _ in range(WORKERS_EACH)
+            ]
         await moment
 
     async def rest(self) -> None:
@@ -55,7 +68,11 @@ class Load:
     async def _send_new(self, holder: str) -> None:
         session = self._sessions[holder]
         if isinstance(session, HandWritten) and self._draw.random() < 0.2:
-            commands = [command for _ in range(5) if (command := self._command(holder))["type"] not in OF_REST]
+            commands = [
+                command
+                for _ in range(5)
+                if (command := self._command(holder))["type"] not in OF_REST
+            ]
             asked = [self._ask(holder, command, session.goes_with_orders) for command in commands]
             if asked:
                 await session.send_all(asked)
@@ -67,7 +84,11 @@ class Load:
             await session.send(self._ask(holder, command, session.goes_with_orders))
 
     def _command(self, holder: str) -> Json:
-        return self._drawer.for_operator() if holder == OPERATOR else self._drawer.for_tenant(self._ledger.holdings[holder])
+        return (
+            self._drawer.for_operator()
+            if holder == OPERATOR
+            else self._drawer.for_tenant(self._ledger.holdings[holder])
+        )
 
     def _ask(self, holder: str, command: Json, of_session: bool) -> Asked:
         asked = self._ledger.ask(self._drawer.asked(holder, command, of_session))
@@ -86,13 +107,20 @@ class Load:
     # -- after a crash
 
     async def repeat(self) -> None:
-        """Send again what was not answered, and some of what was; each by any way that can ask for the same."""
-        outcomes = await asyncio.gather(*(self._repeat_of(holder) for holder in self._rest), return_exceptions=True)
+        """Send again what was not answered, and some of what was; each by any way that can ask for
+        the same."""
+        outcomes = await asyncio.gather(
+            *(self._repeat_of(holder) for holder in self._rest), return_exceptions=True
+        )
         _raise_first(outcomes)
 
     async def _repeat_of(self, holder: str) -> None:
         answered = [asked for asked in self._recent[holder] if asked.answer is not None]
-        older = [asked for asked in self._ledger.asked.values() if asked.holder == holder and asked.answer is not None]
+        older = [
+            asked
+            for asked in self._ledger.asked.values()
+            if asked.holder == holder and asked.answer is not None
+        ]
         sample = [*self._some(answered, REPEATED), *self._some(older, REPEATED // 2)]
         for asked in [*self._ledger.unanswered(holder), *sample]:
             await self._send_again(asked)
@@ -103,7 +131,11 @@ class Load:
 
     async def _send_again(self, asked: Asked) -> None:
         session = self._sessions[asked.holder]
-        if asked.of_session or (asked.kind not in OF_REST and self._may_cross(asked, session) and self._draw.random() < 0.5):
+        if asked.of_session or (
+            asked.kind not in OF_REST
+            and self._may_cross(asked, session)
+            and self._draw.random() < 0.5
+        ):
             await session.send(asked)
         else:
             await self._rest[asked.holder].send(asked)
@@ -119,17 +151,26 @@ class Load:
         """The same id for something else must be turned away."""
         for holder, rest in self._rest.items():
             known = [
-                asked for asked in self._ledger.asked.values() if asked.holder == holder and asked.is_checked and asked.kind not in ("run", "stop")
+                asked
+                for asked in self._ledger.asked.values()
+                if asked.holder == holder and asked.is_checked and asked.kind not in ("run", "stop")
             ]
             for asked in self._some(known, CONFLICTS):
                 other = another_of_operator() if holder == OPERATOR else another(asked.command)
                 session = self._sessions[holder]
-                if isinstance(session, HandWritten) and other["type"] not in OF_REST and self._draw.random() < 0.5:
+                if (
+                    isinstance(session, HandWritten)
+                    and other["type"] not in OF_REST
+                    and self._draw.random() < 0.5
+                ):
                     found = (await session.conflict(asked.id, other)).get("code", "carried out")
                 else:
                     found = (await rest.ask(asked.id, other)).json().get("code", "carried out")
                 if found != "idempotency_conflict":
-                    self._ledger.breaks(f"{asked} was sent again as {other}, which must be a conflict and was: {found}")
+                    self._ledger.breaks(
+                        f"{asked} was sent again as {other}, which must be a conflict and was:"
+                        f" {found}"
+                    )
 
 
 def _raise_first(outcomes: list[BaseException | None]) -> None:

@@ -1,4 +1,5 @@
-"""Random requests of a crash test: everything a tenant or the operator may send, over few leaves and with prices from a coarse grid.
+"""Random requests of a crash test: everything a tenant or the operator may send, over few leaves
+and with prices from a coarse grid.
 
 A request is written as a session's message; `as_rest` says the same to REST.
 """
@@ -19,9 +20,16 @@ OF_REST = frozenset({"batch", "run", "stop"})
 
 
 class Drawer:
-    """One per run; draws from its own source, so that the same seed sends the same kinds of requests."""
+    """One per run; draws from its own source, so that the same seed sends the same kinds of
+    requests."""
 
-    def __init__(self, draw: random.Random, scopes: Sequence[str] = SCOPES, leaves: Sequence[str] = LEAVES, prices: Sequence[str] = PRICES) -> None:
+    def __init__(
+        self,
+        draw: random.Random,
+        scopes: Sequence[str] = SCOPES,
+        leaves: Sequence[str] = LEAVES,
+        prices: Sequence[str] = PRICES,
+    ) -> None:
         self.draw = draw
         self._scopes = scopes
         self._leaves = leaves
@@ -53,23 +61,43 @@ class Drawer:
         if leases and chance < 0.15:
             return {"type": "relinquish", "lease": self.draw.choice(leases)}
         if leases and chance < 0.32:
-            return {"type": "set_limit", "lease": self.draw.choice(leases), "limit": self.draw.choice((None, *self._prices))}
+            return {
+                "type": "set_limit",
+                "lease": self.draw.choice(leases),
+                "limit": self.draw.choice((None, *self._prices)),
+            }
         if orders and chance < 0.48:
-            return {"type": "amend_order", "order": self.draw.choice(orders), "alternatives": self._alternatives()}
+            return {
+                "type": "amend_order",
+                "order": self.draw.choice(orders),
+                "alternatives": self._alternatives(),
+            }
         if orders and chance < (0.9 if len(orders) > ORDERS_MANY else 0.6):
             return {"type": "cancel_order", "order": self.draw.choice(orders)}
         return {"type": "place_order", "alternatives": self._alternatives()}
 
     def _alternatives(self) -> list[Json]:
-        scopes = self.draw.sample(self._scopes, min(len(self._scopes), self.draw.choice((1, 1, 1, 2, 3))))
+        scopes = self.draw.sample(
+            self._scopes, min(len(self._scopes), self.draw.choice((1, 1, 1, 2, 3)))
+        )
         return [self._alternative(scope) for scope in scopes]
 
     def _alternative(self, scope: str) -> Json:
-        bid, limit = sorted((self.draw.choice(self._prices), self.draw.choice(self._prices)), key=float)
-        return {"scope": scope, "limit": limit} if self.draw.random() < 0.3 else {"scope": scope, "bid": bid, "limit": limit}
+        bid, limit = sorted(
+            (self.draw.choice(self._prices), self.draw.choice(self._prices)), key=float
+        )
+        return (
+            {"scope": scope, "limit": limit}
+            if self.draw.random() < 0.3
+            else {"scope": scope, "bid": bid, "limit": limit}
+        )
 
     def _run(self, has: Holdings) -> Json:
-        command: Json = {"type": "run", "count": self.draw.choice((1, 1, 2, 4)), "max_price": self.draw.choice(self._prices)}
+        command: Json = {
+            "type": "run",
+            "count": self.draw.choice((1, 1, 2, 4)),
+            "max_price": self.draw.choice(self._prices),
+        }
         leases = list(has.leases)
         if leases and self.draw.random() < 0.4:
             return {**command, "near": self.draw.choice(leases), "level": self.draw.choice((0, 1))}
@@ -87,14 +115,19 @@ class Drawer:
         chance = self.draw.random()
         node = self.draw.choice(self._scopes)
         if chance < 0.35:
-            return {"type": "set_floor", "node": node, "price": self.draw.choice((None, *self._prices[:6]))}
+            return {
+                "type": "set_floor",
+                "node": node,
+                "price": self.draw.choice((None, *self._prices[:6])),
+            }
         if chance < 0.6:
             return {"type": "set_controls", "node": node, **self._controls()}
         kind = "take_offline" if chance < 0.72 else "bring_online"
         return {"type": kind, "leaf": self.draw.choice(self._leaves)}
 
     def _controls(self) -> Json:
-        """Holds and fees of a few tenths of a second, so that they end within a life of the server, or during its death."""
+        """Holds and fees of a few tenths of a second, so that they end within a life of the server,
+        or during its death."""
         settings: Json = {}
         if self.draw.random() < 0.35:
             settings["hold_s"] = self.draw.choice((0.05, 0.2, 0.7, 1.5))
@@ -102,14 +135,23 @@ class Drawer:
             settings["flash_s"] = self.draw.choice((0.1, 0.5, 1.0))
         for band in ("rise", "fall"):
             if self.draw.random() < 0.3:
-                settings[band] = {"fraction": self.draw.choice(("0.1", "0.5")), "seconds": self.draw.choice((0.1, 0.5))}
+                settings[band] = {
+                    "fraction": self.draw.choice(("0.1", "0.5")),
+                    "seconds": self.draw.choice((0.1, 0.5)),
+                }
         return settings
 
 
 def another(command: Json) -> Json:
     """A request that differs: under the same id it must conflict."""
     if command["type"] == "batch":
-        return {"type": "batch", "commands": [*command["commands"][1:], {"type": "cancel_order", "order": "ord_another1"}]}
+        return {
+            "type": "batch",
+            "commands": [
+                *command["commands"][1:],
+                {"type": "cancel_order", "order": "ord_another1"},
+            ],
+        }
     if command["type"] == "run":
         return {**command, "max_price": "9999.999999"}
     if command["type"] == "cancel_order":
@@ -138,7 +180,11 @@ def as_rest(command: Json) -> tuple[str, str, Json | None]:
     if kind == "batch":
         return "POST", "/v1/batch", rest
     if kind == "run":
-        return "POST", "/v1/instances", {"type" if name == "tree" else name: value for name, value in rest.items()}
+        return (
+            "POST",
+            "/v1/instances",
+            {"type" if name == "tree" else name: value for name, value in rest.items()},
+        )
     if kind == "stop":
         return "DELETE", f"/v1/instances/{rest['instance']}", None
     return _operator_as_rest(kind, rest)

@@ -1,8 +1,11 @@
-"""Kill the server at any moment, start it again, and see whether it kept every promise: `laissez check crashes`.
+"""Kill the server at any moment, start it again, and see whether it kept every promise:
+`laissez check crashes`.
 
-A life is one data folder: a server over it, clients that speak to it without pause, and a number of kills. After each kill everything that was
-not answered is sent again under the same id, with a sample of what was, and everything that anyone was ever told is compared with the journal.
-The seed fixes what is asked and when it is killed; what the operating system does in between is its own, so a failure may need a few runs.
+A life is one data folder: a server over it, clients that speak to it without pause, and a number of
+kills. After each kill everything that was not answered is sent again under the same id, with a
+sample of what was, and everything that anyone was ever told is compared with the journal. The seed
+fixes what is asked and when it is killed; what the operating system does in between is its own, so
+a failure may need a few runs.
 """
 
 from __future__ import annotations
@@ -28,14 +31,22 @@ from laissez_check.crashes.sessions import HandWritten, Ours
 from laissez_check.finding import Finding
 from laissez_check.started_server import LEAVES, Entry, Server, unused_port
 
-KILLS_PER_LIFE = 25  # then a new folder: every start checks the whole journal, which would take longer and longer
+# then a new folder: every start checks the whole journal, which would take longer and longer
+KILLS_PER_LIFE = 25
 TENANTS = ("ann", "bob", "cat", "dan")
 SNAPSHOT_AWAITED_S = 1.5
 KILL_TAKES_S = 120.0  # at most, with all that comes before and after it
 STARTUP_S = 0.6  # about how long a start takes: kills before it is over hit recovery
 
 # When the next kill comes, and how often of 100.
-MOMENTS = {"starting": 15, "ready": 5, "repeating": 15, "working": 36, "long at work": 13, "snapshot": 16}
+MOMENTS = {
+    "starting": 15,
+    "ready": 5,
+    "repeating": 15,
+    "working": 36,
+    "long at work": 13,
+    "snapshot": 16,
+}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -45,8 +56,14 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: str | None
 
 
-def run(kills: int, seed: int, entry: Entry = Entry(), tell: Callable[[int], None] = lambda kills: None) -> Outcome:  # noqa: B008  frozen
-    """So many kills, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the first finding and keeps its folder."""
+def run(
+    kills: int,
+    seed: int,
+    entry: Entry = Entry(),  # noqa: B008  frozen
+    tell: Callable[[int], None] = lambda kills: None,
+) -> Outcome:
+    """So many kills, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the
+    first finding and keeps its folder."""
     counted: dict[str, int] = {"kills": 0, "answers": 0, "repeats": 0, "bills": 0, "entries": 0}
     while counted["kills"] < kills:
         here = min(KILLS_PER_LIFE, kills - counted["kills"])
@@ -56,7 +73,11 @@ def run(kills: int, seed: int, entry: Entry = Entry(), tell: Callable[[int], Non
             asyncio.run(life.live(here, lambda done, before=counted["kills"]: tell(before + done)))  # type: ignore[misc]
         except Finding as finding:
             again = f"laissez check crashes --kills {here} --seed {seed}"
-            return Outcome(life.add_to(counted), f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in {folder}\nagain: {again}")
+            return Outcome(
+                life.add_to(counted),
+                f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in"
+                f" {folder}\nagain: {again}",
+            )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -83,7 +104,13 @@ class Life:
 
     def add_to(self, counted: dict[str, int]) -> dict[str, int]:
         bills = 0 if self._inspector is None else self._inspector.bills
-        here = {"kills": self.kills, "answers": self._ledger.answers, "repeats": self._ledger.repeats, "bills": bills, "entries": self._truth.last}
+        here = {
+            "kills": self.kills,
+            "answers": self._ledger.answers,
+            "repeats": self._ledger.repeats,
+            "bills": bills,
+            "entries": self._truth.last,
+        }
         return {name: count + here[name] for name, count in counted.items()}
 
     async def live(self, kills: int, tell: Callable[[int], None]) -> None:
@@ -97,7 +124,11 @@ class Life:
             await self._end()
         except (Lost, TimeoutError) as error:
             self._ledger.check()
-            what = "the connection was lost while the server was alive" if isinstance(error, Lost) else "nothing moves any more"
+            what = (
+                "the connection was lost while the server was alive"
+                if isinstance(error, Lost)
+                else "nothing moves any more"
+            )
             raise Finding(f"{what}: {error.__cause__!r}\n{self._server.log_end()}") from error
         finally:
             await self._server.kill(with_children=True)
@@ -113,7 +144,12 @@ class Life:
             await self._server.kill(with_children=True)
             self.kills += 1
         await self._server.start_and_wait()
-        operator = Rest(self._ledger, OPERATOR, self._server.url, (self._server.data / "keys" / "operator.key").read_text().strip())
+        operator = Rest(
+            self._ledger,
+            OPERATOR,
+            self._server.url,
+            (self._server.data / "keys" / "operator.key").read_text().strip(),
+        )
         self._rest[OPERATOR] = operator
         keys = {OPERATOR: operator.key}
         for tenant in TENANTS:
@@ -129,7 +165,9 @@ class Life:
             "ann": HandWritten(self._ledger, "ann", url, keys["ann"], "msgpack"),
             "bob": Ours(self._ledger, "bob", url, keys["bob"], self._down),
             "cat": HandWritten(self._ledger, "cat", url, keys["cat"], "json"),
-            "dan": HandWritten(self._ledger, "dan", url, keys["dan"], "msgpack", goes_with_orders=True),
+            "dan": HandWritten(
+                self._ledger, "dan", url, keys["dan"], "msgpack", goes_with_orders=True
+            ),
         }
         await self._sessions["bob"].open()
         self._load = Load(self._draw, self._ledger, self._rest, self._sessions, self._down)
@@ -178,7 +216,11 @@ class Life:
 
     async def _time_of_kill(self) -> None:
         if self.moment != "snapshot":
-            await asyncio.sleep(self._draw.uniform(1.0, 2.2) if self.moment == "long at work" else self._draw.uniform(0.02, 0.6))
+            await asyncio.sleep(
+                self._draw.uniform(1.0, 2.2)
+                if self.moment == "long at work"
+                else self._draw.uniform(0.02, 0.6)
+            )
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(SNAPSHOT_AWAITED_S):
@@ -194,7 +236,8 @@ class Life:
             self.kills += 1
         await self._server.kill(with_children=self._draw.random() < 0.5)
         await self._gone()
-        if self._draw.random() < 0.5:  # by what lies on the disk before the next start touches it; else the start comes first
+        # by what lies on the disk before the next start touches it; else the start comes first
+        if self._draw.random() < 0.5:
             self._truth.read_on()
             compare(self._truth, self._ledger)
 
@@ -217,7 +260,8 @@ class Life:
     # -- the end
 
     async def _end(self) -> None:
-        """Take every leaf offline, so that nothing is charged any more; then all sums must be exact, also after one more start."""
+        """Take every leaf offline, so that nothing is charged any more; then all sums must be
+        exact, also after one more start."""
         assert self._inspector is not None
         self.moment = "end"
         operator = self._rest[OPERATOR]
@@ -232,7 +276,11 @@ class Life:
                 raise Finding(f"a bill was {bill} before the last start and is {again} after it")
         await self._inspector.inspect(at_rest=True)
         await self._server.stop()
-        verified = subprocess.run([sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)], capture_output=True, text=True)
+        verified = subprocess.run(
+            [sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)],
+            capture_output=True,
+            text=True,
+        )
         if verified.returncode != 0:
             raise Finding(f"the journal is not well: {verified.stdout}{verified.stderr}")
 

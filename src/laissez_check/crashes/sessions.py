@@ -24,9 +24,18 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 
 
 class HandWritten:
-    """A session that is spoken by hand; connected anew after every start of the server, resuming after the last event seen."""
+    """A session that is spoken by hand; connected anew after every start of the server, resuming
+    after the last event seen."""
 
-    def __init__(self, ledger: Ledger, holder: str, url: str, key: str, encoding: str, goes_with_orders: bool = False) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        holder: str,
+        url: str,
+        key: str,
+        encoding: str,
+        goes_with_orders: bool = False,
+    ) -> None:
         self._ledger = ledger
         self.holder = holder
         self.goes_with_orders = goes_with_orders
@@ -44,17 +53,29 @@ class HandWritten:
 
     async def open(self) -> None:
         """Connect and resume; raises `Lost`."""
-        hello: Json = {"type": "hello", "resume_after": self._events.last, "cancel_on_disconnect": self.goes_with_orders, "key": self._key}
+        hello: Json = {
+            "type": "hello",
+            "resume_after": self._events.last,
+            "cancel_on_disconnect": self.goes_with_orders,
+            "key": self._key,
+        }
         try:
             protocols = [Subprotocol(self._name)]
             self._socket = await connect(
-                self._url, subprotocols=protocols, compression=None, ping_interval=None, max_size=FRAME_BYTES_MAX, proxy=None
+                self._url,
+                subprotocols=protocols,
+                compression=None,
+                ping_interval=None,
+                max_size=FRAME_BYTES_MAX,
+                proxy=None,
             )
             await self._socket.send(self._encode(hello), text=self._is_text)
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 self._take(await self._socket.recv(decode=False))
         except TimeoutError as error:
-            self._ledger.breaks(f"a session of {self.holder} was not welcomed within {ANSWER_WITHIN_S} seconds")
+            self._ledger.breaks(
+                f"a session of {self.holder} was not welcomed within {ANSWER_WITHIN_S} seconds"
+            )
             raise Lost from error
         except (OSError, EOFError, WebSocketException) as error:
             raise Lost from error
@@ -70,7 +91,9 @@ class HandWritten:
             if answer["type"] == "refused" and answer["code"] in PASSING:
                 raise Lost
             refused = (answer["code"], answer["detail"]) if answer["type"] == "refused" else None
-            self._ledger.answered(one, Answer((Part(refused, tuple(answer.get("events", ()))),)), "session")
+            self._ledger.answered(
+                one, Answer((Part(refused, tuple(answer.get("events", ()))),)), "session"
+            )
 
     async def conflict(self, id: str, command: Json) -> Json:
         return (await self._ask([{**command, "id": id}]))[0]
@@ -81,11 +104,15 @@ class HandWritten:
         wanted: list[Json] = [{"type": "quote", "scope": scope}]
         if self.holder != "operator":
             wanted += [{"type": "orders"}, {"type": "leases"}]
-        for answer in await self._ask([{**one, "id": f"q{self._questions}-{one['type']}"} for one in wanted]):
+        for answer in await self._ask(
+            [{**one, "id": f"q{self._questions}-{one['type']}"} for one in wanted]
+        ):
             if answer["type"] == "quote":
                 self._ledger.quoted.append(Quoted(self.holder, **answer["quote"]))
             elif answer["type"] in ("orders", "leases"):
-                self._ledger.shown.append(Shown(self.holder, answer["type"], answer["n"], tuple(answer[answer["type"]])))
+                self._ledger.shown.append(
+                    Shown(self.holder, answer["type"], answer["n"], tuple(answer[answer["type"]]))
+                )
 
     async def _ask(self, messages: list[Json]) -> list[Json]:
         if self._socket is None or self._reading is None or self._reading.done():
@@ -94,11 +121,15 @@ class HandWritten:
             self._waiting[message["id"]] = asyncio.get_running_loop().create_future()
         waiting = [self._waiting[message["id"]] for message in messages]
         try:
-            await self._socket.send(self._encode(messages if len(messages) > 1 else messages[0]), text=self._is_text)
+            await self._socket.send(
+                self._encode(messages if len(messages) > 1 else messages[0]), text=self._is_text
+            )
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 return list(await asyncio.gather(*waiting))
         except TimeoutError as error:
-            self._ledger.breaks(f"a session of {self.holder} was not answered within {ANSWER_WITHIN_S} seconds")
+            self._ledger.breaks(
+                f"a session of {self.holder} was not answered within {ANSWER_WITHIN_S} seconds"
+            )
             raise Lost from error
         except (OSError, WebSocketException) as error:
             raise Lost from error
@@ -125,15 +156,24 @@ class HandWritten:
             elif kind == "event":
                 self._events.told(message["told"])
             elif kind == "heartbeat" and message["n"] != self._events.last:
-                self._ledger.breaks(f"a heartbeat for {self.holder} speaks of event {message['n']} after {self._events.last}")
+                self._ledger.breaks(
+                    f"a heartbeat for {self.holder} speaks of event {message['n']} after"
+                    f" {self._events.last}"
+                )
             elif "id" in message:
                 self._answered(message)
             elif kind == "refused":
-                self._ledger.breaks(f"a session of {self.holder} that resumed after event {self._events.last} was refused: {message['detail']}")
+                self._ledger.breaks(
+                    f"a session of {self.holder} that resumed after event {self._events.last} was"
+                    f" refused: {message['detail']}"
+                )
 
     def _welcomed(self, message: Json) -> None:
         if message["n"] != self._events.last:
-            self._ledger.breaks(f"{self.holder} asked to resume after {self._events.last} and was welcomed after {message['n']}")
+            self._ledger.breaks(
+                f"{self.holder} asked to resume after {self._events.last} and was welcomed after"
+                f" {message['n']}"
+            )
 
     def _answered(self, message: Json) -> None:
         for numbered in message.get("events", ()):
@@ -152,11 +192,14 @@ class HandWritten:
 
 
 class Ours:
-    """The project's own session, which lasts over all crashes: it connects, resumes and repeats by itself."""
+    """The project's own session, which lasts over all crashes: it connects, resumes and repeats by
+    itself."""
 
     goes_with_orders = False
 
-    def __init__(self, ledger: Ledger, holder: str, url: str, key: str, down: asyncio.Event) -> None:
+    def __init__(
+        self, ledger: Ledger, holder: str, url: str, key: str, down: asyncio.Event
+    ) -> None:
         self._ledger = ledger
         self.holder = holder
         self._down = down
@@ -173,14 +216,17 @@ class Ours:
         """Gives up waiting when the server is killed; the answer is noted whenever it comes."""
         future = self._pending.get(asked.id)
         if future is None:
-            future = self._pending[asked.id] = self._session.send(msgspec.convert({**asked.command, "id": asked.id}, TenantCommand))
+            future = self._pending[asked.id] = self._session.send(
+                msgspec.convert({**asked.command, "id": asked.id}, TenantCommand)
+            )
             future.add_done_callback(lambda done: self._note(asked, done))
         await self._while_up(future)
         if not future.done():
             raise Lost
 
     async def drain(self) -> None:
-        """Wait until everything is answered that was asked before the server was killed, or it is killed again."""
+        """Wait until everything is answered that was asked before the server was killed, or it is
+        killed again."""
         drained = asyncio.create_task(self._session.drain())
         await self._while_up(drained)
         if drained.done():
@@ -188,11 +234,15 @@ class Ours:
         drained.cancel()
         if self._down.is_set():
             raise Lost
-        self._ledger.breaks(f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart")
+        self._ledger.breaks(
+            f"our own session got no answer within {ANSWER_WITHIN_S} seconds of a restart"
+        )
 
     async def _while_up(self, awaited: asyncio.Future[Any]) -> None:
         down = asyncio.create_task(self._down.wait())
-        await asyncio.wait((awaited, down), timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            (awaited, down), timeout=ANSWER_WITHIN_S, return_when=asyncio.FIRST_COMPLETED
+        )
         down.cancel()
 
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:

@@ -1,5 +1,6 @@
-"""What a service keeps beside the journal, written by the real code while a sample's market works: the log of refusals with its digests, where
-webhooks stand and what could not be delivered, and the key that signs."""
+"""What a service keeps beside the journal, written by the real code while a sample's market works:
+the log of refusals with its digests, where webhooks stand and what could not be delivered, and the
+key that signs."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ class Beside:
     def _refuse(self, market: AtWork) -> None:
         folder, at = self._folder / FOLDER, market.journal.last_at
         digests = DigestFile(folder, self._beginning)
-        noted = [Noted(at + number, self._draw.choice(CODES), 403, "listTenants", "ann", "key_1") for number in range(self._draw.randrange(1, 4))]
+        noted = [
+            Noted(at + number, self._draw.choice(CODES), 403, "listTenants", "ann", "key_1")
+            for number in range(self._draw.randrange(1, 4))
+        ]
         n, chain, over = digests.logged()
         RefusalFiles(folder, chain, at, n, over).append(noted)
         with market.journal.reader() as reader:
@@ -60,20 +64,35 @@ class Beside:
     async def _deliver(self, market: AtWork) -> None:
         keeping = Keeping(self._folder / WEBHOOKS, self._identity)
         for record in market.exchange.webhooks.live.values():
-            before = self.kept.cursors.get(record.id, Cursor(record.starts, record.started_at, record.after))
+            before = self.kept.cursors.get(
+                record.id, Cursor(record.starts, record.started_at, record.after)
+            )
             latest = market.exchange.accounts[record.holder].events
             delivered = self._draw.randint(before.delivered, latest)
             if delivered > before.delivered and self._draw.random() < 0.5:
-                letter = DeadLetter(delivered, delivered, None, "not delivered in time", format_time(market.journal.last_at))
+                letter = DeadLetter(
+                    delivered,
+                    delivered,
+                    None,
+                    "not delivered in time",
+                    format_time(market.journal.last_at),
+                )
                 self.kept.letters[record.id] = await keeping.add_letters(record.id, [letter])
             letters = self.kept.letters.get(record.id, Letters())
-            self.kept.cursors[record.id] = Cursor(record.starts, record.started_at, delivered, 0, len(letters.kept), letters.dropped)
+            self.kept.cursors[record.id] = Cursor(
+                record.starts, record.started_at, delivered, 0, len(letters.kept), letters.dropped
+            )
         await keeping.keep_cursors(self.kept.cursors)
 
 
 def lines_in(folder: Path) -> list[bytes]:
     """The whole lines of the log of refusals."""
-    return [line for path in sorted(folder.glob("refusals-*.jsonl")) if path.is_file() for line in path.read_bytes().split(b"\n")[:-1]]
+    return [
+        line
+        for path in sorted(folder.glob("refusals-*.jsonl"))
+        if path.is_file()
+        for line in path.read_bytes().split(b"\n")[:-1]
+    ]
 
 
 def digests_in(folder: Path) -> list[bytes]:

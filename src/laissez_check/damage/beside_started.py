@@ -1,7 +1,8 @@
 """A start over damaged files beside the journal: what the service makes of them, and what it says.
 
-Where a webhook stands is what was written, or an earlier place: what was delivered may be delivered again, nothing is passed over. Whatever is not as
-it was written, there, among dead letters, or the key, is said in the log. Then a refusal is noted and digests are brought up, as at every start.
+Where a webhook stands is what was written, or an earlier place: what was delivered may be delivered
+again, nothing is passed over. Whatever is not as it was written, there, among dead letters, or the
+key, is said in the log. Then a refusal is noted and digests are brought up, as at every start.
 Nothing is too old to be kept.
 """
 
@@ -52,7 +53,12 @@ def start(folder: Path) -> Started:
 
 async def _start(folder: Path, said: list[str]) -> Started:
     opened = open_folder(folder, LIMITS, start_clock=_a_second_later)
-    settings = Settings(data=Data(folder=str(folder)), limits=LIMITS, audit=Audit(keep_days=36_500), webhooks=Webhooks(dead_after_hours=80_000))
+    settings = Settings(
+        data=Data(folder=str(folder)),
+        limits=LIMITS,
+        audit=Audit(keep_days=36_500),
+        webhooks=Webhooks(dead_after_hours=80_000),
+    )
     service = Service(settings, opened)
     try:
         records = list(opened.exchange.webhooks.live.values())
@@ -86,7 +92,10 @@ def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
         service.webhooks.load_key()
     except ProblemError:
         return {}
-    return {record.id: service.webhooks.secret(record.id, format_time(record.secret_at)) for record in records}
+    return {
+        record.id: service.webhooks.secret(record.id, format_time(record.secret_at))
+        for record in records
+    }
 
 
 @contextmanager
@@ -108,19 +117,44 @@ def _listening() -> Iterator[list[str]]:
 
 
 def check_webhooks(found: Started, kept: Kept, put_back: set[str]) -> None:
-    """`put_back` are the files that are as they were some time before: nothing tells that from what was written last."""
+    """`put_back` are the files that are as they were some time before: nothing tells that from what
+    was written last."""
     for record in found.records:
-        id, delivered, whole = record.id, found.delivered[record.id], kept.cursors[record.id].delivered
+        id, delivered, whole = (
+            record.id,
+            found.delivered[record.id],
+            kept.cursors[record.id].delivered,
+        )
         if delivered > whole:
-            raise Finding(f"events of {id} are passed over: {whole} was delivered last, and it goes on after {delivered}")
+            raise Finding(
+                f"events of {id} are passed over: {whole} was delivered last, and it goes on after"
+                f" {delivered}"
+            )
         if delivered < whole and not found.said and f"{WEBHOOKS}/{CURSORS}" not in put_back:
-            raise Finding(f"{id} had got to {whole} and begins again after {delivered}, and nothing was said")
+            raise Finding(
+                f"{id} had got to {whole} and begins again after {delivered}, and nothing was said"
+            )
         letters = kept.letters[id].kept if id in kept.letters else ()
-        if found.letters[id] != letters and not found.said and f"{WEBHOOKS}/{id}.json" not in put_back:
-            raise Finding(f"the dead letters of {id} are not those that were written, and nothing was said")
+        if (
+            found.letters[id] != letters
+            and not found.said
+            and f"{WEBHOOKS}/{id}.json" not in put_back
+        ):
+            raise Finding(
+                f"the dead letters of {id} are not those that were written, and nothing was said"
+            )
         if found.secrets.get(id) != _secret(kept.key, record) and not found.said:
-            raise Finding(f"{id} is signed for with another secret than its holder has, and nothing was said")
+            raise Finding(
+                f"{id} is signed for with another secret than its holder has, and nothing was said"
+            )
 
 
 def _secret(key: bytes, record: WebhookRecord) -> str:
-    return SECRET_PREFIX + base64.b64encode(hmac.digest(key, f"{record.id} {format_time(record.secret_at)}".encode(), hashlib.sha256)).decode()
+    return (
+        SECRET_PREFIX
+        + base64.b64encode(
+            hmac.digest(
+                key, f"{record.id} {format_time(record.secret_at)}".encode(), hashlib.sha256
+            )
+        ).decode()
+    )

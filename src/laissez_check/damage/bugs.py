@@ -1,4 +1,5 @@
-"""Bugs to be put into the journal and what lies beside it, to see that `laissez check damage` finds them. A check that never fails proves nothing."""
+"""Bugs to be put into the journal and what lies beside it, to see that `laissez check damage` finds
+them. A check that never fails proves nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ def not_synced() -> list[Patch]:
 def goes_on_after_a_failure() -> list[Patch]:
     append = Journal.append
 
-    def again(self: Journal, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()) -> None:
+    def again(
+        self: Journal, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
+    ) -> None:
         self._failure = None
         append(self, entries, documents)
 
@@ -77,7 +80,8 @@ def found_entries_not_synced() -> list[Patch]:
 
 
 def seal_not_checked() -> list[Patch]:
-    """Where webhooks stand, their dead letters and the key that signs are believed as they are found."""
+    """Where webhooks stand, their dead letters and the key that signs are believed as they are
+    found."""
 
     def trusting(origin: bytes, name: str, stored: bytes) -> bytes:
         return bytes(msgspec.json.decode(stored, type=sealed.Sealed).content)

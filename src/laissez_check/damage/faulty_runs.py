@@ -1,5 +1,6 @@
-"""A market at work on a disk with faults: crashes, power failures, I/O errors once and for ever, no room; also while it is founded, recovers or takes
-a snapshot. A journal has some lives, one after the other; in each all that was ever acknowledged must be there."""
+"""A market at work on a disk with faults: crashes, power failures, I/O errors once and for ever, no
+room; also while it is founded, recovers or takes a snapshot. A journal has some lives, one after
+the other; in each all that was ever acknowledged must be there."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ KILLS = ("killed", "power failure", "killed, then power failure")
 FAULTS = (*KILLS, "error once", "error for ever", "disk full", "nothing can be written")
 LIVES = 3
 GROUPS_MAX = 4
-SOON, LATER, FOUNDED = 10, 40, 60  # operations: about those of an opening, of a life, of founding and a life
+# operations: about those of an opening, of a life, of founding and a life
+SOON, LATER, FOUNDED = 10, 40, 60
 
 
 class Run:
@@ -29,7 +31,8 @@ class Run:
         self._is_known = draw.random() < 0.6  # somebody was told that this market is there
         self.truth = self._sample() if self._is_known else Truth(draw.randbytes(16))
         self._disk = FaultyDisk(root, draw)
-        self._left = ExitStack()  # journals that are still open when their process dies: closing them then changes nothing
+        # journals that are still open when their process dies: closing them then changes nothing
+        self._left = ExitStack()
 
     def _sample(self) -> Truth:
         whole = sample(self._draw.randrange(SAMPLES))
@@ -48,7 +51,13 @@ class Run:
             self._found_if_new()
 
     def _place_fault(self) -> None:
-        disk, at = self._disk, self._disk.operations + self._draw.randrange(1, self._draw.choice((SOON, LATER if self._is_known else FOUNDED)))
+        disk, at = (
+            self._disk,
+            self._disk.operations
+            + self._draw.randrange(
+                1, self._draw.choice((SOON, LATER if self._is_known else FOUNDED))
+            ),
+        )
         if self.fault in KILLS:
             disk.crash_at = at
         elif self.fault == "disk full":
@@ -107,7 +116,8 @@ class Run:
             raise Finding("the journal took an entry after a failed write")
 
     def _die(self, life: int) -> None:
-        """The power may also fail after a kill, when what the dead process wrote has been found and told, and the disk may not have it yet."""
+        """The power may also fail after a kill, when what the dead process wrote has been found and
+        told, and the disk may not have it yet."""
         self._mend()
         fails = {"killed": False, "power failure": True, "killed, then power failure": life == 1}
         if fails.get(self.fault, self._draw.random() < 0.5):

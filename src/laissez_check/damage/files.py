@@ -1,4 +1,5 @@
-"""What can happen to the files of a data folder while nobody looks: bits flip, parts are cut, zeroed, doubled, exchanged, files get lost."""
+"""What can happen to the files of a data folder while nobody looks: bits flip, parts are cut,
+zeroed, doubled, exchanged, files get lost."""
 
 from __future__ import annotations
 
@@ -74,7 +75,13 @@ def _garble(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
 def _double(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
     """Beside itself, over what follows it, or at the end."""
     part = content[begin:end]
-    return draw.choice((content[:end] + part + content[end:], content[:end] + part + content[end + len(part) :], content + part))
+    return draw.choice(
+        (
+            content[:end] + part + content[end:],
+            content[:end] + part + content[end + len(part) :],
+            content + part,
+        )
+    )
 
 
 def _exchange(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
@@ -85,13 +92,35 @@ def _exchange(draw: random.Random, content: bytes, begin: int, end: int) -> byte
     if second < first + length:
         return content[first:] + content[:first]
     middle = content[first + length : second]
-    return content[:first] + content[second : second + length] + middle + content[first : first + length] + content[second + length :]
+    return (
+        content[:first]
+        + content[second : second + length]
+        + middle
+        + content[first : first + length]
+        + content[second + length :]
+    )
 
 
 def _region(draw: random.Random, name: str, size: int) -> tuple[int, int]:
     """Anywhere, of any length, or where the file's own structure has its seams."""
-    begin = draw.choice([place for place in _seams(name, size) if place < size]) if draw.random() < 0.5 else draw.randrange(size)
-    length = draw.choice((1, 4, 8, 24, 100, 512, PAGE_BYTES, PAGE_BYTES + FRAME_HEADER_BYTES, draw.randrange(1, size + 1)))
+    begin = (
+        draw.choice([place for place in _seams(name, size) if place < size])
+        if draw.random() < 0.5
+        else draw.randrange(size)
+    )
+    length = draw.choice(
+        (
+            1,
+            4,
+            8,
+            24,
+            100,
+            512,
+            PAGE_BYTES,
+            PAGE_BYTES + FRAME_HEADER_BYTES,
+            draw.randrange(1, size + 1),
+        )
+    )
     return begin, min(size, begin + length)
 
 
@@ -100,7 +129,14 @@ def _seams(name: str, size: int) -> list[int]:
         frames = range(WAL_HEADER_BYTES, size, PAGE_BYTES + FRAME_HEADER_BYTES)
         return [0, 8, 16, 24, *frames, *(frame + FRAME_HEADER_BYTES for frame in frames)]
     if name.endswith(".db"):
-        return [*range(0, 100, 4), *(page + offset for page in range(0, size, PAGE_BYTES) for offset in (0, 1, 3, 5, 8, 12))]
+        return [
+            *range(0, 100, 4),
+            *(
+                page + offset
+                for page in range(0, size, PAGE_BYTES)
+                for offset in (0, 1, 3, 5, 8, 12)
+            ),
+        ]
     if name.endswith(".mark"):
         return [*range(0, size, 8), SLOT_BYTES]
     return [0, 8, 12, 44, 52, 84, size - 1]
@@ -142,25 +178,34 @@ def _stale(draw: random.Random, whole: Sample, files: Damaged) -> str:
     if draw.random() < 0.5:
         begin = begin // PAGE_BYTES * PAGE_BYTES
         end = min(len(content), begin + PAGE_BYTES)
-    files[name] = (content[:begin] + before[begin:end] + content[begin + len(before[begin:end]) :])[: len(content)]
+    files[name] = (content[:begin] + before[begin:end] + content[begin + len(before[begin:end]) :])[
+        : len(content)
+    ]
     return f"{name}, bytes {begin} to {end}"
 
 
 def _foreign(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """Of another journal, under the same name where there is one."""
-    other = sample(draw.choice([number for number in range(SAMPLES) if sample(number) is not whole]))
+    other = sample(
+        draw.choice([number for number in range(SAMPLES) if sample(number) is not whole])
+    )
     name = draw.choice(sorted(other.files))
     files[name] = other.files[name]
     return name
 
 
 def _foreign_snapshot(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """Of another journal that had got just as far: nothing after it is replayed, so nothing but its origin tells."""
-    other = sample(draw.choice([number for number in range(SAMPLES) if sample(number) is not whole]))
+    """Of another journal that had got just as far: nothing after it is replayed, so nothing but its
+    origin tells."""
+    other = sample(
+        draw.choice([number for number in range(SAMPLES) if sample(number) is not whole])
+    )
     rest = other.files[_snapshots(other)[-1]][snapshots._OPENING.size + snapshots._PLACE.size :]
     seq = whole.truth.acknowledged
     content = snapshots._PLACE.pack(seq, other.truth.identity * 2) + rest
-    opening = snapshots._OPENING.pack(snapshots._MAGIC, snapshots.VERSION, hashlib.sha256(content).digest())
+    opening = snapshots._OPENING.pack(
+        snapshots._MAGIC, snapshots.VERSION, hashlib.sha256(content).digest()
+    )
     name = f"snapshots/{seq:016}.snapshot"
     files[name] = opening + content
     return name
@@ -177,7 +222,14 @@ def _misnamed(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """A snapshot that claims to be another's."""
     name = draw.choice(_snapshots(whole))
     claimed = draw.choice(
-        (0, 1, int(name[-25:-9]) + draw.choice((-1, 1)), whole.truth.acknowledged + 1, 10**15, draw.randrange(whole.truth.acknowledged))
+        (
+            0,
+            1,
+            int(name[-25:-9]) + draw.choice((-1, 1)),
+            whole.truth.acknowledged + 1,
+            10**15,
+            draw.randrange(whole.truth.acknowledged),
+        )
     )
     renamed = f"snapshots/{claimed:016}.snapshot"
     files[renamed] = whole.files[name]
@@ -193,13 +245,17 @@ def _folder(draw: random.Random, whole: Sample, files: Damaged) -> str:
 
 
 def _stale_lock(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    files["journal.lock"] = draw.choice((b"", b"1\n", b"999999999\n", b"x" * 5_000, draw.randbytes(40)))
+    files["journal.lock"] = draw.choice(
+        (b"", b"1\n", b"999999999\n", b"x" * 5_000, draw.randbytes(40))
+    )
     return repr(files["journal.lock"])
 
 
 def _half_written(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """What is left of making a file that was cut short."""
-    name = draw.choice((*_snapshots(whole), "journal.db", "journal.mark", "signins.json", *_beside(whole)))
+    name = draw.choice(
+        (*_snapshots(whole), "journal.db", "journal.mark", "signins.json", *_beside(whole))
+    )
     files[f"{name}.new"] = whole.files[name][: draw.randrange(len(whole.files[name]) + 1)]
     return f"{name}.new"
 
@@ -208,12 +264,18 @@ def _file(draw: random.Random, whole: Sample) -> str:
     """The journal itself and its snapshots more often than what lies beside them."""
     names = sorted(name for name, content in whole.files.items() if content)
     own = [name for name in names if name in ("journal.db", "journal.db-wal")]
-    return draw.choice(draw.choices((own, _snapshots(whole)[-1:], _beside(whole), names), (9, 3, 6, 6))[0])
+    return draw.choice(
+        draw.choices((own, _snapshots(whole)[-1:], _beside(whole), names), (9, 3, 6, 6))[0]
+    )
 
 
 def _beside(whole: Sample) -> list[str]:
     """What the service keeps of its own, and no journal."""
-    return [name for name, content in sorted(whole.files.items()) if content and name.startswith(("audit/", "webhooks/", str(KEY)))]
+    return [
+        name
+        for name, content in sorted(whole.files.items())
+        if content and name.startswith(("audit/", "webhooks/", str(KEY)))
+    ]
 
 
 def _snapshots(whole: Sample) -> list[str]:

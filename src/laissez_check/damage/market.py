@@ -1,4 +1,5 @@
-"""A small market at work on a journal, and the truth about it: what the journal must hold, and the state, events and ids that go with it."""
+"""A small market at work on a journal, and the truth about it: what the journal must hold, and the
+state, events and ids that go with it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ TENANTS = ("ann", "bob", "cat")
 WEBHOOKS = 2
 NOBODY_THERE = "https://127.0.0.1/"  # where no webhook may lead
 BEGINNING = 1_700_000_000_000_000
-LIMITS = Limits(history_hours=10**6, idempotency_hours=10**6)  # however long ago the beginning is, nothing is too old to be remembered
+# however long ago the beginning is, nothing is too old to be remembered
+LIMITS = Limits(history_hours=10**6, idempotency_hours=10**6)
 PRICES = (500_000, 1_000_000, 2_000_000, 3_000_000)
 
 
@@ -38,14 +40,20 @@ class Truth:
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
         self.acknowledged = 0
-        self.groups: list[tuple[int, list[Entry], tuple[Filed, ...]]] = []  # last, entries, documents
+        # last, entries, documents
+        self.groups: list[tuple[int, list[Entry], tuple[Filed, ...]]] = []
         self.states = {0: digest(Exchange.begin(genesis()))}  # where a group ends
         self._told: list[tuple[int, str]] = []  # entry, whose event
         self._ids: list[tuple[int, str, str]] = []  # entry, holder, id
 
     def copy(self) -> Truth:
         copied = copy(self)
-        copied.groups, copied._told, copied._ids, copied.states = list(self.groups), list(self._told), list(self._ids), dict(self.states)
+        copied.groups, copied._told, copied._ids, copied.states = (
+            list(self.groups),
+            list(self._told),
+            list(self._ids),
+            dict(self.states),
+        )
         return copied
 
     def forget_after(self, seq: int) -> None:
@@ -55,7 +63,12 @@ class Truth:
         self._ids = [used for used in self._ids if used[0] <= seq]
 
     def note(self, seq: int, request: Request, outcome: Outcome) -> None:
-        self._told += [(seq, who) for told in outcome.told for who in dict.fromkeys((OPERATOR, told.tenant)) if who]
+        self._told += [
+            (seq, who)
+            for told in outcome.told
+            for who in dict.fromkeys((OPERATOR, told.tenant))
+            if who
+        ]
         if request.id:
             self._ids.append((seq, request.who, request.id))
 
@@ -92,7 +105,8 @@ class AtWork:
         truth.forget_after(self.journal.last)
 
     def group(self, count: int, after_us: int = 0) -> None:
-        """Some commands, stored as one group, when this time has passed. Raises what the journal raises; else they are acknowledged."""
+        """Some commands, stored as one group, when this time has passed. Raises what the journal
+        raises; else they are acknowledged."""
         entries: list[Entry] = []
         documents: list[tuple[int, Document]] = []
         at = max(self.journal.last_at, BEGINNING) + after_us
@@ -109,14 +123,19 @@ class AtWork:
     def _store(self, entries: list[Entry], documents: list[tuple[int, Document]]) -> None:
         first = self.journal.last + 1
         last = self.journal.last + len(entries)
-        filed = sorted((Filed(first + index, document.name, document.body) for index, document in documents), key=lambda d: (d.seq, d.name))
+        filed = sorted(
+            (Filed(first + index, document.name, document.body) for index, document in documents),
+            key=lambda d: (d.seq, d.name),
+        )
         self._truth.groups.append((last, entries, tuple(filed)))
         self._truth.states[last] = digest(self.exchange)
         self.journal.append(entries, documents)
         self._truth.acknowledged = last
 
     def snapshot(self) -> None:
-        snapshots.write(self.journal.folder, self.journal.last, self.journal.head, self.exchange.snapshot())
+        snapshots.write(
+            self.journal.folder, self.journal.last, self.journal.head, self.exchange.snapshot()
+        )
         snapshots.prune(self.journal.folder)
 
     def _request(self, seq: int, at: int) -> Request:
@@ -129,18 +148,24 @@ class AtWork:
         if len(accounts) < len(TENANTS):
             return OPERATOR, commands.CreateTenant(TENANTS[len(accounts)], Caps())
         if len(self.exchange.webhooks.live) < WEBHOOKS:
-            return TENANTS[len(self.exchange.webhooks.live)], commands.CreateWebhook(NOBODY_THERE, None, 0)
+            return TENANTS[len(self.exchange.webhooks.live)], commands.CreateWebhook(
+                NOBODY_THERE, None, 0
+            )
         account = accounts[draw.choice(TENANTS)]
         kind = draw.randrange(10)
         if kind < 4:
             bid = draw.choice(PRICES)
-            return account.name, commands.PlaceOrder((Alternative(draw.choice(SCOPES), bid, bid * draw.choice((1, 2))),))
+            return account.name, commands.PlaceOrder(
+                (Alternative(draw.choice(SCOPES), bid, bid * draw.choice((1, 2))),)
+            )
         if kind == 4 and account.orders:
             return account.name, commands.CancelOrder(draw.choice(sorted(account.orders)))
         if kind == 5 and account.leases:
             return account.name, commands.Relinquish(draw.choice(sorted(account.leases)))
         if kind == 6:
-            return OPERATOR, commands.IssueKey(account.name, f"key_{seq}", draw.randbytes(32), ("read",), "")
+            return OPERATOR, commands.IssueKey(
+                account.name, f"key_{seq}", draw.randbytes(32), ("read",), ""
+            )
         if kind == 7:
             return account.name, commands.SetBudget(draw.choice((None, 10**9)))
         if kind == 8:
@@ -156,12 +181,17 @@ def compare(opened: Opened, truth: Truth) -> None:
     """What was recovered with what it must be."""
     last = opened.journal.last
     if last < truth.acknowledged:
-        raise Finding(f"silent loss: it goes on after entry {last}, and entries up to {truth.acknowledged} were acknowledged")
+        raise Finding(
+            f"silent loss: it goes on after entry {last}, and entries up to {truth.acknowledged}"
+            " were acknowledged"
+        )
     if opened.journal.identity != truth.identity:
         raise Finding("another journal was opened")
     with opened.journal.reader() as reader:
         stored = [(group.last, group.entries, group.documents) for group in reader.groups()]
-    if stored != [group for group in truth.groups if group[0] <= last] or (last and last != stored[-1][0]):
+    if stored != [group for group in truth.groups if group[0] <= last] or (
+        last and last != stored[-1][0]
+    ):
         raise Finding(f"the entries up to {last} are not those that were written")
     if digest(opened.exchange) != truth.states.get(last):
         raise Finding(f"the state after entry {last} never was")
@@ -171,9 +201,14 @@ def compare(opened: Opened, truth: Truth) -> None:
 def _compare_memories(opened: Opened, truth: Truth) -> None:
     last = opened.journal.last
     ids = truth.ids(last)
-    if len(opened.remembered) != len(ids) or any(opened.remembered.find(holder, id) != seq for seq, holder, id in ids):
+    if len(opened.remembered) != len(ids) or any(
+        opened.remembered.find(holder, id) != seq for seq, holder, id in ids
+    ):
         raise Finding(f"the ids remembered are not those used up to entry {last}")
-    latest = {OPERATOR: opened.exchange.events, **{name: account.events for name, account in opened.exchange.accounts.items()}}
+    latest = {
+        OPERATOR: opened.exchange.events,
+        **{name: account.events for name, account in opened.exchange.accounts.items()},
+    }
     for holder, number in latest.items():
         if opened.history.entries_after(holder, 0, number) != truth.events(holder, last):
             raise Finding(f"the events of {holder} are not those up to entry {last}")

@@ -1,8 +1,11 @@
-"""Damage: whatever happens to a data folder, it is recovered with everything that was acknowledged, or refused, naming the place.
+"""Damage: whatever happens to a data folder, it is recovered with everything that was acknowledged,
+or refused, naming the place.
 
-A case is one seed: a prepared data folder with one damage to its files or rows, or a market at work on a disk with faults. Then the folder is opened
-by the real code. What it may do: open with exactly the entries, the state, the events and the ids that were there, take a new command and open again;
-or refuse with an error of the journal that says where. Never another error, a state that never was, or silent loss. `laissez check damage`.
+A case is one seed: a prepared data folder with one damage to its files or rows, or a market at work
+on a disk with faults. Then the folder is opened by the real code. What it may do: open with exactly
+the entries, the state, the events and the ids that were there, take a new command and open again;
+or refuse with an error of the journal that says where. Never another error, a state that never was,
+or silent loss. `laissez check damage`.
 """
 
 from __future__ import annotations
@@ -60,14 +63,22 @@ class Outcome(msgspec.Struct, frozen=True):
         return sorted(self.recovered.keys() | self.refused.keys())
 
 
-def run(seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] = lambda cases: None) -> Outcome:
-    """Play the case of every seed; stop at the first that finds something. `bug` is one of `damage_bugs`, to see that it is found."""
+def run(
+    seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] = lambda cases: None
+) -> Outcome:
+    """Play the case of every seed; stop at the first that finds something. `bug` is one of
+    `damage_bugs`, to see that it is found."""
     recovered: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     done = 0
     for case in in_order(seeds, partial(play, bug=bug), jobs):
         if case.finding is not None:
-            return Outcome(done, recovered, refused, f"{case.finding}\n\nagain: laissez check damage --cases 1 --seed {case.seed}")
+            return Outcome(
+                done,
+                recovered,
+                refused,
+                f"{case.finding}\n\nagain: laissez check damage --cases 1 --seed {case.seed}",
+            )
         (refused if case.refused else recovered)[case.kind] += 1
         done += 1
         tell(done)
@@ -77,7 +88,8 @@ def run(seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] 
 def play(seed: int, bug: str = "") -> Case:
     draw = random.Random(seed)
     for number in range(SAMPLES):
-        sample(number)  # once, by the code as it is: what they are must not depend on which case came first
+        # once, by the code as it is: what they are must not depend on which case came first
+        sample(number)
     story = draw.choices((FileStory, RowStory, DiskStory), (60, 10, 30))[0](seed, draw)
     with scratch() as root, put_in(bug), _watched():
         try:
@@ -86,7 +98,14 @@ def play(seed: int, bug: str = "") -> Case:
         except Finding as finding:
             return Case(seed, story.kind, finding=f"{story.what}\n{finding}")
         except Exception:
-            return Case(seed, story.kind, finding=f"{story.what}\nan error that is none of the journal's:\n{traceback.format_exc()}")
+            return Case(
+                seed,
+                story.kind,
+                finding=(
+                    f"{story.what}\nan error that is none of the"
+                    f" journal's:\n{traceback.format_exc()}"
+                ),
+            )
 
 
 class Story:
@@ -103,7 +122,10 @@ class Story:
     def _refusal(self, folder: Path, truth: Truth) -> JournalError | None:
         """Open the folder, as a start of the server does, and see what it holds."""
         if not is_founded(folder):
-            raise Finding("silent loss: a start takes the folder for an empty one, and makes a new market in it")
+            raise Finding(
+                "silent loss: a start takes the folder for an empty one, and makes a new market"
+                " in it"
+            )
         try:
             market = opened(folder)
         except JournalError as error:
@@ -117,7 +139,9 @@ class Story:
         again = opened(folder)
         again.journal.close()
         if again.journal.last != truth.acknowledged:
-            raise Finding(f"a new entry {truth.acknowledged} was taken and is gone after opening again")
+            raise Finding(
+                f"a new entry {truth.acknowledged} was taken and is gone after opening again"
+            )
         return None
 
 
@@ -132,7 +156,9 @@ class FileStory(Story):
             _check_that_nothing_changed(root / "data", done.files)
         else:
             found = start(root / "data")
-            put_back = {name for name, content in done.files.items() if content in whole.older.get(name, ())}
+            put_back = {
+                name for name, content in done.files.items() if content in whole.older.get(name, ())
+            }
             check_webhooks(found, whole.beside, put_back)
             check_record(root / "data", whole.beside, whole.files, done.files, found.said)
         read_signins(root / "data" / SIGNINS)  # whatever it has become
@@ -171,7 +197,12 @@ def _check_that_nothing_changed(folder: Path, files: dict[str, bytes | None]) ->
     """What is refused is left as it is, for whoever looks into it."""
     left = read_files(folder)
     for name, content in files.items():
-        if content is not None and name != "journal.lock" and not name.endswith("-shm") and left.get(name) != content:
+        if (
+            content is not None
+            and name != "journal.lock"
+            and not name.endswith("-shm")
+            and left.get(name) != content
+        ):
             raise Finding(f"it was refused, and {name} is no longer what it was")
 
 

@@ -1,4 +1,5 @@
-"""Data folders to be damaged, made by the real code, the same to the byte each time: as a kill leaves them, as a stop does, and in between."""
+"""Data folders to be damaged, made by the real code, the same to the byte each time: as a kill
+leaves them, as a stop does, and in between."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Sample(msgspec.Struct, frozen=True):
 
 @contextmanager
 def checkpoints_after(pages: int) -> Iterator[None]:
-    """Let SQLite move its log into the file more often than a server does, so that it happens in a short life."""
+    """Let SQLite move its log into the file more often than a server does, so that it happens in a
+    short life."""
     usual, journal_file.CHECKPOINT_PAGES = journal_file.CHECKPOINT_PAGES, pages
     try:
         yield
@@ -49,8 +51,13 @@ def checkpoints_after(pages: int) -> Iterator[None]:
 
 @cache
 def sample(number: int) -> Sample:
-    """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone on."""
-    with scratch() as root, FaultyDisk(root, random.Random(number)) as disk, checkpoints_after(6 if number % 4 == 2 else 1_000):
+    """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone
+    on."""
+    with (
+        scratch() as root,
+        FaultyDisk(root, random.Random(number)) as disk,
+        checkpoints_after(6 if number % 4 == 2 else 1_000),
+    ):
         life = _Life(root / "data", number)
         for groups, ends in zip(GROUPS, (number % 4 == 3, number % 4 == 1), strict=True):
             journal = life.work(groups)
@@ -92,7 +99,11 @@ class _Life:
 
 
 def read_files(folder: Path) -> Files:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def write_files(folder: Path, files: dict[str, bytes | None]) -> None:

@@ -1,1 +1,2 @@
-"""A disk with faults, under SQLite and under every other file: what it has really kept, and what a crash makes of the rest."""
+"""A disk with faults, under SQLite and under every other file: what it has really kept, and what a
+crash makes of the rest."""

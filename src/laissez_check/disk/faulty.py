@@ -1,10 +1,14 @@
-"""A disk that fails, fills up and loses what nobody asked it to keep: real files in a real folder, and a model of what a disk would have of them.
+"""A disk that fails, fills up and loses what nobody asked it to keep: real files in a real folder,
+and a model of what a disk would have of them.
 
-Programs work on the files as usual. Beside them the disk notes what was written and not yet synced; when the power fails, the files become what a
-disk could really hold then. It is told of every change by SQLite (`sqlite_shim`) and by `laissez.journal.disk`, through which all other files are
-changed. A fault is placed by the number of an operation, so a run can be repeated with one at each of them.
+Programs work on the files as usual. Beside them the disk notes what was written and not yet synced;
+when the power fails, the files become what a disk could really hold then. It is told of every
+change by SQLite (`sqlite_shim`) and by `laissez.journal.disk`, through which all other files are
+changed. A fault is placed by the number of an operation, so a run can be repeated with one at each
+of them.
 
-Reading never fails, and the shared memory of SQLite (`-shm`) is no part of the disk. The lock file is not watched: it may stay behind or not.
+Reading never fails, and the shared memory of SQLite (`-shm`) is no part of the disk. The lock file
+is not watched: it may stay behind or not.
 """
 
 from __future__ import annotations
@@ -35,17 +39,22 @@ class _File(NamedTuple):
 
 
 class FaultyDisk(disk.System):
-    """All files under `root`, on tmpfs if it is to be fast. One at a time in a process; not for two threads that write at the same time."""
+    """All files under `root`, on tmpfs if it is to be fast. One at a time in a process; not for two
+    threads that write at the same time."""
 
     def __init__(self, root: Path, draw: random.Random) -> None:
         self.root = root.resolve()
-        self.operations = 0  # writes, truncations, syncs, creations, renames and deletions so far; each is a place to crash or fail
-        self.crash_at: int | None = None  # the operation at which the machine goes down: it and all later ones fail
+        # writes, truncations, syncs, creations, renames and deletions so far; each is a place to
+        # crash or fail
+        self.operations = 0
+        # the operation at which the machine goes down: it and all later ones fail
+        self.crash_at: int | None = None
         self.fail_at: int | None = None  # the operation with an I/O error
         self.fail_forever = False  # and every later one
         self.room: int | None = None  # bytes left; None: enough
         self.crashed = False
-        self.on_crash: Callable[[], None] = lambda: None  # called once, within the operation; must not raise
+        # called once, within the operation; must not raise
+        self.on_crash: Callable[[], None] = lambda: None
         self.met: Counter[str] = Counter()  # what really happened, by kind
         self._draw = draw
         self._below = f"{self.root}{os.sep}"
@@ -57,20 +66,27 @@ class FaultyDisk(disk.System):
         self._usual, disk.system = disk.system, self
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         disk.system = self._usual
         sqlite_shim.remove()
 
     # -- the end of a process, or of all of them
 
     def kill(self) -> None:
-        """The process died: everything written stays, also what was not synced, and may still be lost when the power fails later."""
+        """The process died: everything written stays, also what was not synced, and may still be
+        lost when the power fails later."""
         self._begin_again()
         for path in self._files():
             _place(path, path.read_bytes())
 
     def power_off(self) -> None:
-        """The power failed: of what was not synced each write is kept, lost, torn or garbled, each creation, renaming and deletion kept or undone."""
+        """The power failed: of what was not synced each write is kept, lost, torn or garbled, each
+        creation, renaming and deletion kept or undone."""
         self._begin_again()
         kept = self._names.after_power_failure(self._draw)
         for path in self._files():
@@ -104,14 +120,19 @@ class FaultyDisk(disk.System):
             self.met["crash within a snapshot"] += "/snapshots" in path
             self.on_crash()
             return errno.EIO
-        if self.fail_at is None or self.operations < self.fail_at or (self.operations > self.fail_at and not self.fail_forever):
+        if (
+            self.fail_at is None
+            or self.operations < self.fail_at
+            or (self.operations > self.fail_at and not self.fail_forever)
+        ):
             return 0
         if self.operations == self.fail_at:
             self.met["I/O error for ever" if self.fail_forever else "I/O error once"] += 1
         return errno.EIO
 
     def _happens(self, what: str, path: str) -> bool:
-        """Count an operation that is done or not done, and raise if it fails. In a crash it may have been done all the same."""
+        """Count an operation that is done or not done, and raise if it fails. In a crash it may
+        have been done all the same."""
         self._refuse_the_dead()
         if not self._fault(what, path):
             return True
@@ -231,7 +252,8 @@ class FaultyDisk(disk.System):
 
     def keep(self, path: Path) -> None:
         if not self.owns(f"{path}{os.sep}"):
-            return None if self.root.is_relative_to(path) else super().keep(path)  # what lies above stays
+            # what lies above stays
+            return None if self.root.is_relative_to(path) else super().keep(path)
         if path.is_dir():
             self._do("sync of a folder", path, lambda: self._names.keep(str(path)))
         else:
@@ -242,7 +264,11 @@ class FaultyDisk(disk.System):
         if not self.owns(str(path)):
             return super().create(path)
         if not path.exists():
-            self._do("creation", path, lambda: self._put(path, Image(), lambda: disk.System.create(self, path)))
+            self._do(
+                "creation",
+                path,
+                lambda: self._put(path, Image(), lambda: disk.System.create(self, path)),
+            )
 
     def rename(self, old: Path, new: Path) -> None:
         if not self.owns(str(old)):
@@ -263,7 +289,11 @@ class FaultyDisk(disk.System):
     def make_folder(self, path: Path) -> None:
         if not self.owns(str(path)):
             return super().make_folder(path)
-        self._do("creation", path, lambda: self._put(path, FOLDER, lambda: disk.System.make_folder(self, path)))
+        self._do(
+            "creation",
+            path,
+            lambda: self._put(path, FOLDER, lambda: disk.System.make_folder(self, path)),
+        )
 
     def map(self, path: Path) -> disk.Mapped:
         real = super().map(path)
@@ -286,7 +316,9 @@ class FaultyDisk(disk.System):
     def _image(self, path: str) -> Image:
         """What was there before the disk first heard of it has been kept."""
         if path not in self._names:
-            self._names.adopt(path, Image(Path(path).read_bytes()) if os.path.exists(path) else None)
+            self._names.adopt(
+                path, Image(Path(path).read_bytes()) if os.path.exists(path) else None
+            )
         node = self._names[path]
         return node if isinstance(node, Image) else Image()
 
@@ -301,7 +333,8 @@ class FaultyDisk(disk.System):
 
 
 class _FaultyMap:
-    """A mapped file: the memory is written at once, and nobody knows when the disk is. Writing to memory never fails."""
+    """A mapped file: the memory is written at once, and nobody knows when the disk is. Writing to
+    memory never fails."""
 
     def __init__(self, disk: FaultyDisk, real: disk.Mapped, image: Image, file: _File) -> None:
         self._disk = disk
@@ -325,7 +358,8 @@ class _FaultyMap:
 
 
 def _place(path: Path, content: bytes) -> None:
-    """As a new file, so that nobody who has the old one open has a hold on this one: no lock, no memory map."""
+    """As a new file, so that nobody who has the old one open has a hold on this one: no lock, no
+    memory map."""
     fresh = path.with_name(f"{path.name}.placed")
     fresh.write_bytes(content)
     fresh.chmod(0o600)

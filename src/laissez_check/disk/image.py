@@ -1,7 +1,9 @@
-"""What a disk has kept of one file, and what was written since: the part that a power failure may take.
+"""What a disk has kept of one file, and what was written since: the part that a power failure may
+take.
 
-A disk keeps or loses each write that was not synced by itself, in any order; it may stop within one, at the end of a sector, or leave nonsense in
-sectors that it was writing. It never touches bytes beside those being written, which is what SQLite expects of it too ("powersafe overwrite").
+A disk keeps or loses each write that was not synced by itself, in any order; it may stop within
+one, at the end of a sector, or leave nonsense in sectors that it was writing. It never touches
+bytes beside those being written, which is what SQLite expects of it too ("powersafe overwrite").
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Image:
         self._kept = bytearray(kept)
         self._changes: list[Change] = []
         self.size = len(kept)  # with the changes
-        self.mapped = False  # written through memory: all that is certain is that the disk has it as it once was
+        # written through memory: all that is certain is that the disk has it as it once was
+        self.mapped = False
 
     def change(self, offset: int, data: bytes | None) -> None:
         self._changes.append(Change(offset, data))
@@ -83,7 +86,9 @@ def _nothing(draw: random.Random, count: int) -> Fate:
 def _first(draw: random.Random, count: int) -> Fate:
     """Up to some point, where it stopped in the middle."""
     end = draw.randrange(count) if count else 0
-    return lambda index, change: change if index < end else _torn(draw, change) if index == end else None
+    return lambda index, change: (
+        change if index < end else _torn(draw, change) if index == end else None
+    )
 
 
 def _each(draw: random.Random, count: int) -> Fate:
@@ -95,7 +100,13 @@ def _as_it_once_was(draw: random.Random, count: int) -> Fate:
     """A piece of memory on its way to the disk may be copied while it is being written."""
     end = draw.randrange(count + 1)
     half = draw.random()
-    return lambda index, change: change if index < end else Change(change.offset, (change.data or b"")[: int(64 * half)]) if index == end else None
+    return lambda index, change: (
+        change
+        if index < end
+        else Change(change.offset, (change.data or b"")[: int(64 * half)])
+        if index == end
+        else None
+    )
 
 
 def _torn(draw: random.Random, change: Change) -> Change | None:
@@ -110,7 +121,9 @@ def _garbled(draw: random.Random, change: Change) -> Change | None:
         return None
     begin = draw.randrange(len(change.data)) // SECTOR_BYTES * SECTOR_BYTES
     end = min(len(change.data), begin + SECTOR_BYTES)
-    return Change(change.offset, change.data[:begin] + draw.randbytes(end - begin) + change.data[end:])
+    return Change(
+        change.offset, change.data[:begin] + draw.randbytes(end - begin) + change.data[end:]
+    )
 
 
 def _apply(content: bytearray, change: Change) -> None:

@@ -1,4 +1,5 @@
-"""Which names a disk has kept, and what was made, renamed and deleted since: a folder has to be synced, too."""
+"""Which names a disk has kept, and what was made, renamed and deleted since: a folder has to be
+synced, too."""
 
 from __future__ import annotations
 
@@ -64,10 +65,18 @@ class Names:
             if draw.random() < share:
                 _take(kept, step)
         lost = self.lost_folders(kept)
-        return {path: node for path, node in kept.items() if not any(path.startswith(f"{folder}{os.sep}") for folder in lost)}
+        return {
+            path: node
+            for path, node in kept.items()
+            if not any(path.startswith(f"{folder}{os.sep}") for folder in lost)
+        }
 
     def lost_folders(self, kept: dict[str, Node]) -> list[str]:
-        return [path for path, node in self._now.items() if isinstance(node, Folder) and path not in kept]
+        return [
+            path
+            for path, node in self._now.items()
+            if isinstance(node, Folder) and path not in kept
+        ]
 
     def _step(self, folder: str, names: dict[str, Node | None]) -> None:
         self._now.update(names)

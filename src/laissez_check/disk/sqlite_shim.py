@@ -1,8 +1,10 @@
-"""Standing between SQLite and its files: every write, truncation, sync, creation and deletion is told to a watcher, which says what becomes of it.
+"""Standing between SQLite and its files: every write, truncation, sync, creation and deletion is
+told to a watcher, which says what becomes of it.
 
-SQLite reaches its files through a table of functions (a VFS). Here a copy of the usual one is made the default of the very library that Python's
-`sqlite3` uses, with a few functions replaced; reads, locks and shared memory stay the original's. The tables and functions are made once and never
-freed: a connection that is closed late, or never, still finds them.
+SQLite reaches its files through a table of functions (a VFS). Here a copy of the usual one is made
+the default of the very library that Python's `sqlite3` uses, with a few functions replaced; reads,
+locks and shared memory stay the original's. The tables and functions are made once and never freed:
+a connection that is closed late, or never, still finds them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from typing import Any, Protocol
 
 # Of sqlite3.h.
 OK, BUSY, IOERR, FULL, CANTOPEN = 0, 5, 10, 13, 14
-IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = IOERR | 3 << 8, IOERR | 4 << 8, IOERR | 6 << 8, IOERR | 10 << 8
+IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
+    IOERR | 3 << 8,
+    IOERR | 4 << 8,
+    IOERR | 6 << 8,
+    IOERR | 10 << 8,
+)
 IOERR_DELETE_NOENT = IOERR | 23 << 8
 OPEN_CREATE = 0x4
 
@@ -28,7 +35,8 @@ _Close = CFUNCTYPE(c_int, c_void_p)
 _Write = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
 _Truncate = CFUNCTYPE(c_int, c_void_p, c_int64)
 _Sync = CFUNCTYPE(c_int, c_void_p, c_int)
-_Open = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))  # a name as an address, since SQLite keeps it
+# a name as an address, since SQLite keeps it
+_Open = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
 _Delete = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int)
 _Randomness = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p)
 
@@ -46,7 +54,8 @@ class Watcher(Protocol):
         """A file is opened; what is returned stands for it in what follows."""
 
     def write_at(self, file: Any, offset: int, data: bytes) -> tuple[int, int]:
-        """How many of the bytes are to reach the file, and the error number to be given (0: none)."""
+        """How many of the bytes are to reach the file, and the error number to be given (0:
+        none)."""
 
     def truncate(self, file: Any, size: int) -> None: ...
 
@@ -60,7 +69,8 @@ class Watcher(Protocol):
         """Deletes it, too."""
 
     def random_bytes(self, count: int) -> bytes:
-        """What SQLite begins its own random numbers with, so that its files are the same each time."""
+        """What SQLite begins its own random numbers with, so that its files are the same each
+        time."""
 
 
 class _Methods(ctypes.Structure):
@@ -105,12 +115,18 @@ class _Shim:
         self._original = _Vfs.from_address(self.library.sqlite3_vfs_find(None))
         self._original_open: Callable[..., int] = _Open(self._original.open)
         self._original_delete: Callable[..., int] = _Delete(self._original.delete)
-        self._functions = [_Open(_guarded(self._open)), _Delete(_guarded(self._delete)), _Randomness(_guarded(self._random))]
+        self._functions = [
+            _Open(_guarded(self._open)),
+            _Delete(_guarded(self._delete)),
+            _Randomness(_guarded(self._random)),
+        ]
         self.vfs = _Vfs()
         ctypes.memmove(addressof(self.vfs), addressof(self._original), ctypes.sizeof(_Vfs))
         self.vfs.name = b"laissez-watched"
         self.vfs.next = None
-        self.vfs.open, self.vfs.delete, self.vfs.randomness = (ctypes.cast(function, c_void_p).value for function in self._functions)
+        self.vfs.open, self.vfs.delete, self.vfs.randomness = (
+            ctypes.cast(function, c_void_p).value for function in self._functions
+        )
 
     def _open(self, vfs: int, name: int | None, file: int, flags: int, out: Any) -> int:
         watcher = self.watcher
@@ -146,10 +162,16 @@ class _Shim:
         """Before Python ends: what is closed after that finds the original's functions again."""
         for file, methods in self._methods.items():
             c_void_p.from_address(file).value = methods
-        self.vfs.open, self.vfs.delete, self.vfs.randomness = self._original.open, self._original.delete, self._original.randomness
+        self.vfs.open, self.vfs.delete, self.vfs.randomness = (
+            self._original.open,
+            self._original.delete,
+            self._original.randomness,
+        )
 
     def _random(self, vfs: int, count: int, out: int) -> int:
-        ctypes.memmove(out, self.watcher.random_bytes(count) if self.watcher else os.urandom(count), count)
+        ctypes.memmove(
+            out, self.watcher.random_bytes(count) if self.watcher else os.urandom(count), count
+        )
         return count
 
     def _table(self, address: int) -> _Methods:
@@ -157,15 +179,28 @@ class _Shim:
         if address not in self._tables:
             table = _Methods()
             ctypes.memmove(addressof(table), address, ctypes.sizeof(_Methods))
-            close, write, truncate, lock = _Close(table.close), _Write(table.write), _Truncate(table.truncate), _Sync(table.lock)
+            close, write, truncate, lock = (
+                _Close(table.close),
+                _Write(table.write),
+                _Truncate(table.truncate),
+                _Sync(table.lock),
+            )
             ours = [
                 _Close(_guarded(lambda file: self._close(close, file))),
-                _Write(_guarded(lambda file, data, count, offset: self._write(write, file, data, count, offset))),
+                _Write(
+                    _guarded(
+                        lambda file, data, count, offset: self._write(
+                            write, file, data, count, offset
+                        )
+                    )
+                ),
                 _Truncate(_guarded(lambda file, size: self._truncate(truncate, file, size))),
                 _Sync(_guarded(self._sync)),
                 _Sync(_guarded(lambda file, level: self._lock(lock, file, level))),
             ]
-            table.close, table.write, table.truncate, table.sync, table.lock = (ctypes.cast(function, c_void_p).value for function in ours)
+            table.close, table.write, table.truncate, table.sync, table.lock = (
+                ctypes.cast(function, c_void_p).value for function in ours
+            )
             self._functions += ours
             self._tables[address] = table
         return self._tables[address]
@@ -174,7 +209,14 @@ class _Shim:
         del self._open_files[file], self._methods[file]
         return original(file)
 
-    def _write(self, original: Callable[[int, int, int, int], int], file: int, data: int, count: int, offset: int) -> int:
+    def _write(
+        self,
+        original: Callable[[int, int, int, int], int],
+        file: int,
+        data: int,
+        count: int,
+        offset: int,
+    ) -> int:
         watcher, opened = self._open_files[file]
         reaches, error = watcher.write_at(opened, offset, ctypes.string_at(data, count))
         code = original(file, data, reaches, offset) if reaches else OK
@@ -223,7 +265,8 @@ def remove() -> None:
 @cache
 def _shim() -> _Shim:
     shim = _Shim()
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(shim.vfs))  # connections point to it until the very end
+    # connections point to it until the very end
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(shim.vfs))
     atexit.register(shim.let_go)
     return shim
 
@@ -241,8 +284,9 @@ def _library() -> ctypes.CDLL:
         library.sqlite3_randomness.argtypes = [c_int, c_void_p]
     except (OSError, AttributeError) as error:
         raise CannotWatch(
-            f"SQLite's own functions cannot be reached from {where or sys.executable} ({error}): this Python has SQLite built in and hidden."
-            " Use one whose sqlite3 module is linked to the SQLite library."
+            f"SQLite's own functions cannot be reached from {where or sys.executable} ({error}):"
+            " this Python has SQLite built in and hidden. Use one whose sqlite3 module is linked"
+            " to the SQLite library."
         ) from error
     return library
 

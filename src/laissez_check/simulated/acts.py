@@ -1,4 +1,5 @@
-"""What holders do in the first phase: ask, ask again, ask for something else under the same id, look, rotate keys, start anew."""
+"""What holders do in the first phase: ask, ask again, ask for something else under the same id,
+look, rotate keys, start anew."""
 
 from __future__ import annotations
 
@@ -82,32 +83,64 @@ class Acts:
         self._notes.tell(f"{holder.name} asks {asked.id} {asked.kind}")
         if self._draw.random() < self._mix.doubles and self._may_cross(holder, asked):
             self.met["doubled"] += 1
-            await asyncio.gather(holder.by_rest(asked), holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked))
+            await asyncio.gather(
+                holder.by_rest(asked),
+                holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked),
+            )
         else:
-            await asyncio.gather(self.send(holder, asked), *([self._looks.in_session(holder)] if self._draw.random() < LOOKS_MEANWHILE else []))
+            await asyncio.gather(
+                self.send(holder, asked),
+                *(
+                    [self._looks.in_session(holder)]
+                    if self._draw.random() < LOOKS_MEANWHILE
+                    else []
+                ),
+            )
 
     def _new(self, holder: Holder) -> Asked:
         has = self._ledger.holdings[holder.name]
-        command = self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
-        of_session = holder.goes_with_orders and holder.session is not None and self._draw.random() < BY_SESSION
+        command = (
+            self._drawer.for_operator() if holder.name == OPERATOR else self._drawer.for_tenant(has)
+        )
+        of_session = (
+            holder.goes_with_orders
+            and holder.session is not None
+            and self._draw.random() < BY_SESSION
+        )
         return self._ledger.ask(self._drawer.asked(holder.name, command, of_session))
 
     async def send(self, holder: Holder, asked: Asked) -> None:
-        by_session = asked.kind not in OF_REST and self._may_cross(holder, asked) and holder.session is not None and self._draw.random() < BY_SESSION
-        await (holder.by_session(asked) if asked.of_session or by_session else holder.by_rest(asked))
+        by_session = (
+            asked.kind not in OF_REST
+            and self._may_cross(holder, asked)
+            and holder.session is not None
+            and self._draw.random() < BY_SESSION
+        )
+        await (
+            holder.by_session(asked) if asked.of_session or by_session else holder.by_rest(asked)
+        )
 
     def _may_cross(self, holder: Holder, asked: Asked) -> bool:
-        """Whether any way asks for the same: an order that goes with its session is another one than an order that does not."""
-        return not asked.of_session and not (holder.goes_with_orders and asked.kind == "place_order")
+        """Whether any way asks for the same: an order that goes with its session is another one
+        than an order that does not."""
+        return not asked.of_session and not (
+            holder.goes_with_orders and asked.kind == "place_order"
+        )
 
     async def _ask_again(self, holder: Holder) -> None:
         """The same id: for the same, answered or not, or for something else."""
         notes = self._notes
-        known = [asked for asked in self._ledger.asked.values() if asked.holder == holder.name and (asked.holder, asked.id) not in notes.abandoned]
+        known = [
+            asked
+            for asked in self._ledger.asked.values()
+            if asked.holder == holder.name and (asked.holder, asked.id) not in notes.abandoned
+        ]
         if not known:
             return
         asked = self._draw.choice(known[-LATEST:])
-        was_carried_out = asked.answer is not None and (bool(asked.answer.parts) or (asked.kind == "run" and asked.answer.status < 400))
+        was_carried_out = asked.answer is not None and (
+            bool(asked.answer.parts) or (asked.kind == "run" and asked.answer.status < 400)
+        )
         if not was_carried_out or self._draw.random() < 0.7:
             await self.send(holder, asked)
         else:
@@ -120,13 +153,19 @@ class Acts:
         if found.answer is None:
             return
         refused = found.answer.parts[0].refused if found.answer.parts else None
-        if found.answer.status != CONFLICT or (refused is not None and refused[0] != "idempotency_conflict"):
-            raise Finding(f"I2: {asked} was sent again as {other}, which must be a conflict and was: {refused or found.answer.status}")
+        if found.answer.status != CONFLICT or (
+            refused is not None and refused[0] != "idempotency_conflict"
+        ):
+            raise Finding(
+                f"I2: {asked} was sent again as {other}, which must be a conflict and was:"
+                f" {refused or found.answer.status}"
+            )
 
     # -- other things
 
     async def _limit_spending(self, holder: Holder) -> None:
-        """The answer tells how far a budget got or what caps come to, so it is not the same when it is given again."""
+        """The answer tells how far a budget got or what caps come to, so it is not the same when it
+        is given again."""
         chance = self._draw.random()
         try:
             if chance < 0.2:
@@ -134,14 +173,22 @@ class Acts:
             elif chance < 0.5:
                 await holder.rest.set_own_caps(self._draw.choice(CAPS), self._draw.choice(CAPS))
             else:
-                await holder.rest.set_budget(self._draw.choice(BUDGETS), action=self._draw.choice(ACTIONS), keep=self._draw.random() < 0.5)
+                await holder.rest.set_budget(
+                    self._draw.choice(BUDGETS),
+                    action=self._draw.choice(ACTIONS),
+                    keep=self._draw.random() < 0.5,
+                )
             self._notes.tell(f"{holder.name} spends otherwise")
         except LaissezError as error:
             self._notes.tell(f"{holder.name} spends as before, or not: {error}")
 
     async def _rotate(self) -> None:
-        """A new key for a tenant, and the old one is worthless from the moment at which that is answered."""
-        operator, tenant = self._holders[OPERATOR], self._holders[self._draw.choice(self._mix.forest.tenants)]
+        """A new key for a tenant, and the old one is worthless from the moment at which that is
+        answered."""
+        operator, tenant = (
+            self._holders[OPERATOR],
+            self._holders[self._draw.choice(self._mix.forest.tenants)],
+        )
         self.rotations += 1
         old = tenant.key
         try:
@@ -173,5 +220,6 @@ class Acts:
                         events.told(told)
             except HistoryGone:
                 return
-            except (ApiError, LaissezError, RuntimeError):  # httpx says RuntimeError where its client was closed meanwhile
+            # httpx says RuntimeError where its client was closed meanwhile
+            except (ApiError, LaissezError, RuntimeError):
                 await asyncio.sleep(0.5)

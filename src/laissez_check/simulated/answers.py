@@ -1,4 +1,5 @@
-"""Answers as they come over the wire: what they say of each command, and that none of them tells of a bug of the service."""
+"""Answers as they come over the wire: what they say of each command, and that none of them tells of
+a bug of the service."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def tells_of_bug(error: ApiError) -> bool:
 
 
 class Watched(httpx.AsyncHTTPTransport):
-    """Sees every answer, also those after which the client tries again by itself, or says no more than that the outcome is not known."""
+    """Sees every answer, also those after which the client tries again by itself, or says no more
+    than that the outcome is not known."""
 
     def __init__(self, breaks: Callable[[str], None]) -> None:
         super().__init__(verify=TRUST)
@@ -36,7 +38,10 @@ class Watched(httpx.AsyncHTTPTransport):
         if response.status_code >= 500:
             body = await response.aread()
             if tells_of_bug(error_of(response.status_code, response.headers, body)):
-                self._breaks(f"B1: {request.method} {request.url.path} was answered with {response.status_code} {body!r}")
+                self._breaks(
+                    f"B1: {request.method} {request.url.path} was answered with"
+                    f" {response.status_code} {body!r}"
+                )
         return response
 
 

@@ -1,4 +1,5 @@
-"""What an auditor finds in the data folder that a world leaves behind, whatever its disk has been through."""
+"""What an auditor finds in the data folder that a world leaves behind, whatever its disk has been
+through."""
 
 from __future__ import annotations
 

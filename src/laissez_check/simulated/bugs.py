@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from laissez_check.simulated.market_bugs import MARKET_BUGS, Replaced
 from laissez_check.simulated.service_bugs import SERVICE_BUGS
 
-BUGS: dict[str, Callable[[], list[Replaced]]] = {made.__name__.replace("_", "-"): made for made in (*SERVICE_BUGS, *MARKET_BUGS)}
+BUGS: dict[str, Callable[[], list[Replaced]]] = {
+    made.__name__.replace("_", "-"): made for made in (*SERVICE_BUGS, *MARKET_BUGS)
+}
 
 
 @contextmanager

@@ -21,8 +21,14 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: str | None
 
 
-def run(seeds: range, jobs: int = 1, bug: str | None = None, tell: Callable[[int], None] = lambda worlds: None) -> Outcome:
-    """Play the world of every seed; stop at the first that breaks a promise. `tell` is told how many are done."""
+def run(
+    seeds: range,
+    jobs: int = 1,
+    bug: str | None = None,
+    tell: Callable[[int], None] = lambda worlds: None,
+) -> Outcome:
+    """Play the world of every seed; stop at the first that breaks a promise. `tell` is told how
+    many are done."""
     counted: Counter[str] = Counter(worlds=0)
     faults: Counter[str] = Counter()
     for verdict in in_order(seeds, partial(play, bug=bug), jobs):
@@ -39,7 +45,11 @@ def report(verdict: Verdict, bug: str | None) -> str:
     assert verdict.failure is not None
     number = verdict.failure.partition(":")[0]
     promised = f"{number}: {PROMISES[number].text}\n" if number in PROMISES else ""
-    faults = ", ".join(f"{count} {name}" for name, count in sorted(verdict.faults.items())) or "none"
-    again = f"laissez check worlds --seeds 1 --seed {verdict.seed}" + (f" --bug {bug}" if bug else "")
+    faults = (
+        ", ".join(f"{count} {name}" for name, count in sorted(verdict.faults.items())) or "none"
+    )
+    again = f"laissez check worlds --seeds 1 --seed {verdict.seed}" + (
+        f" --bug {bug}" if bug else ""
+    )
     story = "\n".join(verdict.story)
     return f"{promised}found: {verdict.failure}\n\n{story}\n\nfaults met: {faults}\nagain: {again}"

@@ -1,4 +1,5 @@
-"""Who lives in a world: a holder with the project's own clients, over REST and in a session, that ask, repeat, restart and forget."""
+"""Who lives in a world: a holder with the project's own clients, over REST and in a session, that
+ask, repeat, restart and forget."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ import msgspec
 
 from laissez.client import AsyncClient, AsyncSession
 from laissez.client.call import Call
-from laissez.client.errors import ApiError, ConnectionFailed, EventsMissed, HistoryGone, LaissezError
+from laissez.client.errors import (
+    ApiError,
+    ConnectionFailed,
+    EventsMissed,
+    HistoryGone,
+    LaissezError,
+)
 from laissez.client.following import Told
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
 from laissez_check.crashes.clients import Dense
@@ -65,7 +72,9 @@ class Holder:
         return self._client(self.key)
 
     def _client(self, key: str) -> AsyncClient:
-        return AsyncClient(URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks))
+        return AsyncClient(
+            URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks)
+        )
 
     # -- asking
 
@@ -79,7 +88,13 @@ class Holder:
             if error.status >= 500 or error.code in NOT_AN_ANSWER:
                 self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
                 return
-            answer = Answer((Part((error.code, error.detail), ()),) if asked.kind not in ("run", "stop") else (), error.status, b"{}")
+            answer = Answer(
+                (Part((error.code, error.detail), ()),)
+                if asked.kind not in ("run", "stop")
+                else (),
+                error.status,
+                b"{}",
+            )
         except LaissezError as error:
             self._notes.tell(f"{self.name} {asked.id} not answered: {error}")
             return
@@ -98,7 +113,9 @@ class Holder:
             return
         future = self._pending.get(asked.id)
         if future is None:
-            command: Any = msgspec.convert({**asked.command, "id": asked.id}, TenantCommand | OperatorCommand)
+            command: Any = msgspec.convert(
+                {**asked.command, "id": asked.id}, TenantCommand | OperatorCommand
+            )
             try:
                 future = self._pending[asked.id] = session.send(command)
             except LaissezError:
@@ -111,7 +128,14 @@ class Holder:
         error = None if done.cancelled() else done.exception()
         if isinstance(error, ApiError) and tells_of_bug(error):
             self._ledger.breaks(f"B1: {asked} was answered with {error!r} in a session")
-        if done.cancelled() or (error is not None and (not isinstance(error, ApiError) or error.status >= 500 or error.code in NOT_AN_ANSWER)):
+        if done.cancelled() or (
+            error is not None
+            and (
+                not isinstance(error, ApiError)
+                or error.status >= 500
+                or error.code in NOT_AN_ANSWER
+            )
+        ):
             return
         if error is None:
             part = Part(None, tuple(plain(done.result().events)))
@@ -146,7 +170,8 @@ class Holder:
         self._following = asyncio.create_task(self._follow(session))
 
     def _watch_for_holes(self, session: AsyncSession) -> None:
-        """A client that misses an event asks for it on a new connection, so nobody would notice; but a connection leaves nothing out."""
+        """A client that misses an event asks for it on a new connection, so nobody would notice;
+        but a connection leaves nothing out."""
         conversation = session._conversation
         check = conversation._check_complete
 
@@ -194,7 +219,8 @@ class Holder:
             self.told.told(told)
 
     async def close_session(self, forgets: bool) -> None:
-        """As a client that is stopped: what was not answered is not known to it any more, unless it has kept the ids."""
+        """As a client that is stopped: what was not answered is not known to it any more, unless it
+        has kept the ids."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -202,7 +228,9 @@ class Holder:
         if self._following is not None:
             await asyncio.wait((self._following,))
         if forgets:
-            self._notes.abandoned.update((asked.holder, asked.id) for asked in self._ledger.unanswered(self.name))
+            self._notes.abandoned.update(
+                (asked.holder, asked.id) for asked in self._ledger.unanswered(self.name)
+            )
 
     async def restart(self, forgets: bool) -> None:
         await self.close_session(forgets)
@@ -219,7 +247,9 @@ class Holder:
     # -- looking, for the auditor
 
     async def get(self, path: str, **query: str | int) -> Any:
-        call: Call[bytes] = Call("GET", path, bytes, {name: str(value) for name, value in query.items()})
+        call: Call[bytes] = Call(
+            "GET", path, bytes, {name: str(value) for name, value in query.items()}
+        )
         content = await self.rest._ask(call)
         return msgspec.json.decode(content)
 

@@ -1,4 +1,5 @@
-"""The edges of a world: where the code would ask the machine for chance, for time or for a connection, it gets the world's."""
+"""The edges of a world: where the code would ask the machine for chance, for time or for a
+connection, it gets the world's."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Wall:
         return (EPOCH_US + self.wrong_us) * 1_000 + self.passed_ns()
 
     def passed_ns(self) -> int:
-        """Since the world began. A machine's clock never reads the same twice in a row, or hardly ever: ties come from elsewhere."""
+        """Since the world began. A machine's clock never reads the same twice in a row, or hardly
+        ever: ties come from elsewhere."""
         return round(self._loop.time() * 1e9)
 
 
@@ -50,7 +52,8 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
         (time, "perf_counter", loop.time),
         (time, "time_ns", wall.now_ns),
         (connection_pool, "AutoBackend", Backend),
-        (_synchronization, "current_async_library", lambda: "asyncio"),  # which it would look for, each time, among the installed packages
+        # which it would look for, each time, among the installed packages
+        (_synchronization, "current_async_library", lambda: "asyncio"),
     ]
     usual = [(module, name, getattr(module, name)) for module, name, _ in replaced]
     try:
@@ -66,17 +69,28 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
 class Backend(AsyncNetworkBackend):
     """httpcore's connections, made by the running loop."""
 
-    async def connect_tcp(self, host: str, port: int, timeout: float | None = None, local_address: Any = None, socket_options: Any = None) -> Stream:
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: Any = None,
+        socket_options: Any = None,
+    ) -> Stream:
         try:
             async with asyncio.timeout(timeout):
-                _, protocol = await asyncio.get_running_loop().create_connection(Incoming, host, port)
+                _, protocol = await asyncio.get_running_loop().create_connection(
+                    Incoming, host, port
+                )
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(str(error)) from error
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         return Stream(protocol)
 
-    async def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> AsyncNetworkStream:
+    async def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Any = None
+    ) -> AsyncNetworkStream:
         raise NotImplementedError
 
     async def sleep(self, seconds: float) -> None:
@@ -154,7 +168,9 @@ class Stream(AsyncNetworkStream):
     async def aclose(self) -> None:
         self._in.transport.close()
 
-    async def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> AsyncNetworkStream:
+    async def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> AsyncNetworkStream:
         raise NotImplementedError
 
     def get_extra_info(self, info: str) -> Any:

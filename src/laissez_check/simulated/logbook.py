@@ -1,4 +1,5 @@
-"""The log of a world. What a bug leaves there is found, though every answer may have been well; a fault of the disk is to be told there.
+"""The log of a world. What a bug leaves there is found, though every answer may have been well; a
+fault of the disk is to be told there.
 
 Records also go to whoever else listens, such as the tests' watch for secrets and prices.
 """
@@ -24,13 +25,20 @@ class Logbook(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         process = PROCESS.get()
-        if process is not None and process.is_dead:  # it sees its end as an error, and reaches nobody any more
+        # it sees its end as an error, and reaches nobody any more
+        if process is not None and process.is_dead:
             return
         if record.exc_info and record.exc_info[1] is not None:
             seen = "".join(traceback.format_exception(record.exc_info[1])[-FRAMES_SHOWN:])
-            self._breaks(f"B1: the log of {record.name} tells of a bug: {record.getMessage().strip()}\n{seen}")
+            self._breaks(
+                f"B1: the log of {record.name} tells of a bug:"
+                f" {record.getMessage().strip()}\n{seen}"
+            )
         elif not self._may_fail():
-            self._breaks(f"B1: the log of {record.name} tells of a failure, and the disk is well: {record.getMessage()}")
+            self._breaks(
+                f"B1: the log of {record.name} tells of a failure, and the disk is well:"
+                f" {record.getMessage()}"
+            )
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -44,7 +52,8 @@ class Logbook(logging.Handler):
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """While a dead process is buried: what is left of its code logs that it ends, and nobody would ever read that."""
+    """While a dead process is buried: what is left of its code logs that it ends, and nobody would
+    ever read that."""
     logging.disable(logging.CRITICAL)
     try:
         yield

@@ -1,4 +1,5 @@
-"""What holders look at: lists and quotes, in a session and over REST. All of it is noted, and must be what the journal and the events make it."""
+"""What holders look at: lists and quotes, in a session and over REST. All of it is noted, and must
+be what the journal and the events make it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Looks:
             await self._over_rest(holder)
 
     async def in_session(self, holder: Holder) -> None:
-        """Quotes, and a list of a tenant, in one frame. At leaves a quote tells most: above them it is that of the cheapest."""
+        """Quotes, and a list of a tenant, in one frame. At leaves a quote tells most: above them it
+        is that of the cheapest."""
         session, name = holder.session, holder.name
         if session is None:
             return
@@ -40,15 +42,24 @@ class Looks:
         asked: list[asyncio.Future[Any]] = []
         try:
             for scope in scopes:
-                asked.append(self._noted(session.quote(scope), partial(self._quoted, name, self._notes.run)))
+                asked.append(
+                    self._noted(session.quote(scope), partial(self._quoted, name, self._notes.run))
+                )
             if name != OPERATOR:
                 kind = self._draw.choice(("orders", "leases"))
-                asked.append(self._noted(session.orders() if kind == "orders" else session.leases(), partial(self._shown, name, kind)))
+                asked.append(
+                    self._noted(
+                        session.orders() if kind == "orders" else session.leases(),
+                        partial(self._shown, name, kind),
+                    )
+                )
         except LaissezError:
             return
         await asyncio.wait(asked, timeout=ANSWER_WAITED_S)
 
-    def _noted(self, asked: asyncio.Future[Any], note: Callable[[Any], None]) -> asyncio.Future[Any]:
+    def _noted(
+        self, asked: asyncio.Future[Any], note: Callable[[Any], None]
+    ) -> asyncio.Future[Any]:
         """Whenever the answer comes."""
         asked.add_done_callback(partial(self._answered, note))
         return asked
@@ -74,9 +85,12 @@ class Looks:
             note(plain(done.result()))
 
     def _quoted(self, holder: str, run: int, quote: Any) -> None:
-        """One that was asked of another run of the service than it came from may be of either, and their clocks need not agree."""
+        """One that was asked of another run of the service than it came from may be of either, and
+        their clocks need not agree."""
         if run == self._notes.run:
-            self._ledger.quoted.append(Quoted(holder, quote["scope"], quote["price"], quote["at"], run))
+            self._ledger.quoted.append(
+                Quoted(holder, quote["scope"], quote["price"], quote["at"], run)
+            )
 
     def _shown(self, holder: str, kind: str, reply: Any) -> None:
         self._ledger.shown.append(Shown(holder, kind, reply["n"], tuple(reply[kind])))

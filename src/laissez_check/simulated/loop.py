@@ -1,6 +1,8 @@
-"""An event loop in which no time passes but what its timers ask for: the same callbacks run in the same order every time.
+"""An event loop in which no time passes but what its timers ask for: the same callbacks run in the
+same order every time.
 
-A process is a part of the world that can die: what it has scheduled is dropped then, and what its code still schedules, on its way out, never runs.
+A process is a part of the world that can die: what it has scheduled is dropped then, and what its
+code still schedules, on its way out, never runs.
 """
 
 from __future__ import annotations
@@ -29,14 +31,16 @@ class Process:
     def __init__(self) -> None:
         self.is_dead = False
         self.tasks: list[asyncio.Task[Any]] = []
-        self.cut_short: set[asyncio.Task[Any]] = set()  # when it died: what it had not done, or done and not heard of yet
+        # when it died: what it had not done, or done and not heard of yet
+        self.cut_short: set[asyncio.Task[Any]] = set()
 
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
 class Stuck(BaseException):
-    """Nothing can happen any more, or something happens for ever. No code in the world takes it for an error of its own."""
+    """Nothing can happen any more, or something happens for ever. No code in the world takes it for
+    an error of its own."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -51,7 +55,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1e-9
         self.turns = 0
         self._busy: Stuck | None = None
-        self.connect: Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]] | None = None
+        self.connect: (
+            Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]]
+            | None
+        ) = None
         self.unhandled: list[str] = []  # errors that nobody waited for
         self.set_exception_handler(self._note_unhandled)
         self.set_task_factory(_task)
@@ -65,18 +72,25 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     @contextmanager
     def watched(self, cpu_s_max: float = CPU_S_MAX) -> Iterator[None]:
-        """Code that never pauses is stopped where it is, after so long of a processor; then the loop ends."""
+        """Code that never pauses is stopped where it is, after so long of a processor; then the
+        loop ends."""
         if threading.current_thread() is not threading.main_thread():  # where there are no signals
             yield
             return
 
         def stop(number: int, frame: FrameType | None) -> None:
-            where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "nobody knows where"
-            self._busy = self._busy or Stuck(f"the world has taken {cpu_s_max:g} seconds of a processor and not come to its end: at {where}")
+            where = (
+                f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "nobody knows where"
+            )
+            self._busy = self._busy or Stuck(
+                f"the world has taken {cpu_s_max:g} seconds of a processor and not come to its end:"
+                f" at {where}"
+            )
             raise self._busy
 
         before = signal.signal(signal.SIGVTALRM, stop)
-        signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s_max, cpu_s_max)  # again, for code that catches even this
+        # again, for code that catches even this
+        signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s_max, cpu_s_max)
         try:
             yield
         finally:
@@ -92,7 +106,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if timeout is None:
             raise Stuck("nothing is scheduled, and the world has not come to its end")
         if self.turns > self.turns_max:
-            raise Stuck(f"the loop has turned {self.turns_max} times, and the world has not come to its end")
+            raise Stuck(
+                f"the loop has turned {self.turns_max} times, and the world has not come to its end"
+            )
         self._now += timeout
         return []
 
@@ -110,17 +126,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # -- what a process schedules
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]  # of any callback
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return _unless_dead(handle)
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         heappush(self._scheduled, timer)
         timer._scheduled = True  # type: ignore[attr-defined]  # so that cancelling it is counted
@@ -135,7 +157,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> Any:
         assert self.connect is not None
         return await self.connect(protocol_factory, host, port)
 
@@ -151,14 +175,19 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         process.cut_short = {task for task in process.tasks if not task.done()}
         for handle in [*self._ready, *self._scheduled]:
             if not handle.cancelled() and handle._context.get(PROCESS) is process:  # type: ignore[attr-defined]  # of asyncio
-                process.cut_short.update(heard for heard in handle._args if isinstance(heard, asyncio.Task))
+                process.cut_short.update(
+                    heard for heard in handle._args if isinstance(heard, asyncio.Task)
+                )
                 handle.cancel()
 
     def bury(self, process: Process) -> None:
-        """Let go of what it was doing. The rest of its code sees its end as an exception, and can reach nothing."""
+        """Let go of what it was doing. The rest of its code sees its end as an exception, and can
+        reach nothing."""
         for task in process.tasks:
             if task.done() and task._log_traceback and task not in process.cut_short:
-                self.unhandled.append(f"nobody asked what came of {task.get_coro()!r}: {task.exception()!r}")
+                self.unhandled.append(
+                    f"nobody asked what came of {task.get_coro()!r}: {task.exception()!r}"
+                )
         self.begin(process, _let_go, process.tasks)
 
 

@@ -1,4 +1,5 @@
-"""The machine that the service runs on: it starts, loses its power or its process, fails to read and write, and starts again."""
+"""The machine that the service runs on: it starts, loses its power or its process, fails to read
+and write, and starts again."""
 
 from __future__ import annotations
 
@@ -51,7 +52,14 @@ class Life(Process):
 
 class Machine:
     def __init__(
-        self, loop: SimulatedLoop, network: Network, disk: FaultyDisk, wall: Wall, mix: Mix, draw: Random, tell: Callable[[str], None]
+        self,
+        loop: SimulatedLoop,
+        network: Network,
+        disk: FaultyDisk,
+        wall: Wall,
+        mix: Mix,
+        draw: Random,
+        tell: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._network = network
@@ -110,13 +118,16 @@ class Machine:
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
         self.began.append(opened.exchange.events)
         commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
-        life.service = Service(settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES)
+        life.service = Service(
+            settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES
+        )
         life.service.begin()
         await self._found_accounts(life.service.desk)
         life.server = listen(self._network, PORT, life.service, settings)
 
     async def _found_accounts(self, desk: Desk) -> None:
-        """The operator's key, and tenants with theirs, each in a file: what is there already stays."""
+        """The operator's key, and tenants with theirs, each in a file: what is there already
+        stays."""
         await issue_first_key(desk, self.folder, OPERATOR)
         for tenant in self._mix.forest.tenants:
             if tenant not in desk.exchange.accounts:
@@ -126,7 +137,13 @@ class Machine:
     @property
     def is_well(self) -> bool:
         life = self.life
-        return life is not None and not life.is_dead and life.server is not None and life.service is not None and life.service.desk.failure is None
+        return (
+            life is not None
+            and not life.is_dead
+            and life.server is not None
+            and life.service is not None
+            and life.service.desk.failure is None
+        )
 
     @property
     def now(self) -> int:
@@ -151,7 +168,8 @@ class Machine:
         self._went_down()
 
     def _went_down(self) -> None:
-        """Within an operation of the disk, or between two: from here on nothing of that process has any effect."""
+        """Within an operation of the disk, or between two: from here on nothing of that process has
+        any effect."""
         life = self.life
         if life is None or life.is_dead:
             return
@@ -225,7 +243,12 @@ class Machine:
     @property
     def may_fail(self) -> bool:
         """The disk fails, or has failed in this life of the service."""
-        return self._disk.fail_at is not None or self._disk.room is not None or self._disk.crashed or self._failed_lately
+        return (
+            self._disk.fail_at is not None
+            or self._disk.room is not None
+            or self._disk.crashed
+            or self._failed_lately
+        )
 
     def _arm(self) -> None:
         disk, draw, mix = self._disk, self._draw, self._mix
@@ -237,14 +260,17 @@ class Machine:
         if draw.random() < mix.io_errors:
             disk.fail_at = disk.operations + draw.randint(1, 120)
             disk.fail_forever = draw.random() < 0.5
-            self._tell("the disk will fail for ever" if disk.fail_forever else "the disk will fail once")
+            self._tell(
+                "the disk will fail for ever" if disk.fail_forever else "the disk will fail once"
+            )
         if draw.random() < mix.full:
             disk.room = draw.choice((10_000, 60_000, 200_000))
             self._tell("the disk fills up")
 
     def _set_clock(self) -> None:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
-            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000  # within the day that ids are remembered
+            # within the day that ids are remembered
+            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000
             self._count("clock jump")
 
     def stand_still(self) -> None:
@@ -255,7 +281,12 @@ class Machine:
     def calm_down(self) -> None:
         self.calm = True
         self._failed_lately = self.may_fail
-        self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, None, False, None
+        self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = (
+            None,
+            None,
+            False,
+            None,
+        )
 
     def _count(self, what: str) -> None:
         self.met[what] += 1

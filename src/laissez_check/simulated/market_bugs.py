@@ -1,7 +1,8 @@
 """Mistakes of the market on purpose.
 
-Its compiled form calls its own functions without asking Python for them, so a mistake cannot be put inside. It is made where the service calls the
-market: after each command, the leases that a market with the mistake would have ended as well are ended, and told as it would tell them.
+Its compiled form calls its own functions without asking Python for them, so a mistake cannot be put
+inside. It is made where the service calls the market: after each command, the leases that a market
+with the mistake would have ended as well are ended, and told as it would tell them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ Replaced = tuple[Any, str, Any]  # object, name, what stands there now
 
 def lost_at_the_limit() -> list[Replaced]:
     """>= for >: a lease is lost as soon as its rate reaches its limit."""
-    return _also_lost(lambda lease, now: lease.rate == lease.limit and (lease.hold_until is None or lease.hold_until <= now))
+    return _also_lost(
+        lambda lease, now: (
+            lease.rate == lease.limit and (lease.hold_until is None or lease.hold_until <= now)
+        )
+    )
 
 
 def hold_ignored() -> list[Replaced]:
@@ -37,7 +42,10 @@ def _also_lost(is_lost: Callable[[LeaseView, int], bool]) -> list[Replaced]:
         for before in self.leases():
             lease = self.lease(before.leaf)
             if lease is not None and lease.lease == before.lease and is_lost(lease, self.now):
-                events += [_for_price(self, event) for event in apply(self, Relinquish(lease.tenant, lease.leaf), self.now)]
+                events += [
+                    _for_price(self, event)
+                    for event in apply(self, Relinquish(lease.tenant, lease.leaf), self.now)
+                ]
         return events
 
     return [(Market, "apply", apply_and_lose)]
@@ -46,7 +54,12 @@ def _also_lost(is_lost: Callable[[LeaseView, int], bool]) -> list[Replaced]:
 def _for_price(market: Market, event: Event) -> Event:
     if not isinstance(event, LeaseEnded):
         return event
-    return replace(event, reason=EndReason.FLOOR_RAISED if market.floor(event.leaf) >= event.rate else EndReason.OUTBID)
+    return replace(
+        event,
+        reason=EndReason.FLOOR_RAISED
+        if market.floor(event.leaf) >= event.rate
+        else EndReason.OUTBID,
+    )
 
 
 MARKET_BUGS = (lost_at_the_limit, hold_ignored)

@@ -1,4 +1,5 @@
-"""What one seed makes of a world: how large it is, who lives in it, what is scarce, and what goes wrong how often. Some of it never does."""
+"""What one seed makes of a world: how large it is, who lives in it, what is scarce, and what goes
+wrong how often. Some of it never does."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from laissez_check.simulated.network import Weather
 from laissez_check.worlds import World, draw_world
 
 TENANTS_MAX = 5
-FEW_EVENTS = 40  # kept for resuming: fewer than a world has, so that some are gone when they are asked for
+# kept for resuming: fewer than a world has, so that some are gone when they are asked for
+FEW_EVENTS = 40
 PRICES = ("0", "1", "2", "2.000001", "3.333333", "4", "7", "10.5")
 
 
@@ -53,7 +55,12 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         forest,
         settings,
         Weather(
-            refuse=rate(0.02, 0.2), reset=rate(0.03, 0.15), silent=rate(0.03, 0.1), pieces=rate(0.1, 0.5), late=rate(0.02, 0.2), deaf=rate(0.05, 0.2)
+            refuse=rate(0.02, 0.2),
+            reset=rate(0.03, 0.15),
+            silent=rate(0.03, 0.1),
+            pieces=rate(0.1, 0.5),
+            late=rate(0.02, 0.2),
+            deaf=rate(0.05, 0.2),
         ),
         draw.choice((PRICES, PRICES[1:4], PRICES)),
         draw.choice((2, 3, 5, 9)),
@@ -95,8 +102,13 @@ def _settings(draw: Random, folder: str, orders_max: int) -> Settings:
     )
     return Settings(
         data=Data(folder=folder),
-        journal=Journal(snapshot_every=draw.choice((3, 10, 25, 1_000_000)), snapshots_kept=draw.choice((1, 2))),
-        books=Books(keep_hours=draw.choice((24.0, 0.001)), close_after_commands=draw.choice((10, 40, 1_000_000))),
+        journal=Journal(
+            snapshot_every=draw.choice((3, 10, 25, 1_000_000)), snapshots_kept=draw.choice((1, 2))
+        ),
+        books=Books(
+            keep_hours=draw.choice((24.0, 0.001)),
+            close_after_commands=draw.choice((10, 40, 1_000_000)),
+        ),
         limits=limits,
         stream=Stream(rate_every_s=draw.choice((0.5, 2.0))),
         webhooks=Webhooks(allow_http=True, allow_addresses=("127.0.0.0/8",), timeout_s=1.0),

@@ -1,6 +1,8 @@
-"""A network in memory: connections between protocols, with bytes that come late, in pieces, or never.
+"""A network in memory: connections between protocols, with bytes that come late, in pieces, or
+never.
 
-The bytes of one connection are never reordered, as with TCP; being late on one of several is how messages overtake one another.
+The bytes of one connection are never reordered, as with TCP; being late on one of several is how
+messages overtake one another.
 """
 
 from __future__ import annotations
@@ -73,14 +75,17 @@ class Network:
         for end in (near, far):
             end.in_pieces = self._happens("pieces")
             if self._draws("reset"):
-                end.resets_after = self.draw.choice((0, 1, 40, 200, 1000, 4000)) + self.draw.randrange(200)
+                end.resets_after = self.draw.choice(
+                    (0, 1, 40, 200, 1000, 4000)
+                ) + self.draw.randrange(200)
             if self._draws("silent"):
                 end.silent_after = self.draw.choice((0, 200, 1000, 4000)) + self.draw.randrange(200)
         if self._draws("deaf"):
             near.hears_again_at = self.loop.time() + self.draw.choice((0.5, 3.0, 8.0))
 
     def calm_down(self) -> None:
-        """Every fault is over. A connection that went silent stays so: whoever has it must find out."""
+        """Every fault is over. A connection that went silent stays so: whoever has it must find
+        out."""
         self.weather = CALM
         for end in self._ends:
             end.resets_after = None
@@ -88,7 +93,8 @@ class Network:
             end.hears_again_at = 0.0
 
     def cut(self, process: Any, told: bool) -> None:
-        """A process is gone: its peers are told, or hear nothing any more. What it has left with the system may still be sent first."""
+        """A process is gone: its peers are told, or hear nothing any more. What it has left with
+        the system may still be sent first."""
         for end in self._ends:
             if end.context.get(PROCESS) is process and not end.is_gone:
                 left = end.left() if told and self.draw.random() < 0.5 else b""
@@ -145,7 +151,9 @@ class End(asyncio.Transport):
     # -- asyncio.Transport
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return {"peername": ("127.0.0.1", 50_000), "sockname": ("127.0.0.1", 8340)}.get(name, default)
+        return {"peername": ("127.0.0.1", 50_000), "sockname": ("127.0.0.1", 8340)}.get(
+            name, default
+        )
 
     def set_protocol(self, protocol: Any) -> None:
         self._protocol = protocol
@@ -234,7 +242,8 @@ class End(asyncio.Transport):
             self._is_silent = True
             self._send_in_vain()
             return True
-        if self.peer.is_gone and not self._eof:  # and nobody was told: that, too, was lost on the way
+        # and nobody was told: that, too, was lost on the way
+        if self.peer.is_gone and not self._eof:
             self._send_in_vain()
             return True
         if self.resets_after is not None and self.passed >= self.resets_after:
@@ -290,10 +299,15 @@ class End(asyncio.Transport):
     def left(self) -> bytes:
         """What is on its way and will arrive, unless the peer does not read."""
         hears = not self.peer._paused and self.peer.hears_again_at <= self._loop.time()
-        return bytes(self._out) if hears and self.resets_after is None and self.silent_after is None else b""
+        return (
+            bytes(self._out)
+            if hears and self.resets_after is None and self.silent_after is None
+            else b""
+        )
 
     def die(self, told: bool, left: bytes = b"") -> None:
-        """Its process is gone, or the connection broke: nothing more is sent, and nobody here is called."""
+        """Its process is gone, or the connection broke: nothing more is sent, and nobody here is
+        called."""
         self.is_gone = self._closing = True
         self._out.clear()
         if told:
@@ -302,12 +316,16 @@ class End(asyncio.Transport):
     def peer_reset(self) -> None:
         """This end, too, learns that the connection broke."""
         self.is_gone = False
-        self._loop.call_soon(self._lose, ConnectionResetError(104, "connection reset by peer"), context=self.context)
+        self._loop.call_soon(
+            self._lose, ConnectionResetError(104, "connection reset by peer"), context=self.context
+        )
 
     def _tell_peer(self, left: bytes = b"") -> None:
         peer = self.peer
         if not peer.is_gone:
-            self._loop.call_later(self._network._latency(), peer._hear_the_end, left, context=peer.context)
+            self._loop.call_later(
+                self._network._latency(), peer._hear_the_end, left, context=peer.context
+            )
 
     def _hear_the_end(self, left: bytes) -> None:
         if left and not self.is_gone:

@@ -1,4 +1,5 @@
-"""Somebody to whom a tenant's events are sent: it fails, stalls and hangs up, and sees to it that nothing is left out, foreign or forged."""
+"""Somebody to whom a tenant's events are sent: it fails, stalls and hangs up, and sees to it that
+nothing is left out, foreign or forged."""
 
 from __future__ import annotations
 
@@ -35,11 +36,16 @@ class Receiver:
         network.listen(PORT, lambda: _Taking(self))
 
     async def subscribe(self, holder: Holder) -> None:
-        """Until its address is known to the service and a secret to us: an answer that is lost is given again without it."""
+        """Until its address is known to the service and a secret to us: an answer that is lost is
+        given again without it."""
         self.holder = holder.name
         with suppress(LaissezError):
             if not self.webhook:
-                made = await holder.rest.create_webhook(f"http://127.0.0.1:{PORT}/events", after=0, idempotency_key=f"hook-{holder.name}")
+                made = await holder.rest.create_webhook(
+                    f"http://127.0.0.1:{PORT}/events",
+                    after=0,
+                    idempotency_key=f"hook-{holder.name}",
+                )
                 self.webhook = made.id
                 self._secrets += [made.secret] if made.secret else []
             if not self._secrets:
@@ -63,10 +69,15 @@ class Receiver:
         self.deliveries += 1
         events: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(told.events))
         if told.webhook != self.webhook or events[0]["n"] > self.last + 1:
-            self._ledger.breaks(f"W2: {self.holder} took events up to {self.last}, and is sent those from {events[0]['n']} of {told.webhook}")
+            self._ledger.breaks(
+                f"W2: {self.holder} took events up to {self.last}, and is sent those from"
+                f" {events[0]['n']} of {told.webhook}"
+            )
         for before, one in zip([None, *events], events, strict=False):
             if before is not None and one["n"] != before["n"] + 1:
-                self._ledger.breaks(f"W2: a delivery to {self.holder} tells event {one['n']} after {before['n']}")
+                self._ledger.breaks(
+                    f"W2: a delivery to {self.holder} tells event {one['n']} after {before['n']}"
+                )
             self._ledger.saw(self.holder, one, "a delivery")
         if status in (200, 204):
             self.last = max(self.last, events[-1]["n"])
@@ -80,7 +91,8 @@ class Receiver:
                     await asyncio.sleep(0.25)
         if self.last < latest:
             raise Finding(
-                f"W3: {latest} events of {self.holder} were to be delivered, and {self.last} were, within {within_s} seconds without faults"
+                f"W3: {latest} events of {self.holder} were to be delivered, and {self.last} were,"
+                f" within {within_s} seconds without faults"
             )
 
 

@@ -76,7 +76,9 @@ def last_group_left_out() -> list[Replaced]:
 def snapshot_of_later() -> list[Replaced]:
     """A snapshot is made when it is written, and says that it was made when it was begun."""
 
-    def begin(self: Any, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Any) -> None:
+    def begin(
+        self: Any, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Any
+    ) -> None:
         self._store, self._draw, self._head = lambda body, head: store(hold(), head), draw, b""
         self._body = b""
 
@@ -116,7 +118,15 @@ def cursor_before_delivery() -> list[Replaced]:
 
 def ids_of_everybody() -> list[Replaced]:
     """An id that one holder has used counts as used by all."""
-    return [(Remembered, "find", lambda self, holder, id: next((ids[id] for ids in self._by_holder.values() if id in ids), None))]
+    return [
+        (
+            Remembered,
+            "find",
+            lambda self, holder, id: next(
+                (ids[id] for ids in self._by_holder.values() if id in ids), None
+            ),
+        )
+    ]
 
 
 def orders_outlive_sessions() -> list[Replaced]:
@@ -144,7 +154,8 @@ def holds_end_when_asked() -> list[Replaced]:
 
 
 def quote_before_commit() -> list[Replaced]:
-    """Who asks for a quote in a session is told at once, though what it reflects is not stored yet."""
+    """Who asks for a quote in a session is told at once, though what it reflects is not stored
+    yet."""
     answers = Session._answers
 
     def tell_quotes_at_once(self: Session, message: Any) -> list[bytes]:
@@ -158,7 +169,8 @@ def quote_before_commit() -> list[Replaced]:
 
 
 def answers_500_once() -> list[Replaced]:
-    """The first request under an id meets a bug before anything is done; sent again, it is carried out."""
+    """The first request under an id meets a bug before anything is done; sent again, it is carried
+    out."""
     answer, met = _Ready._answer, set[str]()
 
     async def answer_the_second_time(self: _Ready, call: Any, scope: Any, receive: Any) -> Any:

@@ -1,4 +1,5 @@
-"""The two things that the service does beside its loop, a thread that stores and a copy of the process that writes snapshots, moved into the loop."""
+"""The two things that the service does beside its loop, a thread that stores and a copy of the
+process that writes snapshots, moved into the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +19,13 @@ class LoopCommit(Storing):
     """Stores a group some time after it began to gather, and reports it some time after that."""
 
     def __init__(
-        self, journal: Journal, *, on_durable: Callable[[int], None], on_failure: Callable[[JournalFailed], None], draw: Random, slow: float
+        self,
+        journal: Journal,
+        *,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[JournalFailed], None],
+        draw: Random,
+        slow: float,
     ) -> None:
         super().__init__(journal, on_durable=on_durable, on_failure=on_failure)
         self._draw = draw
@@ -65,7 +72,9 @@ class LoopCommit(Storing):
 class LoopCopy:
     """A snapshot, held at once and written later."""
 
-    def __init__(self, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Random) -> None:
+    def __init__(
+        self, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Random
+    ) -> None:
         self._body = hold()
         self._store = store
         self._draw = draw
@@ -74,7 +83,12 @@ class LoopCopy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         pass
 
     async def tell(self, message: bytes) -> None:

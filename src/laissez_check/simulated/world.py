@@ -1,4 +1,5 @@
-"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second in which nothing does and all must come right."""
+"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second
+in which nothing does and all must come right."""
 
 from __future__ import annotations
 
@@ -77,7 +78,15 @@ class World:
         self._wall = Wall(self._loop)
         self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
         self._disk = FaultyDisk(root, Random(f"{seed} disk"))
-        self._machine = Machine(self._loop, self._network, self._disk, self._wall, self.mix, Random(f"{seed} machine"), self.tell)
+        self._machine = Machine(
+            self._loop,
+            self._network,
+            self._disk,
+            self._wall,
+            self.mix,
+            Random(f"{seed} machine"),
+            self.tell,
+        )
         tenants = self.mix.forest.tenants
         self.ledger = Ledger((OPERATOR, *tenants))
         self.abandoned: set[tuple[str, str]] = set()
@@ -125,8 +134,17 @@ class World:
                 self._loop.close()
         if failure is None and self._loop.unhandled:
             failure = f"B1: an error that nobody waited for: {self._loop.unhandled[0]}"
-        self._transcript.update(msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())]))
-        return Verdict(self.seed, failure, tuple(self._story), self._counted(), self._met(), self._transcript.hexdigest())
+        self._transcript.update(
+            msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())])
+        )
+        return Verdict(
+            self.seed,
+            failure,
+            tuple(self._story),
+            self._counted(),
+            self._met(),
+            self._transcript.hexdigest(),
+        )
 
     def _met(self) -> dict[str, int]:
         """What really went wrong, not what might have."""
@@ -156,8 +174,13 @@ class World:
     async def _live(self) -> None:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
-        self._holders |= {name: Holder(self, name, self._machine.key_of(name), self._draw) for name in (OPERATOR, *self.mix.forest.tenants)}
-        self._inspector = Inspector(self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began)
+        self._holders |= {
+            name: Holder(self, name, self._machine.key_of(name), self._draw)
+            for name in (OPERATOR, *self.mix.forest.tenants)
+        }
+        self._inspector = Inspector(
+            self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began
+        )
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
         self._network.calm_down()
@@ -166,13 +189,18 @@ class World:
             async with asyncio.timeout(SETTLES_WITHIN_S):
                 await self._unless_found(self._settle(), supervising)
         except TimeoutError:
-            raise Finding(f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without faults") from None
+            raise Finding(
+                f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without"
+                " faults"
+            ) from None
         except LaissezError as error:
             raise Finding(f"L1: without faults, the service answered: {error!r}") from error
         supervising.cancel()
         await self._last_checks()
 
-    async def _unless_found(self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]) -> None:
+    async def _unless_found(
+        self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]
+    ) -> None:
         """The work, unless the service fails to come up meanwhile."""
         working = asyncio.create_task(work)
         try:
@@ -187,13 +215,16 @@ class World:
         self.ledger.check()
 
     async def _supervise(self) -> None:
-        """Start the service again whenever it has ended, and end it when it can store nothing more."""
+        """Start the service again whenever it has ended, and end it when it can store nothing
+        more."""
         machine = self._machine
         while True:
             life = machine.life
             assert life is not None
             stops = self._happens(self.mix.stops)
-            await asyncio.wait((life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S)
+            await asyncio.wait(
+                (life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
+            )
             if self._happens(self.mix.standstill):
                 machine.stand_still()
             await self._end_if_due(life, stops and not machine.calm)
@@ -223,7 +254,9 @@ class World:
         if self.mix.webhooks:
             self._receiver = Receiver(self._network, self.ledger, self._draw)
             await self._receiver.subscribe(last)
-        lives = [asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()]
+        lives = [
+            asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()
+        ]
         streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
         await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
@@ -265,10 +298,15 @@ class World:
 
     def _check_what_ended(self) -> None:
         """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
-        for one, entered_at in zip(self._truth.streams[OPERATOR], self._truth.entered_at, strict=True):
+        for one, entered_at in zip(
+            self._truth.streams[OPERATOR], self._truth.entered_at, strict=True
+        ):
             at = instant(one["event"]["at"])
             if self._quiet_since <= at < entered_at - LATE_US:
-                raise Finding(f"T1: {one} was seen to {(entered_at - at) / 1e6:.3f} seconds late, and nothing stood in the way")
+                raise Finding(
+                    f"T1: {one} was seen to {(entered_at - at) / 1e6:.3f} seconds late, and nothing"
+                    " stood in the way"
+                )
 
     async def _end_sessions(self) -> None:
         for holder in self._holders.values():
@@ -278,15 +316,22 @@ class World:
                 while self._truth.going or self._machine.places:
                     await asyncio.sleep(0.25)
                     self._truth.read_on()
-        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + ["a place"] * self._machine.places
+        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + [
+            "a place"
+        ] * self._machine.places
         if left:
-            raise Finding(f"G1: {left[0]} is still there {GONE_WITHIN_S:g} seconds after all sessions have ended")
+            raise Finding(
+                f"G1: {left[0]} is still there {GONE_WITHIN_S:g} seconds after all sessions have"
+                " ended"
+            )
 
     async def _settle_sessions(self, inspector: Inspector) -> None:
-        """Every session has heard of everything that the pages of events have; one that was told of a hole begins after it."""
+        """Every session has heard of everything that the pages of events have; one that was told of
+        a hole begins after it."""
         for name, holder in self._holders.items():
             while 0 <= holder.told.last < inspector.read[name]:
-                await self._settle_session(holder)  # what was lost before may have used up its patience only now
+                # what was lost before may have used up its patience only now
+                await self._settle_session(holder)
                 await asyncio.sleep(0.1)
 
     async def _settle_session(self, holder: Holder) -> None:
@@ -296,21 +341,30 @@ class World:
             await asyncio.sleep(0.5)
 
     def _compare_streams(self) -> None:
-        """A tenant's events are the operator's about that tenant: the same, and in the same order."""
+        """A tenant's events are the operator's about that tenant: the same, and in the same
+        order."""
         all_told = [one for _, one in sorted(self.ledger.seen[OPERATOR].items())]
         for tenant in self.mix.forest.tenants:
             its_own = [one["event"] for _, one in sorted(self.ledger.seen[tenant].items())]
             about_it = [one["event"] for one in all_told if one.get("tenant") == tenant]
             both = min(len(its_own), len(about_it))  # one of them may have heard of a little more
             if its_own[:both] != about_it[:both]:
-                raise Finding(f"V1: the events that {tenant} was told are not those that the operator was told about it")
+                raise Finding(
+                    f"V1: the events that {tenant} was told are not those that the operator was"
+                    " told about it"
+                )
 
     async def _settle_requests(self, holder: Holder) -> None:
         while True:
-            left = [asked for asked in self.ledger.unanswered(holder.name) if (asked.holder, asked.id) not in self.abandoned]
+            left = [
+                asked
+                for asked in self.ledger.unanswered(holder.name)
+                if (asked.holder, asked.id) not in self.abandoned
+            ]
             if not left:
                 return
-            await self._settle_session(holder)  # an order that goes with its session needs one, and its patience may be used up by now
+            # an order that goes with its session needs one, and its patience may be used up by now
+            await self._settle_session(holder)
             for asked in left:
                 await self._acts.send(holder, asked)
             await asyncio.sleep(0.1)
@@ -334,7 +388,10 @@ class World:
         self._truth.read_on()
         compare(self._truth, self.ledger)
         for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
-            raise Finding(f"K1: {id} of {holder} was carried out; it was asked in a session whose key was revoked")
+            raise Finding(
+                f"K1: {id} of {holder} was carried out; it was asked in a session whose key was"
+                " revoked"
+            )
         self.ledger.check()
         self._check_replay()
         check_audits(machine.folder)

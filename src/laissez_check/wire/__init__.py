@@ -1,1 +1,2 @@
-"""The wire: bad inputs written by hand, and requests made from the OpenAPI document, against a real server."""
+"""The wire: bad inputs written by hand, and requests made from the OpenAPI document, against a real
+server."""

@@ -1,7 +1,8 @@
-"""What a bad input is: what is sent, and what must be answered. The tables are in `bad_bodies.py`, `bad_requests.py` and `bad_frames.py`.
+"""What a bad input is: what is sent, and what must be answered. The tables are in `bad_bodies.py`,
+`bad_requests.py` and `bad_frames.py`.
 
-Every input is bytes on a connection of its own, so that it can be as wrong as it likes. Words in it that stand for something of the running
-market (a key, a cursor) are put in when it is sent.
+Every input is bytes on a connection of its own, so that it can be as wrong as it likes. Words in it
+that stand for something of the running market (a key, a cursor) are put in when it is sent.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Sent piece by piece, each after a pause of `pause_s`; nothing more comes, and the connection stays open until the server ends it."""
+    """Sent piece by piece, each after a pause of `pause_s`; nothing more comes, and the connection
+    stays open until the server ends it."""
 
     name: str
     pieces: tuple[bytes, ...]
@@ -47,14 +49,16 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """The connection is closed with this code; its reason, or the refusal before it, has this word in it."""
+    """The connection is closed with this code; its reason, or the refusal before it, has this word
+    in it."""
 
     code: int
     word: str = ""
 
 
 class Frames(msgspec.Struct, frozen=True):
-    """What is sent once a session is open; unless `greets`, before anybody has said hello. The bytes are frames as they are on the wire."""
+    """What is sent once a session is open; unless `greets`, before anybody has said hello. The
+    bytes are frames as they are on the wire."""
 
     name: str
     sent: tuple[bytes, ...]
@@ -65,12 +69,33 @@ class Frames(msgspec.Struct, frozen=True):
     pause_s: float = 0.0
 
 
-def request(method: str, target: str | bytes, headers: bytes = b"", body: bytes | None = None, who: bytes = AS_TENANT) -> bytes:
+def request(
+    method: str,
+    target: str | bytes,
+    headers: bytes = b"",
+    body: bytes | None = None,
+    who: bytes = AS_TENANT,
+) -> bytes:
     """A request in which only what is given is wrong."""
     address = target.encode() if isinstance(target, str) else target
     framed = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
-    return b"%b %b HTTP/1.1\r\nHost: x\r\n%b%b%b%b%b" % (method.encode(), address, who, headers, framed, END, body or b"")
+    return b"%b %b HTTP/1.1\r\nHost: x\r\n%b%b%b%b%b" % (
+        method.encode(),
+        address,
+        who,
+        headers,
+        framed,
+        END,
+        body or b"",
+    )
 
 
-def bad(name: str, sent: bytes, word: str, status: int = 400, code: str = "bad_request", good_before: int = 0) -> Request:
+def bad(
+    name: str,
+    sent: bytes,
+    word: str,
+    status: int = 400,
+    code: str = "bad_request",
+    good_before: int = 0,
+) -> Request:
     return Request(name, (sent,), Wanted(status, code, word), good_before=good_before)

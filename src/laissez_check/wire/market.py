@@ -1,4 +1,5 @@
-"""The market that the wire is checked on: a real server in a process of its own, with tenants that hold something, and deadlines that are short."""
+"""The market that the wire is checked on: a real server in a process of its own, with tenants that
+hold something, and deadlines that are short."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from laissez_check.finding import Finding
 from laissez_check.started_server import Entry, Server, unused_port
 from laissez_check.wire import bad_inputs
 
-# Nothing happens by itself while it is looked at, no bound on how often is in the way, and what is slow is so soon: not so soon
-# that what is quick would seem slow on a busy machine.
+# Nothing happens by itself while it is looked at, no bound on how often is in the way, and what is
+# slow is so soon: not so soon that what is quick would seem slow on a busy machine.
 SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
     "LAISSEZ_JOURNAL__SNAPSHOT_EVERY": "1000000",
@@ -54,7 +55,9 @@ class Market:
 
     @property
     def key_ids(self) -> frozenset[str]:
-        return frozenset(f"key_{secret.split('_')[1]}" for secret in (self.tenant_key, self.operator_key))
+        return frozenset(
+            f"key_{secret.split('_')[1]}" for secret in (self.tenant_key, self.operator_key)
+        )
 
     def fill(self, sent: bytes) -> bytes:
         """With the words of this market put in."""
@@ -63,20 +66,28 @@ class Market:
         return sent
 
     async def state(self) -> dict[str, Any]:
-        """Every leaf with its owner, rate, limit and floor, and the number of events so far, on a connection of its own."""
+        """Every leaf with its owner, rate, limit and floor, and the number of events so far, on a
+        connection of its own."""
         headers = {"Authorization": f"Bearer {self.operator_key}", "Connection": "close"}
         try:
             answer = await self._http.get("/v1/levels", headers=headers)
         except httpx.HTTPError as error:
             self.server.check_alive()
-            raise Finding(f"a healthy request was not answered: {type(error).__name__} {error}\n{self.server.log_end()}") from None
+            raise Finding(
+                f"a healthy request was not answered: {type(error).__name__}"
+                f" {error}\n{self.server.log_end()}"
+            ) from None
         if answer.status_code != 200:
-            raise Finding(f"a healthy request was answered with {answer.status_code}: {answer.text[:300]}")
+            raise Finding(
+                f"a healthy request was answered with {answer.status_code}: {answer.text[:300]}"
+            )
         return {name: value for name, value in answer.json().items() if name != "at"}
 
     async def recorded(self) -> float:
         """How many refusals and entries the record has."""
-        answer = await self._http.get("/metrics", headers={"Authorization": f"Bearer {self.operator_key}"})
+        answer = await self._http.get(
+            "/metrics", headers={"Authorization": f"Bearer {self.operator_key}"}
+        )
         return sum(float(found) for found in RECORDED.findall(answer.text))
 
     def check_log(self) -> None:
@@ -102,12 +113,16 @@ async def running() -> AsyncIterator[Market]:
 
 
 async def _found(server: Server, http: httpx.AsyncClient) -> dict[bytes, bytes]:
-    """Tenants, keys, floors, controls, orders, leases, a budget: something of everything that can be asked for."""
+    """Tenants, keys, floors, controls, orders, leases, a budget: something of everything that can
+    be asked for."""
     operator = (server.data / "keys" / "operator.key").read_text().strip()
 
     async def ask(key: str, method: str, path: str, body: object = None) -> Any:
         content = b"" if body is None else msgspec.json.encode(body)
-        headers = {"Authorization": f"Bearer {key}", **({} if body is None else {"Content-Type": "application/json"})}
+        headers = {
+            "Authorization": f"Bearer {key}",
+            **({} if body is None else {"Content-Type": "application/json"}),
+        }
         answer = await http.request(method, path, content=content, headers=headers)
         assert answer.status_code < 300, answer.text
         return answer.json()
@@ -118,11 +133,16 @@ async def _found(server: Server, http: httpx.AsyncClient) -> dict[bytes, bytes]:
         keys[tenant] = (await ask(operator, "POST", f"/v1/tenants/{tenant}/keys", {}))["secret"]
     await ask(operator, "PUT", "/v1/floors/gpu", {"price": "0.5"})
     await ask(operator, "PUT", "/v1/controls/gpu", {"fall": {"fraction": "0.5", "seconds": 60}})
-    won = await ask(keys["ann"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a/r1", "limit": "3"}]})
-    await ask(keys["bob"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a", "limit": "4"}]})
+    won = await ask(
+        keys["ann"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a/r1", "limit": "3"}]}
+    )
+    await ask(
+        keys["bob"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a", "limit": "4"}]}
+    )
     assert won["lease"] == bad_inputs.LEASE
     resting = {"type": "place_order", "alternatives": [{"scope": "gpu", "limit": "0.1"}]}
-    await ask(keys["ann"], "POST", "/v1/batch", {"commands": [resting] * 40})  # enough events for the examples of the API
+    # enough events for the examples of the API
+    await ask(keys["ann"], "POST", "/v1/batch", {"commands": [resting] * 40})
     await ask(keys["ann"], "PUT", "/v1/budget", {"amount": "1000"})
     cursor = (await ask(keys["ann"], "GET", "/v1/prices?limit=1"))["cursor"]  # of another list
     return {

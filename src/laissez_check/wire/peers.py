@@ -1,4 +1,5 @@
-"""Both ends of a bad input: send its bytes as they are, and read what comes back, however it ends."""
+"""Both ends of a bad input: send its bytes as they are, and read what comes back, however it
+ends."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from laissez_check.wire.bad_inputs import Frames, Request
 
 WITHIN_S = 30.0
 _UPGRADE = (
-    b"GET /v1/session HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\n"
-    b"Authorization: Bearer %b\r\nSec-WebSocket-Protocol: %b\r\n\r\n"
+    b"GET /v1/session HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection:"
+    b" Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key:"
+    b" AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\nAuthorization:"
+    b" Bearer %b\r\nSec-WebSocket-Protocol: %b\r\n\r\n"
 )
 
 
@@ -69,14 +71,23 @@ async def _send(writer: asyncio.StreamWriter, pieces: tuple[bytes, ...], pause_s
 
 async def _answer(reader: asyncio.StreamReader) -> Answer:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-    return Answer(int(head[0].split()[1]), headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in head[1:] if line)
+    }
+    return Answer(
+        int(head[0].split()[1]),
+        headers,
+        await reader.readexactly(int(headers.get("content-length", "0"))),
+    )
 
 
 class Session:
     """A raw client of a session."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, packed: bool) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, packed: bool
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._packed = packed
@@ -94,7 +105,11 @@ class Session:
 
     async def say(self, message: object) -> None:
         packed = self._packed
-        await self.send(frame(BINARY, msgspec.msgpack.encode(message)) if packed else frame(TEXT, msgspec.json.encode(message)))
+        await self.send(
+            frame(BINARY, msgspec.msgpack.encode(message))
+            if packed
+            else frame(TEXT, msgspec.json.encode(message))
+        )
 
     async def send(self, sent: bytes) -> None:
         self._writer.write(sent)
@@ -114,7 +129,9 @@ class Session:
         try:
             first, size = await self._reader.readexactly(2)
             if size >= 126:
-                size = int.from_bytes(await self._reader.readexactly(2 if size == 126 else 8), "big")
+                size = int.from_bytes(
+                    await self._reader.readexactly(2 if size == 126 else 8), "big"
+                )
             payload = await self._reader.readexactly(size)
         except (OSError, asyncio.IncompleteReadError):
             return False

@@ -1,5 +1,5 @@
-"""What no schema can say of a request, put right in requests that are made from one. Each is refused by the service, and `bad_requests.py` and
-`bad_bodies.py` see to that.
+"""What no schema can say of a request, put right in requests that are made from one. Each is
+refused by the service, and `bad_requests.py` and `bad_bodies.py` see to that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from laissez_check.started_server import LEAVES
 from laissez_check.wire.bad_inputs import OTHER_TENANT, TENANT
 
 GUESSED = ("cursor",)  # means something only where a page gave it
-ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}  # where the first is given, the second goes with nothing
+# where the first is given, the second goes with nothing
+ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}
 OF_OPERATOR = ("tenant",)  # a tenant asks for nobody by name
 OF_ALL_TENANTS = {"getBill": ("limit",)}  # and has no such list
 OF_ONE_TENANT = ("getBudget", "getOwnCaps")  # the operator says whose
@@ -22,14 +23,18 @@ ONCE = {"maps": "name", "floors": "node"}  # in a list of objects, each of its o
 EVENTS = 40  # so many there are, of whom it may be
 IDEMPOTENCY = "Idempotency-Key"
 USABLE = re.compile("[!-~]{1,64}")
-NOWHERE = "http://127.0.0.1:65535/"  # so that the service does not knock at the doors of others; nobody listens there
+# so that the service does not knock at the doors of others; nobody listens there
+NOWHERE = "http://127.0.0.1:65535/"
 SCOPES = ("gpu", "cpu", "gpu/a", "gpu/b", "gpu/a/r1", "gpu/a/r2", *LEAVES)
-ONE_OF = {"runInstances": ("type", "scope", "near", "level")}  # the first is given, and so the others are not
+# the first is given, and so the others are not
+ONE_OF = {"runInstances": ("type", "scope", "near", "level")}
 
 
 class Possible:
-    """A hook of schemathesis for each of its cases. `keys` are those with which it asks: were they revoked, it would learn nothing more. Every other
-    request that is right by its schema names things that there are: what is answered to those who succeed must be as the document says, too."""
+    """A hook of schemathesis for each of its cases. `keys` are those with which it asks: were they
+    revoked, it would learn nothing more. Every other request that is right by its schema names
+    things that there are: what is answered to those who succeed must be as the document says,
+    too."""
 
     __name__ = "before_call"
 
@@ -46,14 +51,22 @@ class Possible:
         self._spare(operation, case.path_parameters or {})
         self._use_once(case.headers)
         path = case.path_parameters or {}
-        path.update({name: quote(_printable(unquote(path[name])), safe="") for name in PRINTABLE if isinstance(path.get(name), str)})
+        path.update(
+            {
+                name: quote(_printable(unquote(path[name])), safe="")
+                for name in PRINTABLE
+                if isinstance(path.get(name), str)
+            }
+        )
         case.body = _value("", case.body)
         if case.meta.generation.mode.is_positive and next(self._turns):
             self._name_what_there_is(operation, path, case.body)
 
     def _put_right(self, operation: str, query: dict[str, Any]) -> None:
         first, second = ALONE.get(operation, ("", ""))
-        not_its_own = () if self._is_operator else (*OF_OPERATOR, *OF_ALL_TENANTS.get(operation, ()))
+        not_its_own = (
+            () if self._is_operator else (*OF_OPERATOR, *OF_ALL_TENANTS.get(operation, ()))
+        )
         gone = (*GUESSED, *not_its_own, *((second,) if first in query else ()))
         for name in gone:
             query.pop(name, None)
@@ -83,7 +96,8 @@ class Possible:
             body[ONE_OF[operation][0]] = SCOPES[0]
 
     def _use_once(self, headers: Any) -> None:
-        """A key that may be one is a new one: under one that was used, nearly everything is a conflict."""
+        """A key that may be one is a new one: under one that was used, nearly everything is a
+        conflict."""
         if USABLE.fullmatch(headers.get(IDEMPOTENCY) or ""):
             headers[IDEMPOTENCY] = f"case-{next(self._used)}"
 

@@ -1,4 +1,5 @@
-"""The cell that measures a whole cloud: so many nodes, so many tenants, and where the time of simulating them goes."""
+"""The cell that measures a whole cloud: so many nodes, so many tenants, and where the time of
+simulating them goes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from laissez_experiments.scalability.cells import Machine
 
 
 class SimulationSpeed(Cell, frozen=True, kw_only=True):
-    """Tenants of these `kinds`, in equal parts. `seconds` are a third of those of all sizes: the largest takes by far the most."""
+    """Tenants of these `kinds`, in equal parts. `seconds` are a third of those of all sizes: the
+    largest takes by far the most."""
 
     result: ClassVar[Any] = simulation.Row
     seconds: ClassVar[float] = 30.0

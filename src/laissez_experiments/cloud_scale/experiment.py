@@ -1,4 +1,5 @@
-"""A cloud of 10,000 nodes and more than 1,000 training and inference tenants: what they ask of the market, and whether it is what holds them up."""
+"""A cloud of 10,000 nodes and more than 1,000 training and inference tenants: what they ask of the
+market, and whether it is what holds them up."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ QUICK_SIZES: Final = SIZES[:1]
 MEASURED_S: Final = 60  # of virtual time: every tenant decides at least twice
 PAPER_NODES: Final = 10_000
 PAPER_TENANTS: Final = 1_000
-PAPER_ASKS: Final[Mapping[str, float]] = {"inference": 10.0, "training": 3.0}  # requests/s of one tenant; it has no others
+# requests/s of one tenant; it has no others
+PAPER_ASKS: Final[Mapping[str, float]] = {"inference": 10.0, "training": 3.0}
 ABOUT: Final = 2.0  # within this factor, a rate is about another
 NOT_THE_LIMIT: Final = 0.5  # of the time: the rest takes more
 HOLDING_MIN: Final = 0.9  # of the tenants: our own bar for a cloud that serves them
@@ -64,7 +66,12 @@ class CloudScale(Experiment):
 def size_cells(plan: Plan, machine: Machine) -> list[SimulationSpeed]:
     sizes = QUICK_SIZES if plan.quick else SIZES
     kinds = tuple(PAPER_ASKS)
-    return [SimulationSpeed(machine=machine, nodes=nodes, tenants=tenants, kinds=kinds, minutes=MEASURED_S / 60) for nodes, tenants in sizes]
+    return [
+        SimulationSpeed(
+            machine=machine, nodes=nodes, tenants=tenants, kinds=kinds, minutes=MEASURED_S / 60
+        )
+        for nodes, tenants in sizes
+    ]
 
 
 def paper_asks(row: simulation.Row) -> float:
@@ -73,7 +80,8 @@ def paper_asks(row: simulation.Row) -> float:
 
 
 def share_at_the_papers_rates(row: simulation.Row) -> float:
-    """The market's share of the time, if it had as much more to do and nothing else took longer: tenants would also have to decide more often."""
+    """The market's share of the time, if it had as much more to do and nothing else took longer:
+    tenants would also have to decide more often."""
     market = row.market_share * paper_asks(row) / row.asked_per_second
     return market / (market + 1 - row.market_share)
 
@@ -90,16 +98,21 @@ def _runs(row: simulation.Row) -> Claim:
     """The paper does not say for how long, nor what it takes to support a tenant."""
     return Claim(
         figure=CloudScale.name,
-        claim=f"{row.nodes:,} nodes and {row.tenants:,} training and inference tenants are run for {SPAN}; in the end "
-        f"{HOLDING_MIN * PERCENT:.0f} % of them or more hold GPUs",
+        claim=(
+            f"{row.nodes:,} nodes and {row.tenants:,} training and inference tenants are run for"
+            f" {SPAN}; in the end {HOLDING_MIN * PERCENT:.0f} % of them or more hold GPUs"
+        ),
         paper=f"about {PAPER_NODES:,} nodes, more than {PAPER_TENANTS:,} tenants",
         measured=row.holding / row.tenants * PERCENT,
-        holds=_decided(row, row.tenants > PAPER_TENANTS and row.holding >= HOLDING_MIN * row.tenants),
+        holds=_decided(
+            row, row.tenants > PAPER_TENANTS and row.holding >= HOLDING_MIN * row.tenants
+        ),
         unit="%",
         note=_note(
             row,
-            f"{row.holding:,} hold GPUs, {row.waiting:,} wait with their orders; {row.leased:,} GPUs are leased, and all tenants together need "
-            f"{row.demand:.2f} times what there is. The span and the {HOLDING_MIN * PERCENT:.0f} % are our choice",
+            f"{row.holding:,} hold GPUs, {row.waiting:,} wait with their orders; {row.leased:,}"
+            f" GPUs are leased, and all tenants together need {row.demand:.2f} times what there is."
+            f" The span and the {HOLDING_MIN * PERCENT:.0f} % are our choice",
         ),
     )
 
@@ -120,14 +133,18 @@ def _nor_at_the_papers_rates(row: simulation.Row) -> Claim:
     share, more = share_at_the_papers_rates(row), paper_asks(row) / row.asked_per_second
     return Claim(
         figure=CloudScale.name,
-        claim="nor would the market take the time if these tenants asked as often as the paper's: its share is below one half",
+        claim=(
+            "nor would the market take the time if these tenants asked as often as the paper's: its"
+            " share is below one half"
+        ),
         paper=LIMIT,
         measured=share * PERCENT,
         holds=_decided(row, share < NOT_THE_LIMIT),
         unit="%",
         note=_note(
             row,
-            f"reckoned: {more:.1f} times the market's own time, everything else as measured, though asking more often takes the tenants' time too",
+            f"reckoned: {more:.1f} times the market's own time, everything else as measured, though"
+            " asking more often takes the tenants' time too",
         ),
     )
 
@@ -137,12 +154,19 @@ def _serves_more(row: simulation.Row) -> Claim:
     asked = max(paper_asks(row), row.asked_per_second)
     return Claim(
         figure=CloudScale.name,
-        claim="the market serves more requests/s than these tenants ask of it, even if they asked as often as the paper's",
+        claim=(
+            "the market serves more requests/s than these tenants ask of it, even if they asked as"
+            " often as the paper's"
+        ),
         paper="sufficient",
         measured=row.market_per_second / asked,
         holds=_decided(row, row.market_per_second > asked),
         unit="x",
-        note=_note(row, f"{row.market_per_second:,.0f}/s of its own time; asked are {row.asked_per_second:,.0f}/s, or {paper_asks(row):,.0f}/s"),
+        note=_note(
+            row,
+            f"{row.market_per_second:,.0f}/s of its own time; asked are"
+            f" {row.asked_per_second:,.0f}/s, or {paper_asks(row):,.0f}/s",
+        ),
     )
 
 
@@ -163,17 +187,24 @@ def _asks(kind: str, row: simulation.Row) -> Claim:
 
 def _text(machine: Machine, row: simulation.Row) -> str:
     return (
-        f"{row.nodes:,} GPUs, half H100 and half A100, and {row.tenants:,} tenants, half inference services and half training jobs, "
-        f"that together need {row.demand:.2f} times what there is. All come within {simulation.ARRIVALS_S // 60} minutes; {SPAN} are run in all, and "
-        f"time is taken over the last {MEASURED_S} seconds of them. Measured here and now, on one core ({machine}), in one run: there are no "
-        f"intervals. In the end {row.holding:,} tenants hold {row.leased:,} GPUs and {row.waiting:,} others wait with their orders. They ask "
-        f"{row.asked_per_second:,.0f} requests per virtual second of the market ("
-        + ", ".join(f"{of.asked_per_second / of.tenants:.2f} by each {kind} tenant" for kind, of in row.kinds.items())
-        + f"); at the paper's rates it would be {paper_asks(row):,.0f}. At {row.speed:,.1f} times real time, the market serves "
-        f"{row.requests_per_second:,.0f} per real second in {_percent(row.market_share)} of the time, so it could serve "
-        f"{row.market_per_second:,.0f}; at the paper's rates it would take {_percent(share_at_the_papers_rates(row))}. The adapters take "
-        f"{_percent(row.adapter_share)}, the models of the applications {_percent(row.world_share)}, the simulator itself "
-        f"{_percent(row.simulator_share)}."
+        f"{row.nodes:,} GPUs, half H100 and half A100, and {row.tenants:,} tenants, half inference"
+        f" services and half training jobs, that together need {row.demand:.2f} times what there"
+        f" is. All come within {simulation.ARRIVALS_S // 60} minutes; {SPAN} are run in all, and"
+        f" time is taken over the last {MEASURED_S} seconds of them. Measured here and now, on one"
+        f" core ({machine}), in one run: there are no intervals. In the end {row.holding:,} tenants"
+        f" hold {row.leased:,} GPUs and {row.waiting:,} others wait with their orders. They ask"
+        f" {row.asked_per_second:,.0f} requests per virtual second of the market ("
+        + ", ".join(
+            f"{of.asked_per_second / of.tenants:.2f} by each {kind} tenant"
+            for kind, of in row.kinds.items()
+        )
+        + f"); at the paper's rates it would be {paper_asks(row):,.0f}. At {row.speed:,.1f} times"
+        f" real time, the market serves {row.requests_per_second:,.0f} per real second in"
+        f" {_percent(row.market_share)} of the time, so it could serve"
+        f" {row.market_per_second:,.0f}; at the paper's rates it would take"
+        f" {_percent(share_at_the_papers_rates(row))}. The adapters take"
+        f" {_percent(row.adapter_share)}, the models of the applications"
+        f" {_percent(row.world_share)}, the simulator itself {_percent(row.simulator_share)}."
     )
 
 
@@ -182,7 +213,10 @@ def _percent(share: float) -> str:
 
 
 def _flat(row: simulation.Row) -> dict[str, Number | str | None]:
-    by_kind = {f"{kind}_asks_per_second": of.asked_per_second / of.tenants for kind, of in sorted(row.kinds.items())}
+    by_kind = {
+        f"{kind}_asks_per_second": of.asked_per_second / of.tenants
+        for kind, of in sorted(row.kinds.items())
+    }
     return {
         "nodes": row.nodes,
         "tenants": row.tenants,

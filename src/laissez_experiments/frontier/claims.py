@@ -1,7 +1,9 @@
-"""What is claimed of the frontier: that budgets reach from spot to on demand, and what those between are good for.
+"""What is claimed of the frontier: that budgets reach from spot to on demand, and what those
+between are good for.
 
-Whether a budget is like spot or like on demand is asked of both coordinates and in both directions: one that buys nothing costs little, but does not
-perform like spot, and one that performs like on demand for far more money is not like it.
+Whether a budget is like spot or like on demand is asked of both coordinates and in both directions:
+one that buys nothing costs little, but does not perform like spot, and one that performs like on
+demand for far more money is not like it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from laissez_experiments.lab.sweeps import shown
 FIGURE: Final = "frontier"
 PAPER: Final = "a broad cost-performance frontier between spot-like and on-demand-like behavior"
 NEAR: Final = 0.2  # of the distance between spot and on demand
-LEAST: Final = 0.5  # of the work that spot does: who does less is not like it, however little that is
+# of the work that spot does: who does less is not like it, however little that is
+LEAST: Final = 0.5
 
 
 def claims_of(probe: Probe) -> list[Claim]:
@@ -33,21 +36,44 @@ def _like(probe: Probe, target: str) -> Claim:
     least = f", and it does at least {LEAST:g} of what {SPOT} does" if target == SPOT else ""
     return Claim(
         figure=FIGURE,
-        claim=f"some budget is like {target}: cost and performance both differ by at most {NEAR:g} of what spot and on demand differ by{least}",
+        claim=(
+            f"some budget is like {target}: cost and performance both differ by at most {NEAR:g} of"
+            f" what spot and on demand differ by{least}"
+        ),
         paper=PAPER,
-        measured=f"{nearest}: cost {_signed(probe.dearer(nearest, target))}, performance {_signed(probe.better(nearest, target))}",
+        measured=(
+            f"{nearest}: cost {_signed(probe.dearer(nearest, target))}, performance"
+            f" {_signed(probe.better(nearest, target))}"
+        ),
         holds=holds,
         unit="more than " + target,
-        note=_undecided(probe) if holds is None else "" if holds else f"this is the nearest of {len(verdicts)} budgets",
+        note=(
+            _undecided(probe)
+            if holds is None
+            else ""
+            if holds
+            else f"this is the nearest of {len(verdicts)} budgets"
+        ),
     )
 
 
 def _is_like(probe: Probe, budget: str, target: str) -> bool | None:
     """None where the intervals do not tell."""
     cost, performance = _distances(probe)
-    told = [_is_within(probe.dearer(budget, target), NEAR * cost), _is_within(probe.better(budget, target), NEAR * performance)]
+    told = [
+        _is_within(probe.dearer(budget, target), NEAR * cost),
+        _is_within(probe.better(budget, target), NEAR * performance),
+    ]
     if target == SPOT:
-        told.append(reaches(probe.estimate(lambda means: means[budget].performance - LEAST * means[SPOT].performance, jointly=True), 0.0))
+        told.append(
+            reaches(
+                probe.estimate(
+                    lambda means: means[budget].performance - LEAST * means[SPOT].performance,
+                    jointly=True,
+                ),
+                0.0,
+            )
+        )
     return False if False in told else None if None in told else True
 
 
@@ -67,22 +93,49 @@ def _distances(probe: Probe) -> tuple[float, float]:
 def _away(probe: Probe, budget: str, target: str) -> float:
     """In parts of the distance between spot and on demand, where there is one."""
     (cost, performance), one, other = _distances(probe), probe.means[budget], probe.means[target]
-    return max(abs(one.cost - other.cost) / (cost or 1.0), abs(one.performance - other.performance) / (performance or 1.0))
+    return max(
+        abs(one.cost - other.cost) / (cost or 1.0),
+        abs(one.performance - other.performance) / (performance or 1.0),
+    )
 
 
 def _undominated(probe: Probe) -> Claim:
-    verdicts = {budget: {other: probe.dominates(other, budget) for other in probe.market} for budget in probe.between}
-    dominated = [f"{budget} by {other}" for budget, told in verdicts.items() for other, verdict in told.items() if verdict]
-    doubtful = [f"{budget} by {other}" for budget, told in verdicts.items() for other, verdict in told.items() if verdict is None]
-    among = [budget for budget, told in verdicts.items() if all(verdict is False for verdict in told.values())]
+    verdicts = {
+        budget: {other: probe.dominates(other, budget) for other in probe.market}
+        for budget in probe.between
+    }
+    dominated = [
+        f"{budget} by {other}"
+        for budget, told in verdicts.items()
+        for other, verdict in told.items()
+        if verdict
+    ]
+    doubtful = [
+        f"{budget} by {other}"
+        for budget, told in verdicts.items()
+        for other, verdict in told.items()
+        if verdict is None
+    ]
+    among = [
+        budget
+        for budget, told in verdicts.items()
+        if all(verdict is False for verdict in told.values())
+    ]
     holds = False if dominated or not verdicts else None if doubtful else True
     return _counted(
         probe,
-        "no budget that costs more than spot and less than on demand is dominated by another policy of the market (cheaper and better)",
+        "no budget that costs more than spot and less than on demand is dominated by another policy"
+        " of the market (cheaper and better)",
         PAPER,
         among,
         holds,
-        f"dominated: {', '.join(dominated)}" if dominated else f"{TOO_WIDE} (dominated in the mean: {', '.join(doubtful)})" if doubtful else "",
+        (
+            f"dominated: {', '.join(dominated)}"
+            if dominated
+            else f"{TOO_WIDE} (dominated in the mean: {', '.join(doubtful)})"
+            if doubtful
+            else ""
+        ),
     )
 
 
@@ -91,24 +144,37 @@ def _beyond_mixes(probe: Probe) -> Claim:
     among = [budget for budget, one in found.items() if one.low is not None and one.low > 0]
     return _counted(
         probe,
-        "some of these budgets perform better than any mix of spot and on demand that costs the same (the interval excludes zero)",
+        "some of these budgets perform better than any mix of spot and on demand that costs the"
+        " same (the interval excludes zero)",
         None,
         among,
         bool(among),
-        "performance beyond the mix: " + ", ".join(f"{budget} {shown(one)}" for budget, one in found.items()),
+        "performance beyond the mix: "
+        + ", ".join(f"{budget} {shown(one)}" for budget, one in found.items()),
     )
 
 
-def _counted(probe: Probe, claim: str, paper: str | None, among: Sequence[str], holds: bool | None, note: str) -> Claim:
+def _counted(
+    probe: Probe, claim: str, paper: str | None, among: Sequence[str], holds: bool | None, note: str
+) -> Claim:
     is_enough = probe.points[SPOT].cost.has_interval
     return Claim(
         figure=FIGURE,
         claim=claim,
         paper=paper,
-        measured=f"{len(among)} of {len(probe.between)}" + (f" ({', '.join(among)})" if among else ""),
+        measured=f"{len(among)} of {len(probe.between)}"
+        + (f" ({', '.join(among)})" if among else ""),
         holds=holds if is_enough else None,
         unit="budgets between",
-        note=TOO_FEW if not is_enough else note if probe.between else "no budget costs more than spot and less than on demand beyond doubt",
+        note=(
+            TOO_FEW
+            if not is_enough
+            else (
+                note
+                if probe.between
+                else "no budget costs more than spot and less than on demand beyond doubt"
+            )
+        ),
     )
 
 
@@ -117,5 +183,7 @@ def _undecided(probe: Probe) -> str:
 
 
 def _signed(found: Estimate) -> str:
-    interval = "" if found.low is None or found.high is None else f" [{found.low:+.2f}, {found.high:+.2f}]"
+    interval = (
+        "" if found.low is None or found.high is None else f" [{found.low:+.2f}, {found.high:+.2f}]"
+    )
     return f"{found.value:+.2f}{interval}"

@@ -1,4 +1,5 @@
-"""Policies in the plane of cost and performance, with the Pareto front and the mixes of spot and on demand."""
+"""Policies in the plane of cost and performance, with the Pareto front and the mixes of spot and on
+demand."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ import msgspec
 from laissez.sim.boxplot import SOFT
 from laissez.sim.statistics import Estimate
 from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT
-from laissez_experiments.lab.style import ACCENT, EDGE, LOOKS, THIRD, dress, new_figure, of_cloud, with_tips
+from laissez_experiments.lab.style import (
+    ACCENT,
+    EDGE,
+    LOOKS,
+    THIRD,
+    dress,
+    new_figure,
+    of_cloud,
+    with_tips,
+)
 from laissez_experiments.lab.sweeps import shown
 
 if TYPE_CHECKING:
@@ -18,7 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT_IN: Final = 3.9
-ASIDE: Final[Mapping[str, tuple[tuple[float, float], str]]] = {FCFS: ((0, 14), "center"), ON_DEMAND: ((-8, 9), "right")}  # others: below
+# others: below
+ASIDE: Final[Mapping[str, tuple[tuple[float, float], str]]] = {
+    FCFS: ((0, 14), "center"),
+    ON_DEMAND: ((-8, 9), "right"),
+}
 TEMPLATES: Final[Mapping[str, str]] = {ON_DEMAND: "D", SPOT: "v"}  # their markers
 SIZE: Final = 46
 ROOM: Final = 1.12  # times the largest cost
@@ -44,20 +58,31 @@ def drawn(points: Sequence[FrontierPoint], front: Sequence[FrontierPoint], seeds
     axes.set_xlim(-0.06 * _dearest(points), ROOM * _dearest(points))
     axes.set_ylim(-0.04, 1.13)
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    axes.set_xlabel("cheaper  \N{LEFTWARDS ARROW}   cost, times that of the needed GPU-hours at list prices")
+    axes.set_xlabel(
+        "cheaper  \N{LEFTWARDS ARROW}   cost, times that of the needed GPU-hours at list prices"
+    )
     axes.set_ylabel("share of the work done in time   \N{RIGHTWARDS ARROW}  better")
     figure.supxlabel(_caption(points, seeds), fontsize=7.5, color=SOFT, x=0.02, ha="left")
     return figure
 
 
 def tips(points: Sequence[FrontierPoint]) -> dict[str, list[str]]:
-    return {point.policy: [f"{_long_name(point)}: cost {shown(point.cost, 2)}, performance {shown(point.performance, 2)}"] for point in points}
+    return {
+        point.policy: [
+            f"{_long_name(point)}: cost {shown(point.cost, 2)}, performance"
+            f" {shown(point.performance, 2)}"
+        ]
+        for point in points
+    }
 
 
 def _caption(points: Sequence[FrontierPoint], seeds: int) -> str:
     whiskers = " Whiskers: 95 % intervals." if points[0].cost.has_interval else ""
     lines = "Thick line: Pareto set of the market's means; dotted: mixes of spot and on demand."
-    return f"Means over {seeds} seed{'s' if seeds > 1 else ''}. Filled: budgets, in the unit of the costs.{whiskers}\n{lines}"
+    return (
+        f"Means over {seeds} seed{'s' if seeds > 1 else ''}. Filled: budgets, in the unit of the"
+        f" costs.{whiskers}\n{lines}"
+    )
 
 
 def _dearest(points: Sequence[FrontierPoint]) -> float:
@@ -68,9 +93,19 @@ def _cloud(point: FrontierPoint) -> str:
     return "fcfs" if point.policy == FCFS else "market"
 
 
-def _line(axes: Axes, points: Sequence[FrontierPoint], colour: str, dash: str, width: float, alpha: float) -> None:
-    places, heights = [point.cost.value for point in points], [point.performance.value for point in points]
-    of_cloud("market", *axes.plot(places, heights, color=colour, linestyle=dash, linewidth=width, alpha=alpha, zorder=2))
+def _line(
+    axes: Axes, points: Sequence[FrontierPoint], colour: str, dash: str, width: float, alpha: float
+) -> None:
+    places, heights = (
+        [point.cost.value for point in points],
+        [point.performance.value for point in points],
+    )
+    of_cloud(
+        "market",
+        *axes.plot(
+            places, heights, color=colour, linestyle=dash, linewidth=width, alpha=alpha, zorder=2
+        ),
+    )
 
 
 def _whiskers(axes: Axes, point: FrontierPoint) -> None:
@@ -78,18 +113,31 @@ def _whiskers(axes: Axes, point: FrontierPoint) -> None:
     if x.low is None or x.high is None or y.low is None or y.high is None:
         return
     for places, heights in (([x.low, x.high], [y.value] * 2), ([x.value] * 2, [y.low, y.high])):
-        of_cloud(_cloud(point), *axes.plot(places, heights, color=colour, linewidth=0.9, alpha=0.6, zorder=3))
+        of_cloud(
+            _cloud(point),
+            *axes.plot(places, heights, color=colour, linewidth=0.9, alpha=0.6, zorder=3),
+        )
 
 
 def _mark(axes: Axes, point: FrontierPoint) -> None:
-    """Budgets are filled and named below the front, the policies of today are not, and most are named above it."""
+    """Budgets are filled and named below the front, the policies of today are not, and most are
+    named above it."""
     look, is_budget = LOOKS[_cloud(point)], _is_budget(point)
     marker = TEMPLATES.get(point.policy, look.marker)
     fill = look.fill if is_budget else "white"
     place = (point.cost.value, point.performance.value)
     with_tips(
         point.policy,
-        axes.scatter(*place, s=SIZE, marker=marker, color=fill, edgecolors=look.line, linewidths=1.4, zorder=5, clip_on=False),
+        axes.scatter(
+            *place,
+            s=SIZE,
+            marker=marker,
+            color=fill,
+            edgecolors=look.line,
+            linewidths=1.4,
+            zorder=5,
+            clip_on=False,
+        ),
         _cloud(point),
     )
     aside, at = ASIDE.get(point.policy, ((7, -9), "left"))
@@ -115,4 +163,8 @@ def _is_budget(point: FrontierPoint) -> bool:
 def _long_name(point: FrontierPoint) -> str:
     if _is_budget(point):
         return f"budget {point.policy}"
-    return "on demand on fcfs, at list prices" if point.policy == FCFS else f"{point.policy} on the market"
+    return (
+        "on demand on fcfs, at list prices"
+        if point.policy == FCFS
+        else f"{point.policy} on the market"
+    )

@@ -1,7 +1,8 @@
-"""One batch job, the probe, in one and the same contended market, again and again: as it would be run on demand, as spot, and with small and large
-budgets.
+"""One batch job, the probe, in one and the same contended market, again and again: as it would be
+run on demand, as spot, and with small and large budgets.
 
-A budget is the money for the whole work: what the job's adapter prices it by, and never spends more than.
+A budget is the money for the whole work: what the job's adapter prices it by, and never spends more
+than.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SPOT_SHARE: Final = 0.9  # of the highest list price: nobody pays more for spot 
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy came to. `cost` is over what the GPU-hours that the work needs cost at list prices."""
+    """What a policy came to. `cost` is over what the GPU-hours that the work needs cost at list
+    prices."""
 
     policy: str
     cost: float
@@ -37,7 +39,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policies(Cell, frozen=True, kw_only=True):
-    """The probe under every policy, with the same others beside it. `budgets` are times what its need costs at list prices."""
+    """The probe under every policy, with the same others beside it. `budgets` are times what its
+    need costs at list prices."""
 
     result: ClassVar[Any] = list[Outcome]
     seconds: ClassVar[float] = 12.0
@@ -50,7 +53,10 @@ class Policies(Cell, frozen=True, kw_only=True):
         setting = Setting(self.scenario, self.seed, PLANNERS)
         probe = next(spec for spec in setting.population.specs if spec.kind == PROBE)
         unit = _list_cost(self.scenario, probe)
-        return [self._outcome(setting, policy, cloud, probe, trading, unit) for policy, cloud, trading in self._policies(probe, unit)]
+        return [
+            self._outcome(setting, policy, cloud, probe, trading, unit)
+            for policy, cloud, trading in self._policies(probe, unit)
+        ]
 
     def _policies(self, probe: Spec, unit: float) -> Iterator[tuple[str, str, Trading]]:
         """Each with its cloud and how the probe trades there."""
@@ -62,8 +68,14 @@ class Policies(Cell, frozen=True, kw_only=True):
         for budget in self.budgets:
             yield budget_name(budget), "market", Adaptive(budget * unit)
 
-    def _outcome(self, setting: Setting, policy: str, cloud: str, probe: Spec, trading: Trading, unit: float) -> Outcome:
-        value = trading.budget if isinstance(trading, Adaptive) and trading.budget is not None else probe.value
+    def _outcome(
+        self, setting: Setting, policy: str, cloud: str, probe: Spec, trading: Trading, unit: float
+    ) -> Outcome:
+        value = (
+            trading.budget
+            if isinstance(trading, Adaptive) and trading.budget is not None
+            else probe.value
+        )
         run = setting.with_trading(probe.name, trading, value).run(cloud)
         found = next(tenant for tenant in run.tenants if tenant.tenant == probe.name)
         return Outcome(
@@ -87,5 +99,7 @@ def _need(scenario: Scenario, probe: Spec) -> Need:
 
 
 def _list_cost(scenario: Scenario, probe: Spec) -> float:
-    price: float = sum(share * getattr(scenario.prices, tree) for tree, share in shares_of(scenario).items())
+    price: float = sum(
+        share * getattr(scenario.prices, tree) for tree, share in shares_of(scenario).items()
+    )
     return node_hours(_need(scenario, probe)) * price

@@ -1,1 +1,2 @@
-"""What all experiments share: cells and where their results are kept, runs of clouds, claims, and how figures look."""
+"""What all experiments share: cells and where their results are kept, runs of clouds, claims, and
+how figures look."""

@@ -1,4 +1,5 @@
-"""Panels of box plots, one box for each cloud, and below it every tenant as a dot that says who it is."""
+"""Panels of box plots, one box for each cloud, and below it every tenant as a dot that says who it
+is."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ DOTS_BELOW: Final = 0.24
 DOTS_HEIGHT: Final = 0.2
 GOLDEN: Final = 0.618  # dots side by side are never at the same height
 
-CAPTION: Final = f"Box: quartiles and median; whiskers: {WHISKERS[0]}th to {WHISKERS[1]}th percentile; diamond and figure: mean; dots: tenants."
+CAPTION: Final = (
+    f"Box: quartiles and median; whiskers: {WHISKERS[0]}th to {WHISKERS[1]}th percentile; diamond"
+    " and figure: mean; dots: tenants."
+)
 
 Values = Sequence[tuple[int, TenantResult, float]]  # seed, tenant and the value that is shown
 
@@ -50,7 +54,9 @@ def boxes(panels: Sequence[Panel], label: str, digits: int = 3) -> Drawing:
     def draw() -> Figure:
         rows = [len(panel.clouds) for panel in panels]
         figure = new_figure(sum(rows) * ROW_IN + len(panels) * PANEL_IN + FOOT_IN)
-        all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=rows)[:, 0]
+        all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=rows)[
+            :, 0
+        ]
         for at, (axes, panel) in enumerate(zip(all_axes, panels, strict=True)):
             _panel(axes, at, panel, digits)
         all_axes[-1].set_xlabel(label)
@@ -70,14 +76,31 @@ def _panel(axes: Axes, at: int, panel: Panel, digits: int) -> None:
     axes.set_title(panel.title)
     for row, (cloud, values) in enumerate(panel.clouds.items()):
         numbers, look = [value for _, _, value in values], LOOKS[cloud]
-        heights = [row + DOTS_BELOW + (each * GOLDEN % 1 - 0.5) * DOTS_HEIGHT for each in range(len(values))]
-        dots = axes.scatter(numbers, heights, s=5, color=look.line, alpha=0.35, linewidths=0, zorder=2)
+        heights = [
+            row + DOTS_BELOW + (each * GOLDEN % 1 - 0.5) * DOTS_HEIGHT
+            for each in range(len(values))
+        ]
+        dots = axes.scatter(
+            numbers, heights, s=5, color=look.line, alpha=0.35, linewidths=0, zorder=2
+        )
         with_tips(_key(at, cloud), dots, cloud)
-        of_cloud(cloud, *draw_box(axes, row - BOX_ABOVE, spread(numbers), look.fill, look.hatch, BOX_HEIGHT))
+        of_cloud(
+            cloud,
+            *draw_box(axes, row - BOX_ABOVE, spread(numbers), look.fill, look.hatch, BOX_HEIGHT),
+        )
         note = panel.notes.get(cloud, "")
         beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        mean = axes.annotate(f"{fmean(numbers):.{digits}f}", (1.02, row - (BOX_ABOVE if note else 0)), fontweight="bold", **beside)
-        of_cloud(cloud, mean, axes.annotate(note, (1.02, row + DOTS_BELOW), fontsize=7.5, color=SOFT, **beside))
+        mean = axes.annotate(
+            f"{fmean(numbers):.{digits}f}",
+            (1.02, row - (BOX_ABOVE if note else 0)),
+            fontweight="bold",
+            **beside,
+        )
+        of_cloud(
+            cloud,
+            mean,
+            axes.annotate(note, (1.02, row + DOTS_BELOW), fontsize=7.5, color=SOFT, **beside),
+        )
     axes.set_yticks(range(len(panel.clouds)), list(panel.clouds))
     axes.set_ylim(len(panel.clouds) - 0.45, -0.55)
 
@@ -87,4 +110,7 @@ def _key(at: int, cloud: str) -> str:
 
 
 def _tip(seed: int, tenant: TenantResult, value: float, digits: int) -> str:
-    return f"{tenant.tenant}, seed {seed}: {value:.{digits}f} ({tenant.held_hours:.1f} GPU-hours, ${tenant.cost:,.2f})"
+    return (
+        f"{tenant.tenant}, seed {seed}: {value:.{digits}f} ({tenant.held_hours:.1f} GPU-hours,"
+        f" ${tenant.cost:,.2f})"
+    )

@@ -1,4 +1,5 @@
-"""A cell: one piece of work, whole in itself. What comes of it depends on its fields and on the code alone, so it is done once and kept."""
+"""A cell: one piece of work, whole in itself. What comes of it depends on its fields and on the
+code alone, so it is done once and kept."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ import msgspec
 class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Its fields are plain data: they are what the stored result is found by.
 
-    `result` is the type of what `run` gives, which can be written as JSON; `seconds` about how long that takes on one core: the time left is told
-    from it. A cell that measures how fast something is wants the machine for itself (`is_alone`). `packages` are those whose code decides what comes
+    `result` is the type of what `run` gives, which can be written as JSON; `seconds` about how long
+    that takes on one core: the time left is told from it. A cell that measures how fast something
+    is wants the machine for itself (`is_alone`). `packages` are those whose code decides what comes
     of it, beside everything that is simulated.
     """
 
@@ -36,7 +38,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     @property
     def group(self) -> Hashable:
-        """Cells of one group share costly preparations, so they are done one after the other by the same worker."""
+        """Cells of one group share costly preparations, so they are done one after the other by the
+        same worker."""
         return self
 
     @abstractmethod

@@ -1,4 +1,5 @@
-"""The cell that most experiments are made of: one scenario, one cloud, one seed. Experiments that need the same one share it."""
+"""The cell that most experiments are made of: one scenario, one cloud, one seed. Experiments that
+need the same one share it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from laissez.sim.workloads.spec import Planners
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Results
 
-TENANT_SECONDS: Final = {"market": 0.4, "fcfs": 0.35, "fcfs-p": 0.45, "ideal": 0.65}  # about, for one tenant of the usual size
+# about, for one tenant of the usual size
+TENANT_SECONDS: Final = {"market": 0.4, "fcfs": 0.35, "fcfs-p": 0.45, "ideal": 0.65}
 
 
 class CloudRun(Cell, frozen=True, kw_only=True):
@@ -28,7 +30,9 @@ class CloudRun(Cell, frozen=True, kw_only=True):
     scenario: Scenario
     cloud: str
     seed: int
-    trace: str = ""  # a digest of the file that the scenario names, if it does: the name alone says nothing about what is in it
+    # a digest of the file that the scenario names, if it does: the name alone says nothing about
+    # what is in it
+    trace: str = ""
 
     @property
     def weight(self) -> float:
@@ -47,7 +51,8 @@ class CloudRun(Cell, frozen=True, kw_only=True):
         return f"{self.scenario.name}, cloud {self.cloud}, seed {self.seed}"
 
 
-PLANNERS: Final = Planners()  # they only remember what they have computed: for everything that this process does
+# they only remember what they have computed: for everything that this process does
+PLANNERS: Final = Planners()
 _last: list[tuple[Scenario, int, Setting]] = []
 
 
@@ -64,7 +69,9 @@ def runs_of(scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int]) -> 
 
 def cloud_run(scenario: Scenario, cloud: str, seed: int) -> CloudRun:
     trace = scenario.inference.trace
-    return CloudRun(scenario=scenario, cloud=cloud, seed=seed, trace="" if trace is None else _digest(trace))
+    return CloudRun(
+        scenario=scenario, cloud=cloud, seed=seed, trace="" if trace is None else _digest(trace)
+    )
 
 
 @cache
@@ -72,10 +79,14 @@ def _digest(path: str) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def retentions(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[float]:
+def retentions(
+    scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results
+) -> list[float]:
     """The mean retention of each seed."""
     return [run.retention for run in came_to(scenario, cloud, seeds, results)]
 
 
-def came_to(scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results) -> list[RunResult]:
+def came_to(
+    scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results
+) -> list[RunResult]:
     return [results[cloud_run(scenario, cloud, seed)] for seed in seeds]

@@ -14,7 +14,8 @@ Results = Mapping[Cell, Any]
 
 
 class Experiment(ABC):
-    """`name` is what it is called on the command line and in files; `title` heads its section of the report.
+    """`name` is what it is called on the command line and in files; `title` heads its section of
+    the report.
 
     One that `takes_half` of the seeds would take too long with all of them.
     """

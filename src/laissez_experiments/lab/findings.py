@@ -1,4 +1,5 @@
-"""What an experiment found: each claim with what was measured, a figure, the rows behind it, and what to say about it."""
+"""What an experiment found: each claim with what was measured, a figure, the rows behind it, and
+what to say about it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Rows = Sequence[Mapping[str, Number | str | None]]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """`paper` is what the paper says, None where the question is ours; `holds` is None where nothing could be decided, and `note` says why.
+    """`paper` is what the paper says, None where the question is ours; `holds` is None where
+    nothing could be decided, and `note` says why.
 
     Numbers are in `unit`: `%` for percent, `x` for a ratio, `$`, `requests/s` and so on.
     """
@@ -35,9 +37,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` is one paragraph: the set-up and what the figure shows, with the measured numbers in it. `draw` makes the figure.
+    """`text` is one paragraph: the set-up and what the figure shows, with the measured numbers in
+    it. `draw` makes the figure.
 
-    `rows` go into the CSV file, all with the same keys. `tips` are shown when the pointer is over that part of the figure (`style.with_tips`).
+    `rows` go into the CSV file, all with the same keys. `tips` are shown when the pointer is over
+    that part of the figure (`style.with_tips`).
     """
 
     claims: Sequence[Claim]
@@ -59,14 +63,16 @@ TOO_WIDE = "the interval is too wide to decide"
 
 
 def holds_at_least(estimate: Estimate | None, paper: float) -> bool | None:
-    """Whether there is an effect (the interval excludes zero) that is not smaller than the paper's (the interval reaches it)."""
+    """Whether there is an effect (the interval excludes zero) that is not smaller than the paper's
+    (the interval reaches it)."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low > 0 and estimate.high >= paper
 
 
 def reaches(estimate: Estimate, part: float) -> bool | None:
-    """Whether it is that part or more: all of the interval is, or none of it; nothing is decided where it is on both sides."""
+    """Whether it is that part or more: all of the interval is, or none of it; nothing is decided
+    where it is on both sides."""
     if estimate.low is None or estimate.high is None:
         return None
     if estimate.low < part <= estimate.high:

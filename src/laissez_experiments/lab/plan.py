@@ -14,8 +14,9 @@ QUICK_SEEDS: Final = 2
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Seeds are 0, 1, 2, ...: fixed before anything was run. `traces` are of requests to inference services, `power` of a row's power; real files,
-    for the experiments that can use them. `quick` makes everything small: it shows that all works, not what is true.
+    """Seeds are 0, 1, 2, ...: fixed before anything was run. `traces` are of requests to inference
+    services, `power` of a row's power; real files, for the experiments that can use them. `quick`
+    makes everything small: it shows that all works, not what is true.
     """
 
     seeds: int = SEEDS
@@ -25,7 +26,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def halved(self) -> Plan:
         """The first half of the seeds, but not so few that nothing could be said."""
-        return self if self.seeds < 2 * SEEDS_MIN else msgspec.structs.replace(self, seeds=self.seeds // 2)
+        return (
+            self
+            if self.seeds < 2 * SEEDS_MIN
+            else msgspec.structs.replace(self, seeds=self.seeds // 2)
+        )
 
     @property
     def all_seeds(self) -> tuple[int, ...]:

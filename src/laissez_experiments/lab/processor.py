@@ -15,5 +15,9 @@ def processor() -> str:
         lines = PROCESSORS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    names = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.strip() == "model name"]
+    names = [
+        value.strip()
+        for name, _, value in (line.partition(":") for line in lines)
+        if name.strip() == "model name"
+    ]
     return names[0] if names else platform.machine()

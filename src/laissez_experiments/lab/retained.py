@@ -20,7 +20,9 @@ NOTHING_LOST: Final = "there is hardly any degradation to reduce"
 RETENTION_LABEL: Final = "retention: a tenant's performance over what it achieves alone"
 
 
-def tenants_of(scenario: Scenario, cloud: str, plan: Plan, results: Results) -> list[tuple[TenantResult, ...]]:
+def tenants_of(
+    scenario: Scenario, cloud: str, plan: Plan, results: Results
+) -> list[tuple[TenantResult, ...]]:
     """Seed by seed."""
     return [run.tenants for run in came_to(scenario, cloud, plan.all_seeds, results)]
 
@@ -28,16 +30,28 @@ def tenants_of(scenario: Scenario, cloud: str, plan: Plan, results: Results) -> 
 def panel(scenario: Scenario, plan: Plan, results: Results) -> Panel:
     seeds = plan.all_seeds
     shown = {
-        cloud: [(seed, one, one.retention) for seed, each in zip(seeds, tenants_of(scenario, cloud, plan, results), strict=True) for one in each]
+        cloud: [
+            (seed, one, one.retention)
+            for seed, each in zip(seeds, tenants_of(scenario, cloud, plan, results), strict=True)
+            for one in each
+        ]
         for cloud in CONTRACTS
     }
-    notes = {cloud: _less_by(found) for cloud in OTHERS if (found := reduction(cloud, scenario, plan, results)) is not None}
+    notes = {
+        cloud: _less_by(found)
+        for cloud in OTHERS
+        if (found := reduction(cloud, scenario, plan, results)) is not None
+    }
     return Panel(f"{scenario.name} (demand {scenario.demand:g})", shown, notes)
 
 
 def _less_by(found: Estimate) -> str:
     """By how much the market degrades less."""
-    width = "" if found.low is None or found.high is None else f" [{found.low * 100:.0f}, {found.high * 100:.0f}]"
+    width = (
+        ""
+        if found.low is None or found.high is None
+        else f" [{found.low * 100:.0f}, {found.high * 100:.0f}]"
+    )
     return f"market \N{MINUS SIGN}{found.value * 100:.0f} %{width}"
 
 
@@ -54,11 +68,16 @@ def shown_means(scenarios: Sequence[Scenario], plan: Plan, results: Results) -> 
 
 
 def means(scenario: Scenario, plan: Plan, results: Results) -> str:
-    return " / ".join(f"{fmean(retentions(scenario, cloud, plan.all_seeds, results)):.3f}" for cloud in CONTRACTS)
+    return " / ".join(
+        f"{fmean(retentions(scenario, cloud, plan.all_seeds, results)):.3f}" for cloud in CONTRACTS
+    )
 
 
-def degrades_less(figure: str, cloud: str, regime: Scenario, paper: float | None, plan: Plan, results: Results) -> Claim:
-    """That the market's mean degradation is below the other cloud's, by as much as the paper says if it says anything."""
+def degrades_less(
+    figure: str, cloud: str, regime: Scenario, paper: float | None, plan: Plan, results: Results
+) -> Claim:
+    """That the market's mean degradation is below the other cloud's, by as much as the paper says
+    if it says anything."""
     found = reduction(cloud, regime, plan, results)
     holds = holds_at_least(found, paper or 0.0)
     return Claim(
@@ -94,6 +113,8 @@ def tenant_rows(scenario: Scenario, plan: Plan, results: Results) -> Rows:
             "revocations": one.revocations,
         }
         for cloud in CONTRACTS
-        for seed, each in zip(plan.all_seeds, tenants_of(scenario, cloud, plan, results), strict=True)
+        for seed, each in zip(
+            plan.all_seeds, tenants_of(scenario, cloud, plan, results), strict=True
+        )
         for one in each
     ]

@@ -1,7 +1,8 @@
-"""What cells came to, kept in files: one each, found by what the cell is made of and by the code that was run.
+"""What cells came to, kept in files: one each, found by what the cell is made of and by the code
+that was run.
 
-Results of other code are never taken for those of this one: everything that a simulation runs is part of the name. A file that is not whole, or of
-another form, counts as not there.
+Results of other code are never taken for those of this one: everything that a simulation runs is
+part of the name. A file that is not whole, or of another form, counts as not there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import msgspec
 import laissez
 from laissez_experiments.lab.cell import Cell
 
-SIMULATED: Final = ("laissez.market", "laissez.tenants", "laissez.operators", "laissez.sim")  # packages that decide what comes of a simulation
+# packages that decide what comes of a simulation
+SIMULATED: Final = ("laissez.market", "laissez.tenants", "laissez.operators", "laissez.sim")
 SUFFIX: Final = ".json"
 
 
@@ -27,10 +29,11 @@ class StoreError(Exception):
 
 
 class Store:
-    """A folder of results. Any number of processes may write to it: each file appears whole or not at all.
+    """A folder of results. Any number of processes may write to it: each file appears whole or not
+    at all.
 
-    The code is looked at once, when a cell is first asked about, and a worker is told what its parent saw: sources that change meanwhile are not what
-    runs.
+    The code is looked at once, when a cell is first asked about, and a worker is told what its
+    parent saw: sources that change meanwhile are not what runs.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,14 +71,24 @@ class Store:
             fresh.replace(path)
         except OSError as error:
             fresh.unlink(missing_ok=True)
-            raise StoreError(f"{path.parent}: cannot keep results there: {error.strerror}") from error
+            raise StoreError(
+                f"{path.parent}: cannot keep results there: {error.strerror}"
+            ) from error
 
 
 def code(module: str, packages: tuple[str, ...] = ()) -> bytes:
-    """A digest of everything that is simulated, of these packages too, of the module that says what a cell does, and of what runs it."""
-    digest = sha256(f"{module} {sys.version} {_solver()}\0".encode() + Path(str(sys.modules[module].__file__)).read_bytes())
+    """A digest of everything that is simulated, of these packages too, of the module that says what
+    a cell does, and of what runs it."""
+    digest = sha256(
+        f"{module} {sys.version} {_solver()}\0".encode()
+        + Path(str(sys.modules[module].__file__)).read_bytes()
+    )
     root = Path(laissez.__file__).parents[1]
-    for path in (path for package in (*SIMULATED, *packages) for path in sorted((root / package.replace(".", "/")).rglob("*.py"))):
+    for path in (
+        path
+        for package in (*SIMULATED, *packages)
+        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
+    ):
         digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.digest()
 

@@ -1,7 +1,9 @@
-"""How all figures look: one width, one type, one look for each cloud, told apart by lightness, dash and mark as well as by hue.
+"""How all figures look: one width, one type, one look for each cloud, told apart by lightness, dash
+and mark as well as by hue.
 
-Parts of a figure may be marked: `of_cloud` for what belongs to a cloud, so that the report can hide it, and `with_tips` for what has something to say
-when the pointer is over it. The marks are ids in the SVG file.
+Parts of a figure may be marked: `of_cloud` for what belongs to a cloud, so that the report can hide
+it, and `with_tips` for what has something to say when the pointer is over it. The marks are ids in
+the SVG file.
 """
 
 from __future__ import annotations
@@ -101,5 +103,6 @@ def of_cloud(cloud: str, *artists: Artist) -> None:
 
 
 def with_tips(key: str, artist: Artist, cloud: str = "") -> None:
-    """What the findings' tips have under `key` is shown when the pointer is over this: one text, or one for each point of a scatter."""
+    """What the findings' tips have under `key` is shown when the pointer is over this: one text, or
+    one for each point of a scatter."""
     artist.set_gid(f"{TIP_MARK}:{cloud}:{key}:{next(_numbers)}")

@@ -1,7 +1,8 @@
 """Sweeps: what tenants keep, and how much they change over, along a parameter of the scenario.
 
-Every point has the same seeds, and two points are compared seed by seed. Where the parameter changes nothing that tenants are drawn by (see
-`Setting.varied`), they are the same tenants, as on two clouds; elsewhere only the streams of chance are the same.
+Every point has the same seeds, and two points are compared seed by seed. Where the parameter
+changes nothing that tenants are drawn by (see `Setting.varied`), they are the same tenants, as on
+two clouds; elsewhere only the streams of chance are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from laissez.sim.statistics import Bootstrap, Estimate
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.cloud_run import came_to, runs_of
 from laissez_experiments.lab.experiment import Results
-from laissez_experiments.lab.findings import PERCENT, TOO_FEW, TOO_WIDE, Claim, Number, Rows, holds_at_least, interval
+from laissez_experiments.lab.findings import (
+    PERCENT,
+    TOO_FEW,
+    TOO_WIDE,
+    Claim,
+    Number,
+    Rows,
+    holds_at_least,
+    interval,
+)
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
 
@@ -30,7 +40,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXCHANGES: Final = ("moves", "revocations")  # a GPU changed hands
-CHURN: Final[Mapping[str, str]] = {"moves": "moves a run", "revocations": "revocations a run", "reconfiguring_hours": "GPU-hours reconfiguring"}
+CHURN: Final[Mapping[str, str]] = {
+    "moves": "moves a run",
+    "revocations": "revocations a run",
+    "reconfiguring_hours": "GPU-hours reconfiguring",
+}
 HEIGHT_IN: Final = 4.3
 HEIGHTS: Final = (2.1, 1.0)  # of the curves and of the panels below them, to one another
 LABEL_HEIGHT: Final = 0.075  # of the curves' panel
@@ -40,7 +54,8 @@ RANGE_MIN: Final = 0.04  # of retention: what hardly differs should look so
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of the parameter: where it is on the axis, what is written there and in texts, and the scenario that has it."""
+    """One value of the parameter: where it is on the axis, what is written there and in texts, and
+    the scenario that has it."""
 
     at: float
     tick: str
@@ -50,11 +65,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cells_of(points: Sequence[Point], plan: Plan) -> list[Cell]:
-    return [cell for point in points for cell in runs_of(point.scenario, point.clouds, plan.all_seeds)]
+    return [
+        cell for point in points for cell in runs_of(point.scenario, point.clouds, plan.all_seeds)
+    ]
 
 
 class Sweep:
-    """The points with what came of them. `usual` is the one of them at which the parameter is what it is elsewhere."""
+    """The points with what came of them. `usual` is the one of them at which the parameter is what
+    it is elsewhere."""
 
     def __init__(self, points: Sequence[Point], usual: Point, plan: Plan, results: Results) -> None:
         self.points, self.usual, self.plan = points, usual, plan
@@ -82,8 +100,14 @@ class Sweep:
         return self._means[point.at, cloud]
 
     def gains(self, point: Point, base: Point, cloud: str) -> list[float]:
-        """What tenants of the market keep more than those of the other cloud, which ran at `base`."""
-        return [ours - theirs for ours, theirs in zip(self.retentions(point), self.retentions(base, cloud), strict=True)]
+        """What tenants of the market keep more than those of the other cloud, which ran at
+        `base`."""
+        return [
+            ours - theirs
+            for ours, theirs in zip(
+                self.retentions(point), self.retentions(base, cloud), strict=True
+            )
+        ]
 
     def totals(self, point: Point, *fields: str) -> list[float]:
         """Of the market's tenants together."""
@@ -151,7 +175,8 @@ def judged(
     reason: str = "",
     note: str = "",
 ) -> Claim:
-    """A claim about one estimate: by default that it is above zero. In percent where the unit says so. The reason is for one that does not hold."""
+    """A claim about one estimate: by default that it is above zero. In percent where the unit says
+    so. The reason is for one that does not hold."""
     times, verdict = (PERCENT if unit == "%" else 1.0), holds(found)
     return Claim(
         figure=figure,
@@ -171,7 +196,13 @@ def _why(found: Estimate, verdict: bool | None, reason: str) -> str:
         return TOO_FEW
     if verdict is None:
         return TOO_WIDE
-    return "" if verdict else "; ".join(filter(None, ("" if found.excludes_zero else "the interval includes 0", reason)))
+    return (
+        ""
+        if verdict
+        else "; ".join(
+            filter(None, ("" if found.excludes_zero else "the interval includes 0", reason))
+        )
+    )
 
 
 def shown(estimate: Estimate, digits: int = 3) -> str:
@@ -182,9 +213,11 @@ def shown(estimate: Estimate, digits: int = 3) -> str:
 
 
 def drawn(sweep: Sweep, axis: str, levels: Sequence[str] = ()) -> Figure:
-    """Retention along the parameter, cloud by cloud, and below it how much the market's tenants change over.
+    """Retention along the parameter, cloud by cloud, and below it how much the market's tenants
+    change over.
 
-    `levels` are clouds to which the parameter means nothing: they ran once and are the same all along the axis.
+    `levels` are clouds to which the parameter means nothing: they ran once and are the same all
+    along the axis.
     """
     figure = new_figure(HEIGHT_IN)
     grid = figure.add_gridspec(2, len(CHURN), height_ratios=HEIGHTS)
@@ -198,7 +231,11 @@ def drawn(sweep: Sweep, axis: str, levels: Sequence[str] = ()) -> Figure:
 def tips(sweep: Sweep) -> dict[str, list[str]]:
     """What the points of the curves say."""
     return {
-        cloud: [f"{point.label}, {cloud}: {shown(sweep.retention(point, cloud))}" for point in sweep.points if cloud in point.clouds]
+        cloud: [
+            f"{point.label}, {cloud}: {shown(sweep.retention(point, cloud))}"
+            for point in sweep.points
+            if cloud in point.clouds
+        ]
         for cloud in sweep.clouds
     }
 
@@ -208,7 +245,10 @@ def _caption(sweep: Sweep, levels: Sequence[str]) -> str:
     if not sweep.retention(sweep.usual).has_interval:
         return f"Means over {seeds}. Below: the market alone."
     marks = "whiskers and bands" if levels else "whiskers"
-    return f"Means over {seeds}, the same at all points; {marks}: 95 % intervals. Below: the market alone."
+    return (
+        f"Means over {seeds}, the same at all points; {marks}: 95 % intervals. Below: the market"
+        " alone."
+    )
 
 
 def _curves(axes: Axes, sweep: Sweep, axis: str, levels: Sequence[str]) -> None:
@@ -237,28 +277,66 @@ def _place(axes: Axes, sweep: Sweep, ticks: Sequence[Point]) -> None:
     axes.set_xticks([point.at for point in ticks], [point.tick for point in ticks])
 
 
-def _line(axes: Axes, cloud: str, points: Sequence[Point], means: Sequence[Estimate], is_whole: bool) -> None:
-    """Where points are missing none are joined, for what is between them is not known; they stand a little aside, to be seen beside a curve."""
+def _line(
+    axes: Axes, cloud: str, points: Sequence[Point], means: Sequence[Estimate], is_whole: bool
+) -> None:
+    """Where points are missing none are joined, for what is between them is not known; they stand a
+    little aside, to be seen beside a curve."""
     low, high = axes.get_xlim()
     aside = 0.0 if is_whole else (high - low) * BESIDE
-    look, places, values = LOOKS[cloud], [point.at + aside for point in points], [mean.value for mean in means]
+    look, places, values = (
+        LOOKS[cloud],
+        [point.at + aside for point in points],
+        [mean.value for mean in means],
+    )
     dash = look.dash if is_whole else "none"
-    of_cloud(cloud, *axes.plot(places, values, color=look.line, linestyle=dash, linewidth=1.6, zorder=3))
+    of_cloud(
+        cloud, *axes.plot(places, values, color=look.line, linestyle=dash, linewidth=1.6, zorder=3)
+    )
     _whiskers(axes, cloud, places, means)
-    with_tips(cloud, axes.scatter(places, values, s=34, marker=look.marker, color=look.fill, edgecolors=look.line, linewidths=1, zorder=5), cloud)
+    with_tips(
+        cloud,
+        axes.scatter(
+            places,
+            values,
+            s=34,
+            marker=look.marker,
+            color=look.fill,
+            edgecolors=look.line,
+            linewidths=1,
+            zorder=5,
+        ),
+        cloud,
+    )
 
 
 def _whiskers(axes: Axes, cloud: str, places: Sequence[float], means: Sequence[Estimate]) -> None:
     for place, mean in zip(places, means, strict=True):
         if mean.low is not None and mean.high is not None:
-            of_cloud(cloud, *axes.plot([place, place], [mean.low, mean.high], color=LOOKS[cloud].line, linewidth=1.2, marker="_", zorder=4))
+            of_cloud(
+                cloud,
+                *axes.plot(
+                    [place, place],
+                    [mean.low, mean.high],
+                    color=LOOKS[cloud].line,
+                    linewidth=1.2,
+                    marker="_",
+                    zorder=4,
+                ),
+            )
 
 
 def _level(axes: Axes, cloud: str, mean: Estimate) -> None:
     look = LOOKS[cloud]
-    of_cloud(cloud, axes.axhline(mean.value, color=look.line, linestyle=look.dash, linewidth=1.6, zorder=3))
+    of_cloud(
+        cloud,
+        axes.axhline(mean.value, color=look.line, linestyle=look.dash, linewidth=1.6, zorder=3),
+    )
     if mean.low is not None and mean.high is not None:
-        of_cloud(cloud, axes.axhspan(mean.low, mean.high, color=look.line, alpha=0.14, linewidth=0, zorder=1))
+        of_cloud(
+            cloud,
+            axes.axhspan(mean.low, mean.high, color=look.line, alpha=0.14, linewidth=0, zorder=1),
+        )
 
 
 def _widen(axes: Axes) -> None:
@@ -274,23 +352,41 @@ def _label_ends(axes: Axes, ends: Mapping[str, float]) -> None:
     wanted = [(ends[cloud] - low) / (high - low) for cloud in order]
     heights = accumulate(wanted, lambda below, own: max(own, below + LABEL_HEIGHT))
     for cloud, height in zip(order, heights, strict=True):
-        name = axes.annotate(cloud, (1.01, height), xycoords="axes fraction", va="center", color=LOOKS[cloud].line, fontweight="bold")
+        name = axes.annotate(
+            cloud,
+            (1.01, height),
+            xycoords="axes fraction",
+            va="center",
+            color=LOOKS[cloud].line,
+            fontweight="bold",
+        )
         of_cloud(cloud, name)
 
 
 def _churn(axes: Axes, sweep: Sweep, field: str, title: str) -> None:
     dress(axes)
-    ticks = [point for point in sweep.points if point in (sweep.points[0], sweep.usual, sweep.points[-1])]
+    ticks = [
+        point for point in sweep.points if point in (sweep.points[0], sweep.usual, sweep.points[-1])
+    ]
     _place(axes, sweep, ticks)
     means = [sweep.bootstrap.mean(sweep.totals(point, field)) for point in sweep.points]
     look, places = LOOKS["market"], [point.at for point in sweep.points]
     of_cloud(
         "market",
         *axes.plot(
-            places, [mean.value for mean in means], color=look.line, linewidth=1.4, marker=look.marker, markersize=3.5, zorder=3, clip_on=False
+            places,
+            [mean.value for mean in means],
+            color=look.line,
+            linewidth=1.4,
+            marker=look.marker,
+            markersize=3.5,
+            zorder=3,
+            clip_on=False,
         ),
     )
     _whiskers(axes, "market", places, means)
-    axes.set_ylim(0, max(mean.value if mean.high is None else mean.high for mean in means) * 1.12 or 1.0)
+    axes.set_ylim(
+        0, max(mean.value if mean.high is None else mean.high for mean in means) * 1.12 or 1.0
+    )
     axes.set_title(title, fontsize=9)
     axes.tick_params(labelsize=8)

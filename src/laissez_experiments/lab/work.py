@@ -1,4 +1,5 @@
-"""Doing cells: on all cores, each once, and kept as soon as it is done. One that fails keeps no other from being done."""
+"""Doing cells: on all cores, each once, and kept as soon as it is done. One that fails keeps no
+other from being done."""
 
 from __future__ import annotations
 
@@ -20,14 +21,22 @@ LOST: Final = "it was done and is not there: has somebody changed the folder?"
 OnDone = Callable[[Cell, str], None]
 
 
-def do(cells: Iterable[Cell], store: Store, on_done: OnDone = lambda cell, why: None, workers: int | None = None) -> None:
-    """Do those that the store does not have. `on_done` is told of each as soon as it is done, or, with the reason, that it failed.
+def do(
+    cells: Iterable[Cell],
+    store: Store,
+    on_done: OnDone = lambda cell, why: None,
+    workers: int | None = None,
+) -> None:
+    """Do those that the store does not have. `on_done` is told of each as soon as it is done, or,
+    with the reason, that it failed.
 
-    Only what concerns all of them ends it early: results that cannot be kept, or a worker that died.
+    Only what concerns all of them ends it early: results that cannot be kept, or a worker that
+    died.
     """
     missing = [cell for cell in dict.fromkeys(cells) if not store.has(cell)]
     for cell in missing:
-        store.path(cell).unlink(missing_ok=True)  # a file that is not whole would look as if it were done
+        # a file that is not whole would look as if it were done
+        store.path(cell).unlink(missing_ok=True)
     together = grouped(cell for cell in missing if not cell.is_alone)
     if together:
         _do_together(together, store, on_done, min(workers or cores(), len(together)))

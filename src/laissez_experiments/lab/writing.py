@@ -1,4 +1,5 @@
-"""What was found, as files: for each experiment a figure as SVG and PNG, and the rows behind it as CSV."""
+"""What was found, as files: for each experiment a figure as SVG and PNG, and the rows behind it as
+CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def write_findings(name: str, findings: Findings, folder: Path) -> list[str]:
     """The figure and the rows; the names of the files. The same findings give the same bytes."""
     written = [f"{name}.csv"]
     with (folder / written[0]).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(findings.rows[0]) if findings.rows else [], lineterminator="\n")
+        writer = csv.DictWriter(
+            file, list(findings.rows[0]) if findings.rows else [], lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(findings.rows)
     if findings.draw is not None:

@@ -1,11 +1,15 @@
-"""The paper's example as a run: tasks A and B and machines HW1, HW2 and HW3, on a real cloud of the simulator.
+"""The paper's example as a run: tasks A and B and machines HW1, HW2 and HW3, on a real cloud of the
+simulator.
 
-From the paper come the hours and costs of each task on each machine and when they are dispatched. `PRICES` are the hourly prices that give back
-every cost of its table to the cent; the market's floors are the same, so that the clouds differ in their contracts alone. The paper does not say how
-often A is saved, how long a restart takes or what the work is worth. Here A is saved every 0.15 hours of work and a restart takes 0.005 hours; A's
-work is worth $0.30, so that HW1, the cheapest, is its first choice, as in the paper; B's is worth $0.80, and due 0.28 hours after it comes: HW1 is in
-time, HW2 is not. Who gets which machine when comes out of bids and limits. Both tenants are the same on every cloud, but for one thing: where B may
-preempt A, it asks for HW1 alone, or it would be content with HW2, which is free.
+From the paper come the hours and costs of each task on each machine and when they are dispatched.
+`PRICES` are the hourly prices that give back every cost of its table to the cent; the market's
+floors are the same, so that the clouds differ in their contracts alone. The paper does not say how
+often A is saved, how long a restart takes or what the work is worth. Here A is saved every 0.15
+hours of work and a restart takes 0.005 hours; A's work is worth $0.30, so that HW1, the cheapest,
+is its first choice, as in the paper; B's is worth $0.80, and due 0.28 hours after it comes: HW1 is
+in time, HW2 is not. Who gets which machine when comes out of bids and limits. Both tenants are the
+same on every cloud, but for one thing: where B may preempt A, it asks for HW1 alone, or it would be
+content with HW2, which is free.
 """
 
 from __future__ import annotations
@@ -55,7 +59,11 @@ class BatchPreempts(FcfsPreemptive):
     PREEMPTS = "batch"
 
 
-CLOUDS: Final[Mapping[str, type[Cloud]]] = {"fcfs": Fcfs, "fcfs-p": BatchPreempts, "market": MarketCloud}
+CLOUDS: Final[Mapping[str, type[Cloud]]] = {
+    "fcfs": Fcfs,
+    "fcfs-p": BatchPreempts,
+    "market": MarketCloud,
+}
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +77,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """HW1 on the market, from one instant on, in dollars per hour: what it costs, up to what A would keep it, and what B bids; None if not at all."""
+    """HW1 on the market, from one instant on, in dollars per hour: what it costs, up to what A
+    would keep it, and what B bids; None if not at all."""
 
     at: int
     rate: float
@@ -79,12 +88,14 @@ class Quote(msgspec.Struct, frozen=True):
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, Finished]
-    leases: tuple[tuple[str, str, int, int, str], ...]  # task, machine, from when to when, and why it ended
+    # task, machine, from when to when, and why it ended
+    leases: tuple[tuple[str, str, int, int, str], ...]
     quotes: tuple[Quote, ...] = ()
 
 
 class Deciding(Tenant):
-    """It also decides when a checkpoint is taken and when its work is done: then what a machine is worth to it changes at once."""
+    """It also decides when a checkpoint is taken and when its work is done: then what a machine is
+    worth to it changes at once."""
 
     world: TaskWorld
     on_decision: Action | None = None  # done before and after each
@@ -136,7 +147,10 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
                 )
                 for name, one in tenants.items()
             },
-            leases=tuple((lease.tenant, tree_of(lease.leaf), lease.start, lease.end, lease.reason) for lease in leases),
+            leases=tuple(
+                (lease.tenant, tree_of(lease.leaf), lease.start, lease.end, lease.reason)
+                for lease in leases
+            ),
             quotes=tuple(quotes),
         )
 
@@ -145,15 +159,38 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
         asks = (CONTESTED,) if name == "B" and self.cloud == "fcfs-p" else tuple(HOURS[name])
         restart_s = RESTART_H * HOUR_S
         if name == "A":
-            task = Task(HOURS[name], asks, WORTH_A, checkpoint_s=self.checkpoint_h * HOUR_S, restart_s=restart_s)
+            task = Task(
+                HOURS[name],
+                asks,
+                WORTH_A,
+                checkpoint_s=self.checkpoint_h * HOUR_S,
+                restart_s=restart_s,
+            )
         else:
-            task = Task(HOURS[name], asks, self.worth, deadline=Deadline(start, round(DUE_H * HOUR_US), self.worth), restart_s=restart_s)
-        tenant = Deciding(cloud.kernel, cloud, KINDS[name], TaskWorld(task, start), EconAdapter(name, task, TERMS), until - 1, PACE_US)
+            task = Task(
+                HOURS[name],
+                asks,
+                self.worth,
+                deadline=Deadline(start, round(DUE_H * HOUR_US), self.worth),
+                restart_s=restart_s,
+            )
+        tenant = Deciding(
+            cloud.kernel,
+            cloud,
+            KINDS[name],
+            TaskWorld(task, start),
+            EconAdapter(name, task, TERMS),
+            until - 1,
+            PACE_US,
+        )
         cloud.kernel.at(start, tenant.arrive)
         return tenant
 
     def __str__(self) -> str:
-        return f"motivation, cloud {self.cloud}, B worth ${self.worth:.2f}, checkpoints every {self.checkpoint_h:g} h"
+        return (
+            f"motivation, cloud {self.cloud}, B worth ${self.worth:.2f}, checkpoints every"
+            f" {self.checkpoint_h:g} h"
+        )
 
 
 def _cluster() -> Cluster:
@@ -169,8 +206,16 @@ def _looks(cloud: MarketCloud, owner: Deciding, quotes: list[Quote]) -> Action:
     def look() -> None:
         nodes = tuple(sorted(world.nodes))
         limit = keep_price(world.app, leaf, nodes, kernel.now) if leaf in nodes else None
-        bids = [one.bid for order in market.orders() if order.tenant == "B" for one in order.alternatives if one.scope == CONTESTED]
-        now = Quote(kernel.now, market.rate(leaf) / MICRO, limit, max(bids) / MICRO if bids else None)
+        bids = [
+            one.bid
+            for order in market.orders()
+            if order.tenant == "B"
+            for one in order.alternatives
+            if one.scope == CONTESTED
+        ]
+        now = Quote(
+            kernel.now, market.rate(leaf) / MICRO, limit, max(bids) / MICRO if bids else None
+        )
         if not quotes or msgspec.structs.replace(quotes[-1], at=now.at) != now:
             quotes.append(now)
 

@@ -1,7 +1,9 @@
-"""A task of the paper's example: so long on each machine, one machine at a time. What it tells its adapter, and how it goes.
+"""A task of the paper's example: so long on each machine, one machine at a time. What it tells its
+adapter, and how it goes.
 
-Both tasks are of this one class. A is worth the same at every hour and is saved at its checkpoints; B has a deadline, so it is worth the more the
-later it gets (`Deadline`), and writes its results as it goes, so it has nothing to lose but a restart.
+Both tasks are of this one class. A is worth the same at every hour and is saved at its checkpoints;
+B has a deadline, so it is worth the more the later it gets (`Deadline`), and writes its results as
+it goes, so it has nothing to lose but a restart.
 """
 
 from __future__ import annotations
@@ -22,10 +24,18 @@ HOLD_S_MIN: Final = 60.0
 
 
 class Task(ProgressApplication):
-    """`hours` are what all its work takes on each machine it can use, `asks` those that it asks for, `value` dollars what the work is worth."""
+    """`hours` are what all its work takes on each machine it can use, `asks` those that it asks
+    for, `value` dollars what the work is worth."""
 
     def __init__(
-        self, hours: Mapping[str, float], asks: Wish, value: float, *, deadline: Deadline | None = None, checkpoint_s: float = 0.0, restart_s: float
+        self,
+        hours: Mapping[str, float],
+        asks: Wish,
+        value: float,
+        *,
+        deadline: Deadline | None = None,
+        checkpoint_s: float = 0.0,
+        restart_s: float,
     ) -> None:
         self.hours, self.asks, self.value, self.deadline = hours, asks, value, deadline
         self.checkpoint_s, self.restart_s = checkpoint_s, restart_s
@@ -40,7 +50,9 @@ class Task(ProgressApplication):
 
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
         """Any machine that is faster than what it has."""
-        faster = tuple(machine for machine in self.asks if self.speed((machine,)) > self.speed(held))
+        faster = tuple(
+            machine for machine in self.asks if self.speed((machine,)) > self.speed(held)
+        )
         return [faster] if faster and self.done < 1 else []
 
     def utility_gap(self, held: Leaves, now: int) -> float:
@@ -52,7 +64,11 @@ class Task(ProgressApplication):
         return self.speed((*held, node)) - self.speed(held)
 
     def value_per_utility(self, now: int) -> float:
-        return self.value if self.deadline is None else self.deadline.value_of_progress(self.done, now, 2 * self.restart_s)
+        return (
+            self.value
+            if self.deadline is None
+            else self.deadline.value_of_progress(self.done, now, 2 * self.restart_s)
+        )
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
         return self.speed(held)
@@ -76,7 +92,8 @@ class Task(ProgressApplication):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What a task did on a machine from when to when: `works`, `restarts`; or `lost`: the work of that time was for nothing."""
+    """What a task did on a machine from when to when: `works`, `restarts`; or `lost`: the work of
+    that time was for nothing."""
 
     machine: str
     start: int
@@ -85,8 +102,9 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class TaskWorld(World):
-    """It runs on the fastest machine that it has. Each change is a restart from the last checkpoint, so while it has one it changes only if what it
-    did since then took less than a restart does.
+    """It runs on the fastest machine that it has. Each change is a restart from the last
+    checkpoint, so while it has one it changes only if what it did since then took less than a
+    restart does.
     """
 
     def __init__(self, app: Task, start: int) -> None:
@@ -109,7 +127,11 @@ class TaskWorld(World):
         if self._runs_from > self.at:
             return self._runs_from
         ends = self.at + math.ceil((1 - self.app.done) / self.app.speed((self.app.on,)) * HOUR_US)
-        return min(ends, self.at + round(self.app.until_checkpoint_s(self.at) * SECOND_US)) if self.app.checkpoint_s else ends
+        return (
+            min(ends, self.at + round(self.app.until_checkpoint_s(self.at) * SECOND_US))
+            if self.app.checkpoint_s
+            else ends
+        )
 
     def _pass(self, now: int) -> None:
         while self.at < now:
@@ -150,14 +172,18 @@ class TaskWorld(World):
         self._change_over()
 
     def _lost(self, leaf: str, own_will: bool) -> None:
-        """What was done since the last checkpoint is lost, also if it gave the machine up itself: it saves nothing in between."""
+        """What was done since the last checkpoint is lost, also if it gave the machine up itself:
+        it saves nothing in between."""
         del self.nodes[leaf]
         if leaf == self.app.on:
             self._back_to_checkpoint()
             self._change_over()
 
     def _change_over(self) -> None:
-        app, fastest = self.app, max(self.nodes, key=lambda node: self.app.speed((node,)), default=None)
+        app, fastest = (
+            self.app,
+            max(self.nodes, key=lambda node: self.app.speed((node,)), default=None),
+        )
         if fastest is None or fastest == app.on or app.unsaved_s > app.restart_s or self.is_over():
             return
         self._back_to_checkpoint()

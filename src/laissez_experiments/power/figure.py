@@ -1,4 +1,5 @@
-"""The figure of power-aware prices: the power of both rows, what each node costs and who has it, and how much of each row is leased."""
+"""The figure of power-aware prices: the power of both rows, what each node costs and who has it,
+and how much of each row is leased."""
 
 from __future__ import annotations
 
@@ -64,8 +65,17 @@ def draw(shown: Shown) -> Figure:
     shares.set_xlabel("minutes")
     shares.set_xlim(0, shown.first.end_s / MINUTE_S)
     band = " with 95 % interval" if len(shown.jumped) >= SEEDS_MIN else ""
-    names = f"Dotted: the jump, t = {BEFORE} samples of power. T training, B batch, I inference; hatched: nobody's."
-    figure.supxlabel(f"{names}\nBelow: mean{band} over {len(shown.jumped)} seeds.", fontsize=7.5, color=SOFT, x=0.02, ha="left")
+    names = (
+        f"Dotted: the jump, t = {BEFORE} samples of power. T training, B batch, I inference;"
+        " hatched: nobody's."
+    )
+    figure.supxlabel(
+        f"{names}\nBelow: mean{band} over {len(shown.jumped)} seeds.",
+        fontsize=7.5,
+        color=SOFT,
+        x=0.02,
+        ha="left",
+    )
     return figure
 
 
@@ -74,10 +84,20 @@ def _power(axes: Axes, rows: TwoRows) -> None:
     axes.set_title("power of each row, as a share of what it is provisioned for")
     for at, power in enumerate((rows.pressed, rows.other)):
         edges = [sample * SAMPLE_S / MINUTE_S for sample in range(len(power) + 1)]
-        axes.stairs(power, edges, baseline=None, color=COLOURS[at], linestyle=DASHES[at], linewidth=1.6)
+        axes.stairs(
+            power, edges, baseline=None, color=COLOURS[at], linestyle=DASHES[at], linewidth=1.6
+        )
     _name_rows(axes, (rows.pressed[-1], rows.other[-1]))
     axes.axhline(COMFORTABLE, color=SOFT, linewidth=0.8)
-    axes.annotate("prices rise above this", (0, COMFORTABLE), xytext=(3, 2), textcoords="offset points", fontsize=7.5, color=SOFT, va="bottom")
+    axes.annotate(
+        "prices rise above this",
+        (0, COMFORTABLE),
+        xytext=(3, 2),
+        textcoords="offset points",
+        fontsize=7.5,
+        color=SOFT,
+        va="bottom",
+    )
     axes.margins(y=0.2)
 
 
@@ -85,7 +105,13 @@ def _name_rows(axes: Axes, last: Sequence[float]) -> None:
     """Beside the ends of their curves, the higher one above and the lower one below."""
     for at, value in enumerate(last):
         side = "bottom" if (value, at) == max(zip(last, range(len(last)), strict=True)) else "top"
-        name = axes.annotate(f"row {at + 1}", (1.01, value), xycoords=("axes fraction", "data"), color=COLOURS[at], va=side)
+        name = axes.annotate(
+            f"row {at + 1}",
+            (1.01, value),
+            xycoords=("axes fraction", "data"),
+            color=COLOURS[at],
+            va=side,
+        )
         name.set_in_layout(False)  # there is room for it beside the scale of colours
 
 
@@ -97,12 +123,26 @@ def _prices(axes: Axes, course: Course) -> QuadMesh:
     times = [*sorted({change.at_s for change in course.changes}), course.end_s]
     states = [course.at(at) for at in times[:-1]]
     mesh = axes.pcolormesh(
-        [at / MINUTE_S for at in times], range(len(nodes) + 1), [[state[node].price for state in states] for node in nodes], cmap=PRICES
+        [at / MINUTE_S for at in times],
+        range(len(nodes) + 1),
+        [[state[node].price for state in states] for node in nodes],
+        cmap=PRICES,
     )
     for one in stretches(course):
         at, length = nodes.index(one.node), one.end - one.begin
         if not one.tenant:
-            axes.add_patch(Rectangle((one.begin, at), length, 1, fill=False, hatch="/////", edgecolor="white", linewidth=0, alpha=0.75))
+            axes.add_patch(
+                Rectangle(
+                    (one.begin, at),
+                    length,
+                    1,
+                    fill=False,
+                    hatch="/////",
+                    edgecolor="white",
+                    linewidth=0,
+                    alpha=0.75,
+                )
+            )
             continue
         axes.plot([one.begin, one.begin], [at + 0.1, at + 0.9], color="white", linewidth=1)
         if length >= LABELLED_MIN:
@@ -121,7 +161,13 @@ def _named(axes: Axes, one: Stretch, at: int) -> None:
     from matplotlib.patheffects import withStroke
 
     text = axes.annotate(
-        short(one.tenant), (one.begin, at + 0.5), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7.5, color="white"
+        short(one.tenant),
+        (one.begin, at + 0.5),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+        color="white",
     )
     text.set_path_effects([withStroke(linewidth=1.8, foreground=INK)])
 
@@ -136,8 +182,17 @@ def _shares(axes: Axes, shown: Shown) -> None:
     for at, row in enumerate(ROWS):
         each = [[_leased(course, row, time) for time in times] for course in shown.jumped]
         means = [bootstrap.mean([course[time] for course in each]) for time in range(len(times))]
-        axes.plot(minutes, [mean.value for mean in means], color=COLOURS[at], linestyle=DASHES[at], linewidth=1.6)
-        lows, highs = ([bound for mean in means if (bound := getattr(mean, end)) is not None] for end in ("low", "high"))
+        axes.plot(
+            minutes,
+            [mean.value for mean in means],
+            color=COLOURS[at],
+            linestyle=DASHES[at],
+            linewidth=1.6,
+        )
+        lows, highs = (
+            [bound for mean in means if (bound := getattr(mean, end)) is not None]
+            for end in ("low", "high")
+        )
         if lows:
             axes.fill_between(minutes, lows, highs, color=COLOURS[at], alpha=0.18, linewidth=0)
         last.append(means[-1].value)
@@ -161,8 +216,15 @@ def stretches(course: Course) -> list[Stretch]:
     found = []
     for node in _nodes(course):
         mine = [change for change in course.changes if change.node == node]
-        turns = [mine[0], *(after for before, after in pairwise(mine) if after.tenant != before.tenant), Change(course.end_s, node, "", 0.0)]
-        found += [Stretch(node, turn.tenant, turn.at_s / MINUTE_S, until.at_s / MINUTE_S) for turn, until in pairwise(turns)]
+        turns = [
+            mine[0],
+            *(after for before, after in pairwise(mine) if after.tenant != before.tenant),
+            Change(course.end_s, node, "", 0.0),
+        ]
+        found += [
+            Stretch(node, turn.tenant, turn.at_s / MINUTE_S, until.at_s / MINUTE_S)
+            for turn, until in pairwise(turns)
+        ]
     return found
 
 
@@ -173,4 +235,9 @@ def short(tenant: str) -> str:
 
 
 def tips(shown: Shown) -> dict[str, list[str]]:
-    return {"prices": [f"seed 0: power {shown.rows.source}; the price of a node is the rate charged, or its floor while it is nobody's"]}
+    return {
+        "prices": [
+            f"seed 0: power {shown.rows.source}; the price of a node is the rate charged, or its"
+            " floor while it is nobody's"
+        ]
+    }

@@ -1,4 +1,5 @@
-"""Tenants in two rows of four nodes, while the power of both goes its way and the operator's maps price them by it."""
+"""Tenants in two rows of four nodes, while the power of both goes its way and the operator's maps
+price them by it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ import msgspec
 
 from laissez.sim.chance import stream
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.scenario import BatchTable, ClusterTable, InferenceTable, Scenario, TenantsTable, TrainingTable
+from laissez.sim.scenario import (
+    BatchTable,
+    ClusterTable,
+    InferenceTable,
+    Scenario,
+    TenantsTable,
+    TrainingTable,
+)
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
@@ -21,17 +29,21 @@ from laissez_experiments.lab.cell import Cell
 SAMPLE_S: Final = 300  # between two samples of power, as in Google's traces
 BEFORE: Final = 5  # samples until the jump
 TREE: Final = "h100"
-ROWS: Final = (f"{TREE}/zone1/row1", f"{TREE}/zone2/row1")  # as a cluster of so few nodes is laid out: one in each of two zones
+# as a cluster of so few nodes is laid out: one in each of two zones
+ROWS: Final = (f"{TREE}/zone1/row1", f"{TREE}/zone2/row1")
 NODES: Final = 4  # of each row
 HOURS: Final = (3.0, 4.0)  # so that hardly any job is done before the series is
 GPUS: Final = (0.5, 1.0)  # that a tenant needs; jobs take up to three, a service has two or more
-WORTH: Final = 1.0  # times the price on demand: what the paper reckons speed with for a job that is on time
+# times the price on demand: what the paper reckons speed with for a job that is on time
+WORTH: Final = 1.0
 FLOOR_MAX_TIMES: Final = 3  # the price on demand
 
 SCENARIO: Final = Scenario(
     name="two rows",
     cluster=ClusterTable(gpus={TREE: NODES * len(ROWS)}, gpus_per_host=1),
-    tenants=TenantsTable(mix=dict.fromkeys(("training", "batch", "inference"), 1.0), arrivals_hours=0.05, worth=WORTH),
+    tenants=TenantsTable(
+        mix=dict.fromkeys(("training", "batch", "inference"), 1.0), arrivals_hours=0.05, worth=WORTH
+    ),
     inference=InferenceTable(engines=GPUS, hours=HOURS),
     training=TrainingTable(gpus=GPUS, hours=HOURS),
     batch=BatchTable(gpus=GPUS, hours=HOURS),
@@ -39,7 +51,8 @@ SCENARIO: Final = Scenario(
 
 
 class Change(msgspec.Struct, frozen=True):
-    """From now on a node is its tenant's (nobody's, if empty) and costs this many dollars per hour: the rate charged, or its floor."""
+    """From now on a node is its tenant's (nobody's, if empty) and costs this many dollars per hour:
+    the rate charged, or its floor."""
 
     at_s: int
     node: str
@@ -48,7 +61,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease at the jump: up to what its tenant would have paid then, in dollars per hour, and when and why it ended (`lasting` with the run)."""
+    """A lease at the jump: up to what its tenant would have paid then, in dollars per hour, and
+    when and why it ended (`lasting` with the run)."""
 
     tenant: str
     limit: float
@@ -57,7 +71,8 @@ class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one run, second by second. `held` are the nodes of the first row that were leased at the jump."""
+    """Of one run, second by second. `held` are the nodes of the first row that were leased at the
+    jump."""
 
     jump_s: float
     floor_rose_s: float | None  # when the first row's floor was first higher than at the jump
@@ -71,7 +86,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerRun(Cell, frozen=True, kw_only=True):
-    """Power as a share of what a row is provisioned for, for each of the `ROWS`, sample by sample."""
+    """Power as a share of what a row is provisioned for, for each of the `ROWS`, sample by
+    sample."""
 
     result: ClassVar[Any] = Course
 
@@ -86,8 +102,11 @@ class PowerRun(Cell, frozen=True, kw_only=True):
         with TemporaryDirectory() as folder:
             maps = self._write_maps(Path(folder), phase_us)
             scenario = msgspec.structs.replace(SCENARIO, maps=str(maps), tenants=tenants)
-            simulation = Simulation(scenario, draw(scenario, self.seed, planners), "market", self.seed, planners)
-        simulation.until = len(self.powers[0]) * SAMPLE_S * SECOND_US  # nobody looks beyond the series
+            simulation = Simulation(
+                scenario, draw(scenario, self.seed, planners), "market", self.seed, planners
+            )
+        # nobody looks beyond the series
+        simulation.until = len(self.powers[0]) * SAMPLE_S * SECOND_US
         watch = _Watch(simulation, BEFORE * SAMPLE_S * SECOND_US - phase_us)
         simulation.run()
         return watch.course()
@@ -95,9 +114,14 @@ class PowerRun(Cell, frozen=True, kw_only=True):
     def _write_maps(self, folder: Path, phase_us: int) -> Path:
         """Samples come some seconds before the operator's maps decide next, as they would."""
         base = getattr(SCENARIO.prices, TREE)
-        text = f'[base.{TREE}]\nprice = "{base * SCENARIO.prices.floor:.6f}"\nfloor_max = "{base * FLOOR_MAX_TIMES:.6f}"\n'
+        text = (
+            f'[base.{TREE}]\nprice = "{base * SCENARIO.prices.floor:.6f}"\nfloor_max ='
+            f' "{base * FLOOR_MAX_TIMES:.6f}"\n'
+        )
         for at, (row, power) in enumerate(zip(ROWS, self.powers, strict=True), 1):
-            times = [max(0, sample * SAMPLE_S * SECOND_US - phase_us) for sample in range(len(power))]
+            times = [
+                max(0, sample * SAMPLE_S * SECOND_US - phase_us) for sample in range(len(power))
+            ]
             lines = [f"{time},{value}\n" for time, value in zip(times, power, strict=True)]
             (folder / f"row{at}.csv").write_text("time,measured_power_util\n" + "".join(lines))
             text += f'[signals.row{at}]\nsource = "csv"\nfile = "row{at}.csv"\n'
@@ -132,15 +156,23 @@ class _Watch:
             tenant, price = leases.get(leaf) or ("", self._market.floor(leaf))
             if self._last.get(leaf) != (tenant, price):
                 self._last[leaf] = (tenant, price)
-                self._changes.append(Change(self._kernel.now // SECOND_US, leaf, tenant, price / MICRO))
-        if self._kernel.now > self._jump_us and self._floor_rose is None and self._market.floor(ROWS[0]) > self._floor:
+                self._changes.append(
+                    Change(self._kernel.now // SECOND_US, leaf, tenant, price / MICRO)
+                )
+        if (
+            self._kernel.now > self._jump_us
+            and self._floor_rose is None
+            and self._market.floor(ROWS[0]) > self._floor
+        ):
             self._floor_rose = self._kernel.now
         self._kernel.at(self._kernel.now + SECOND_US, self._look)
 
     def _jump(self) -> None:
         self._floor = self._market.floor(ROWS[0])
         leases = [one for one in self._market.leases() if one.leaf.startswith(ROWS[0])]
-        self._limits = {(one.leaf, one.start): one.limit / MICRO for one in leases if one.limit is not None}
+        self._limits = {
+            (one.leaf, one.start): one.limit / MICRO for one in leases if one.limit is not None
+        }
 
     def course(self) -> Course:
         return Course(
@@ -149,7 +181,12 @@ class _Watch:
             end_s=self._end // SECOND_US,
             changes=tuple(self._changes),
             held={
-                one.leaf: Tenancy(tenant=one.tenant, limit=self._limits[one.leaf, one.start], end_s=one.end / SECOND_US, reason=one.reason)
+                one.leaf: Tenancy(
+                    tenant=one.tenant,
+                    limit=self._limits[one.leaf, one.start],
+                    end_s=one.end / SECOND_US,
+                    reason=one.reason,
+                )
                 for one in self._cloud.leases()
                 if (one.leaf, one.start) in self._limits
             },

@@ -1,4 +1,5 @@
-"""The power of two rows, sample by sample: from real files, the stretch around the first one's largest jump, or made up with the same shape.
+"""The power of two rows, sample by sample: from real files, the stretch around the first one's
+largest jump, or made up with the same shape.
 
 A jump takes a row from comfort, where its power presses on no price, to where it does.
 """
@@ -27,11 +28,13 @@ QUICK_AFTER: Final = 5
 COMFORTABLE: Final = Power.cap * (1 - Power.comfortable)  # up to here power presses on no price
 FILES_MAX: Final = 2
 
-CALM, JUMPED, OTHER, NOISE = 0.66, 0.77, 0.67, 0.003  # of a series that is made up: within what Google's rows draw, from 0.61 to 0.79
+# of a series that is made up: within what Google's rows draw, from 0.61 to 0.79
+CALM, JUMPED, OTHER, NOISE = 0.66, 0.77, 0.67, 0.003
 
 
 class PowerSeriesError(Exception):
-    """Files of power with which the experiment cannot be made; the message says what was expected."""
+    """Files of power with which the experiment cannot be made; the message says what was
+    expected."""
 
 
 class TwoRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,28 +47,44 @@ class TwoRows(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def calm(self) -> tuple[float, ...]:
         """The first row as it would be without the jump."""
-        return (*self.pressed[:BEFORE], *self.pressed[BEFORE - 1 : BEFORE] * (len(self.pressed) - BEFORE))
+        return (
+            *self.pressed[:BEFORE],
+            *self.pressed[BEFORE - 1 : BEFORE] * (len(self.pressed) - BEFORE),
+        )
 
 
 def two_rows(plan: Plan) -> TwoRows:
     after = QUICK_AFTER if plan.quick else AFTER
     if len(plan.power) > FILES_MAX:
-        raise PowerSeriesError(f"expected one or two files of power, one for each row, found {len(plan.power)}")
+        raise PowerSeriesError(
+            f"expected one or two files of power, one for each row, found {len(plan.power)}"
+        )
     if not plan.power:
         source = "made up, with levels as in Google's power traces of 2019"
-        return TwoRows(pressed=_made_up("pressed", (CALM, JUMPED), after), other=_made_up("other", (OTHER, OTHER), after), source=source)
+        return TwoRows(
+            pressed=_made_up("pressed", (CALM, JUMPED), after),
+            other=_made_up("other", (OTHER, OTHER), after),
+            source=source,
+        )
     first, second = plan.power[0], plan.power[-1]
     samples = read_samples(first)
     at = _largest_jump(samples, after, first)
     if first == second:
         return TwoRows(
-            pressed=_window(samples, at, after), other=_quietest(samples, after), source=f"{first.name}, around its largest jump and at its quietest"
+            pressed=_window(samples, at, after),
+            other=_quietest(samples, after),
+            source=f"{first.name}, around its largest jump and at its quietest",
         )
     others = read_samples(second)
     if len(others) < at + after:
-        raise PowerSeriesError(f"{second}: expected at least {at + after} samples, as far as the jump in {first.name}, found {len(others)}")
+        raise PowerSeriesError(
+            f"{second}: expected at least {at + after} samples, as far as the jump in {first.name},"
+            f" found {len(others)}"
+        )
     return TwoRows(
-        pressed=_window(samples, at, after), other=_window(others, at, after), source=f"{first.name} and {second.name}, around the largest jump"
+        pressed=_window(samples, at, after),
+        other=_window(others, at, after),
+        source=f"{first.name} and {second.name}, around the largest jump",
     )
 
 
@@ -83,11 +102,21 @@ def read_samples(file: Path) -> list[float]:
 
 def _largest_jump(samples: Sequence[float], after: int, file: Path) -> int:
     """From comfort to the highest power that lasts: the mean of all samples after it counts."""
-    jumps = [at for at in range(BEFORE, len(samples) - after + 1) if max(samples[at - BEFORE : at]) <= COMFORTABLE < samples[at]]
+    jumps = [
+        at
+        for at in range(BEFORE, len(samples) - after + 1)
+        if max(samples[at - BEFORE : at]) <= COMFORTABLE < samples[at]
+    ]
     if not jumps:
-        asked = f"{BEFORE} samples of power up to {COMFORTABLE:g} and then {after} that begin above it"
-        raise PowerSeriesError(f"{file}: expected a jump, {asked}, found none in {len(samples)} samples")
-    return max(jumps, key=lambda at: fmean(samples[at : at + after]) - max(samples[at - BEFORE : at]))
+        asked = (
+            f"{BEFORE} samples of power up to {COMFORTABLE:g} and then {after} that begin above it"
+        )
+        raise PowerSeriesError(
+            f"{file}: expected a jump, {asked}, found none in {len(samples)} samples"
+        )
+    return max(
+        jumps, key=lambda at: fmean(samples[at : at + after]) - max(samples[at - BEFORE : at])
+    )
 
 
 def _window(samples: Sequence[float], at: int, after: int) -> tuple[float, ...]:
@@ -95,9 +124,15 @@ def _window(samples: Sequence[float], at: int, after: int) -> tuple[float, ...]:
 
 
 def _quietest(samples: Sequence[float], after: int) -> tuple[float, ...]:
-    return min((_window(samples, at, after) for at in range(BEFORE, len(samples) - after + 1)), key=max)
+    return min(
+        (_window(samples, at, after) for at in range(BEFORE, len(samples) - after + 1)), key=max
+    )
 
 
 def _made_up(row: str, levels: tuple[float, float], after: int) -> tuple[float, ...]:
     chance = stream(0, "power", row)
-    return tuple(round(chance.gauss(level, NOISE), 3) for level, samples in zip(levels, (BEFORE, after), strict=True) for _ in range(samples))
+    return tuple(
+        round(chance.gauss(level, NOISE), 3)
+        for level, samples in zip(levels, (BEFORE, after), strict=True)
+        for _ in range(samples)
+    )

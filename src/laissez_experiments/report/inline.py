@@ -1,6 +1,8 @@
-"""A figure's SVG file, as part of a page: only what is drawn, under names that no other figure of the page has.
+"""A figure's SVG file, as part of a page: only what is drawn, under names that no other figure of
+the page has.
 
-The marks of `style.of_cloud` and `style.with_tips` become `data-cloud` and `data-tip`, which the page's script looks for.
+The marks of `style.of_cloud` and `style.with_tips` become `data-cloud` and `data-tip`, which the
+page's script looks for.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ MEASURES: Final = ("d", "x", "y")  # in points, of which no eye sees the hundred
 
 
 class Inline(msgspec.Struct, frozen=True):
-    """`clouds` are those with parts of their own in it; `tips` the keys of what has something to say."""
+    """`clouds` are those with parts of their own in it; `tips` the keys of what has something to
+    say."""
 
     svg: str
     clouds: Sequence[str]
@@ -42,9 +45,17 @@ def inline(svg: str, name: str, label: str) -> Inline:
     _marks(root)
     _names(root, name)
     _smaller(root)
-    clouds = dict.fromkeys(element.get("data-cloud", "") for element in root.iter() if "data-cloud" in element.attrib)
-    tips = dict.fromkeys(element.get("data-tip", "") for element in root.iter() if "data-tip" in element.attrib)
-    root.attrib = {"viewBox": root.get("viewBox", ""), "role": "group" if tips else "img", "aria-label": label}
+    clouds = dict.fromkeys(
+        element.get("data-cloud", "") for element in root.iter() if "data-cloud" in element.attrib
+    )
+    tips = dict.fromkeys(
+        element.get("data-tip", "") for element in root.iter() if "data-tip" in element.attrib
+    )
+    root.attrib = {
+        "viewBox": root.get("viewBox", ""),
+        "role": "group" if tips else "img",
+        "aria-label": label,
+    }
     return Inline(ElementTree.tostring(root, "unicode"), sorted(clouds, key=_place), list(tips))
 
 
@@ -110,9 +121,19 @@ def _smaller(root: Element) -> None:
     for element in root.iter():
         for measure in MEASURES:
             if measure in element.attrib:
-                element.set(measure, LONG.sub(lambda found: f"{float(found[0]):.2f}", SPACE.sub(" ", element.get(measure, "")).strip()))
+                element.set(
+                    measure,
+                    LONG.sub(
+                        lambda found: f"{float(found[0]):.2f}",
+                        SPACE.sub(" ", element.get(measure, "")).strip(),
+                    ),
+                )
         looks = {child.get("style", "") for child in element if child.tag == "use"}
-        if "style" not in element.attrib and len(looks) == 1 and all(child.tag == "use" and "style" in child.attrib for child in element):
+        if (
+            "style" not in element.attrib
+            and len(looks) == 1
+            and all(child.tag == "use" and "style" in child.attrib for child in element)
+        ):
             element.set("style", looks.pop())
             for child in element:
                 del child.attrib["style"]

@@ -1,4 +1,5 @@
-"""The page, put together from its template. What an experiment says is only ever text in it: it is never read as HTML, nor as script."""
+"""The page, put together from its template. What an experiment says is only ever text in it: it is
+never read as HTML, nor as script."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def render(run: Run, outcomes: Sequence[Outcome], folder: Path) -> str:
     tips = {
         one.experiment.name: {key: one.findings.tips.get(key, ()) for key in figure.tips}
         for one in done
-        if (figure := figures[one.experiment.name]) is not None and figure.tips and one.findings is not None
+        if (figure := figures[one.experiment.name]) is not None
+        and figure.tips
+        and one.findings is not None
     }
     parts = {
         "title": TITLE,
@@ -52,7 +55,9 @@ def render(run: Run, outcomes: Sequence[Outcome], folder: Path) -> str:
         "banner": _banner(run),
         "filters": _filters(outcomes),
         "claims": claim_tables(done),
-        "sections": "\n".join([*(_section(one, figures[one.experiment.name]) for one in done), _not_run(outcomes)]),
+        "sections": "\n".join(
+            [*(_section(one, figures[one.experiment.name]) for one in done), _not_run(outcomes)]
+        ),
     }
     return _fill(_part("page.html"), parts)
 
@@ -70,47 +75,74 @@ def _figure(outcome: Outcome, folder: Path) -> Inline | None:
     if outcome.findings is None or outcome.findings.draw is None:
         return None
     name = outcome.experiment.name
-    return inline((folder / f"{name}.svg").read_text(encoding="utf-8"), name, f"Figure: {outcome.experiment.title}")
+    return inline(
+        (folder / f"{name}.svg").read_text(encoding="utf-8"),
+        name,
+        f"Figure: {outcome.experiment.title}",
+    )
 
 
 # -- the top
 
 
 def _lead(outcomes: Sequence[Outcome]) -> str:
-    """One sentence: what of all claims holds. One claim of the paper may be checked several times, for several clouds or clusters."""
+    """One sentence: what of all claims holds. One claim of the paper may be checked several times,
+    for several clouds or clusters."""
     claims = [claim for one in outcomes for claim in one.claims]
-    of_paper, of_ours = [claim for claim in claims if claim.paper is not None], [claim for claim in claims if claim.paper is None]
-    said = f"Of {len(of_paper)} checks of the paper's claims, {in_words(tally(of_paper))}" if of_paper else "No claim of the paper was looked at"
-    more = f"; of {len(of_ours)} more that go beyond it, {in_words(tally(of_ours))}" if of_ours else ""
+    of_paper, of_ours = (
+        [claim for claim in claims if claim.paper is not None],
+        [claim for claim in claims if claim.paper is None],
+    )
+    said = (
+        f"Of {len(of_paper)} checks of the paper's claims, {in_words(tally(of_paper))}"
+        if of_paper
+        else "No claim of the paper was looked at"
+    )
+    more = (
+        f"; of {len(of_ours)} more that go beyond it, {in_words(tally(of_ours))}" if of_ours else ""
+    )
     return f"{said}{more}."
 
 
 def _bar(outcomes: Sequence[Outcome]) -> str:
     """The counts of the paper's claims as one bar; the sentence above it says the same."""
     counts = tally(claim for one in outcomes for claim in one.claims if claim.paper is not None)
-    pieces = "".join(f'<i class="{one.key}" style="flex-grow:{count}"></i>' for one, count in counts.items() if count)
+    pieces = "".join(
+        f'<i class="{one.key}" style="flex-grow:{count}"></i>'
+        for one, count in counts.items()
+        if count
+    )
     return f'<div class="bar" aria-hidden="true">{pieces}</div>' if pieces else ""
 
 
 def _facts(run: Run) -> str:
     day = datetime.fromisoformat(run.date)
     facts = {
-        "When": f"{day.day} {day:%B %Y, %H:%M} UTC, in {_span(run.seconds)}"
-        + (f", {run.kept_cells} of {run.cells} cells kept" if run.kept_cells else ""),
+        "When": (
+            f"{day.day} {day:%B %Y, %H:%M} UTC, in {_span(run.seconds)}"
+            + (f", {run.kept_cells} of {run.cells} cells kept" if run.kept_cells else "")
+        ),
         "Seeds": _seeds(run),
         "Machine": f"{run.cpu}, {run.cores} core{'' if run.cores == 1 else 's'}",
         "Software": f"laissez {run.version}, market {run.market}, {run.python}",
         "Traces of requests": _inputs(run.traces),
         "Traces of power": _inputs(run.power),
     }
-    return "\n".join(f"      <div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
+    return "\n".join(
+        f"      <div><dt>{name}</dt><dd>{escape(text)}</dd></div>"
+        for name, text in facts.items()
+        if text
+    )
 
 
 def _seeds(run: Run) -> str:
     fewer = [
-        f"{count} for {', '.join(name for name, its in run.fewer_seeds.items() if its == count)}" for count in sorted({*run.fewer_seeds.values()})
+        f"{count} for {', '.join(name for name, its in run.fewer_seeds.items() if its == count)}"
+        for count in sorted({*run.fewer_seeds.values()})
     ]
-    return "; ".join([f"{run.seeds} ({'0' if run.seeds == 1 else f'0 to {run.seeds - 1}'})", *fewer])
+    return "; ".join(
+        [f"{run.seeds} ({'0' if run.seeds == 1 else f'0 to {run.seeds - 1}'})", *fewer]
+    )
 
 
 def _inputs(inputs: Sequence[InputFile]) -> str:
@@ -121,7 +153,11 @@ def _span(seconds: float) -> str:
     if seconds < MINUTE_S:
         return f"{seconds:.0f} s"
     minutes = round(seconds / MINUTE_S)
-    return f"{minutes} min" if seconds < HOUR_S else f"{minutes // MINUTE_S} h {minutes % MINUTE_S} min"
+    return (
+        f"{minutes} min"
+        if seconds < HOUR_S
+        else f"{minutes // MINUTE_S} h {minutes % MINUTE_S} min"
+    )
 
 
 def _banner(run: Run) -> str:
@@ -133,10 +169,14 @@ def _banner(run: Run) -> str:
 
 def _filters(outcomes: Sequence[Outcome]) -> str:
     counts = tally(claim for one in outcomes for claim in one.claims)
-    every = f'<button type="button" aria-pressed="true" data-show="all">All <b>{sum(counts.values())}</b></button>'
+    every = (
+        '<button type="button" aria-pressed="true" data-show="all">All'
+        f" <b>{sum(counts.values())}</b></button>"
+    )
     return every + "".join(
-        f'<button type="button" aria-pressed="false" data-show="{one.key}" class="{one.key}">'
-        f'<span class="sign" aria-hidden="true">{one.sign}</span> {one.words.capitalize()} <b>{counts[one]}</b></button>'
+        f'<button type="button" aria-pressed="false" data-show="{one.key}" class="{one.key}"><span'
+        f' class="sign" aria-hidden="true">{one.sign}</span> {one.words.capitalize()}'
+        f" <b>{counts[one]}</b></button>"
         for one in VERDICTS
     )
 
@@ -145,7 +185,8 @@ def _contents(outcomes: Sequence[Outcome]) -> str:
     entries = ['    <li><a href="#claims">Claims</a></li>']
     for one in outcomes:
         if one.findings is not None:
-            entries.append(f'    <li><a href="#{escape(one.experiment.name)}">{escape(one.experiment.title)}</a>{signs(one.claims)}</li>')
+            name, title = escape(one.experiment.name), escape(one.experiment.title)
+            entries.append(f'    <li><a href="#{name}">{title}</a>{signs(one.claims)}</li>')
     if any(one.findings is None for one in outcomes):
         entries.append(f'    <li><a href="#{NOT_RUN}">Not run</a></li>')
     return "\n".join(entries)
@@ -177,20 +218,37 @@ def _link(file: str) -> str:
 
 def _shown(figure: Inline, name: str) -> str:
     toggles = "".join(
-        f'<button type="button" aria-pressed="true" data-toggle="{escape(cloud)}"><i style="{_swatch(cloud)}"></i>{escape(cloud)}</button>'
+        f'<button type="button" aria-pressed="true" data-toggle="{escape(cloud)}"><i'
+        f' style="{_swatch(cloud)}"></i>{escape(cloud)}</button>'
         for cloud in figure.clouds
     )
-    hint = '<span class="hint">Point at a mark to see what it is; with the keyboard, Tab and then the arrow keys.</span>' if figure.tips else ""
-    group = f'<div class="choice" role="group" aria-label="Clouds to show">{toggles}</div>' if len(figure.clouds) > 1 else ""
+    hint = (
+        '<span class="hint">Point at a mark to see what it is; with the keyboard, Tab and then the'
+        " arrow keys.</span>"
+        if figure.tips
+        else ""
+    )
+    group = (
+        f'<div class="choice" role="group" aria-label="Clouds to show">{toggles}</div>'
+        if len(figure.clouds) > 1
+        else ""
+    )
     tools = f'<div class="tools">{group}{hint}</div>' if group or hint else ""
-    return f'    <figure data-figure="{escape(name)}">{tools}<div class="card">{figure.svg}</div></figure>'
+    return (
+        f'    <figure data-figure="{escape(name)}">{tools}<div'
+        f' class="card">{figure.svg}</div></figure>'
+    )
 
 
 def _swatch(cloud: str) -> str:
     if cloud not in LOOKS:
         return f"background:{THIRD}"
     look = LOOKS[cloud]
-    return f"background:repeating-linear-gradient(-45deg,{look.line} 0 1px,{look.fill} 1px 4px)" if look.hatch else f"background:{look.fill}"
+    return (
+        f"background:repeating-linear-gradient(-45deg,{look.line} 0 1px,{look.fill} 1px 4px)"
+        if look.hatch
+        else f"background:{look.fill}"
+    )
 
 
 def _not_run(outcomes: Sequence[Outcome]) -> str:
@@ -198,7 +256,11 @@ def _not_run(outcomes: Sequence[Outcome]) -> str:
     if not left:
         return ""
     lines = "".join(
-        f"<dt>{escape(one.experiment.title)} <code>{escape(one.experiment.name)}</code></dt><dd>{escape(one.why_not)}</dd>" for one in left
+        f"<dt>{escape(one.experiment.title)}"
+        f" <code>{escape(one.experiment.name)}</code></dt><dd>{escape(one.why_not)}</dd>"
+        for one in left
     )
     head = '<h2>Not run</h2>\n    <p class="text">These need more than was given.</p>'
-    return f'  <section id="{NOT_RUN}">\n    {head}\n    <dl class="left">{lines}</dl>\n  </section>'
+    return (
+        f'  <section id="{NOT_RUN}">\n    {head}\n    <dl class="left">{lines}</dl>\n  </section>'
+    )

@@ -1,4 +1,5 @@
-"""What a report is about: what came of each experiment, and all that a reader needs to trust it, or to run it again."""
+"""What a report is about: what came of each experiment, and all that a reader needs to trust it, or
+to run it again."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from laissez_experiments.lab.processor import processor
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one experiment: what was found and the files it is in; or what it would have needed to run; or what went wrong."""
+    """Of one experiment: what was found and the files it is in; or what it would have needed to
+    run; or what went wrong."""
 
     experiment: Experiment
     findings: Findings | None = None
@@ -45,8 +47,9 @@ class InputFile(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """`cells` are all that the figures are made of; `kept_cells` of them were there from an earlier run. `seconds` are those of this run alone.
-    `fewer_seeds` are the numbers of those experiments that took only the first of the seeds.
+    """`cells` are all that the figures are made of; `kept_cells` of them were there from an earlier
+    run. `seconds` are those of this run alone. `fewer_seeds` are the numbers of those experiments
+    that took only the first of the seeds.
     """
 
     date: str
@@ -68,7 +71,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def run_of(plan: Plan, outcomes: Sequence[Outcome], workers: int, cells: int, kept_cells: int, seconds: float) -> Run:
+def run_of(
+    plan: Plan,
+    outcomes: Sequence[Outcome],
+    workers: int,
+    cells: int,
+    kept_cells: int,
+    seconds: float,
+) -> Run:
     """Here and now."""
     return Run(
         date=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -79,7 +89,11 @@ def run_of(plan: Plan, outcomes: Sequence[Outcome], workers: int, cells: int, ke
         cores=cores(),
         workers=workers,
         seeds=plan.seeds,
-        fewer_seeds={one.experiment.name: own for one in outcomes if one.findings and (own := one.experiment.own(plan).seeds) < plan.seeds},
+        fewer_seeds={
+            one.experiment.name: own
+            for one in outcomes
+            if one.findings and (own := one.experiment.own(plan).seeds) < plan.seeds
+        },
         quick=plan.quick,
         traces=[_input(path) for path in plan.traces],
         power=[_input(path) for path in plan.power],

@@ -1,4 +1,5 @@
-"""How claims are told, in the page and in the terminal: numbers with as many digits as say something, and the outcome in words."""
+"""How claims are told, in the page and in the terminal: numbers with as many digits as say
+something, and the outcome in words."""
 
 from __future__ import annotations
 
@@ -32,9 +33,14 @@ VERDICTS: Final = (HOLDS, FAILS, UNDECIDED, MEASURED)
 
 
 def verdict(claim: Claim) -> Verdict:
-    """What nobody expected to come out one way or the other is measured, and no more; a note would say why it is undecided."""
+    """What nobody expected to come out one way or the other is measured, and no more; a note would
+    say why it is undecided."""
     if claim.holds is None:
-        return MEASURED if claim.paper is None and claim.measured is not None and not claim.note else UNDECIDED
+        return (
+            MEASURED
+            if claim.paper is None and claim.measured is not None and not claim.note
+            else UNDECIDED
+        )
     return HOLDS if claim.holds else FAILS
 
 
@@ -44,11 +50,16 @@ def tally(claims: Iterable[Claim]) -> dict[Verdict, int]:
 
 
 def in_words(counts: dict[Verdict, int]) -> str:
-    """Such as: 7 hold, 1 does not, 2 are undecided and 3 were measured. What there is none of is left out."""
+    """Such as: 7 hold, 1 does not, 2 are undecided and 3 were measured. What there is none of is
+    left out."""
     held, failed, undecided, plain = (counts[one] for one in VERDICTS)
     parts = [
         *([f"{held} hold{'s' if held == 1 else ''}"] if held else []),
-        *([f"{failed} do{'es' if failed == 1 else ''} not{'' if held else ' hold'}"] if failed else []),
+        *(
+            [f"{failed} do{'es' if failed == 1 else ''} not{'' if held else ' hold'}"]
+            if failed
+            else []
+        ),
         *([f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []),
         *([f"{plain} {'was' if plain == 1 else 'were'} measured"] if plain else []),
     ]
@@ -70,7 +81,9 @@ def measured(claim: Claim) -> str:
         return NOTHING
     if isinstance(claim.measured, str):
         return claim.measured
-    return _joined(number(claim.measured, _decimals(claim)), claim.unit if is_sign(claim.unit) else "")
+    return _joined(
+        number(claim.measured, _decimals(claim)), claim.unit if is_sign(claim.unit) else ""
+    )
 
 
 def unit_in_words(claim: Claim) -> str:
@@ -90,7 +103,9 @@ def _decimals(claim: Claim) -> int:
     """Those of what was measured; if that is a whole number by chance, those of its interval."""
     if claim.unit == "$":
         return 2
-    known = 0 if claim.measured is None or isinstance(claim.measured, str) else decimals(claim.measured)
+    known = (
+        0 if claim.measured is None or isinstance(claim.measured, str) else decimals(claim.measured)
+    )
     return known or decimals(max(claim.interval or (0.0,), key=abs))
 
 

@@ -1,4 +1,5 @@
-"""Cells that measure how fast the market and the service are: each has the machine for itself, and is of this machine and this code alone."""
+"""Cells that measure how fast the market and the service are: each has the machine for itself, and
+is of this machine and this code alone."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from laissez_experiments.lab.processor import processor
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a speed was measured: one of another machine, Python or form of the market is another speed."""
+    """Where a speed was measured: one of another machine, Python or form of the market is another
+    speed."""
 
     processor: str
     cores: int
@@ -25,7 +27,10 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     market_form: str
 
     def __str__(self) -> str:
-        return f"{self.cores} cores ({self.processor}), Python {self.python}, the market {self.market_form}"
+        return (
+            f"{self.cores} cores ({self.processor}), Python {self.python}, the market"
+            f" {self.market_form}"
+        )
 
 
 @cache
@@ -39,7 +44,8 @@ def this_machine() -> Machine:
 
 
 class MarketSpeed(Cell, frozen=True, kw_only=True):
-    """Every operation of the market, in process, on trees of these sizes; turn by turn, so that noise hits all alike."""
+    """Every operation of the market, in process, on trees of these sizes; turn by turn, so that
+    noise hits all alike."""
 
     result: ClassVar[Any] = list[market.Row]
     seconds: ClassVar[float] = 45.0
@@ -52,7 +58,12 @@ class MarketSpeed(Cell, frozen=True, kw_only=True):
     calls: int
 
     def run(self) -> list[market.Row]:
-        return market.measure([(leaves, self.resting) for leaves in self.leaves], PLACES, self.calls, lambda what: None)
+        return market.measure(
+            [(leaves, self.resting) for leaves in self.leaves],
+            PLACES,
+            self.calls,
+            lambda what: None,
+        )
 
     def __str__(self) -> str:
         return f"speed of the market at {', '.join(f'{leaves:,}' for leaves in self.leaves)} leaves"
@@ -64,7 +75,12 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
     result: ClassVar[Any] = service.Row
     seconds: ClassVar[float] = 9.0
     is_alone: ClassVar[bool] = True
-    packages: ClassVar[tuple[str, ...]] = ("laissez_bench", "laissez.journal", "laissez.service", "laissez.wire")
+    packages: ClassVar[tuple[str, ...]] = (
+        "laissez_bench",
+        "laissez.journal",
+        "laissez.service",
+        "laissez.wire",
+    )
 
     machine: Machine
     load: str
@@ -74,9 +90,18 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
     tenants: int
 
     def run(self) -> service.Row:
-        (row,) = service.measure([self.load], self.measured_s, lambda what: None, self.leaves, self.tenants, self.asked_per_second)
+        (row,) = service.measure(
+            [self.load],
+            self.measured_s,
+            lambda what: None,
+            self.leaves,
+            self.tenants,
+            self.asked_per_second,
+        )
         return row
 
     def __str__(self) -> str:
-        asked = "" if self.asked_per_second is None else f" of {self.asked_per_second:,.0f} requests/s"
+        asked = (
+            "" if self.asked_per_second is None else f" of {self.asked_per_second:,.0f} requests/s"
+        )
         return f"speed of the service under a load{asked} ({self.load})"

@@ -1,4 +1,5 @@
-"""How many requests the market serves, and how fast, as one tree of equal instances grows (the paper's figure of scalability)."""
+"""How many requests the market serves, and how fast, as one tree of equal instances grows (the
+paper's figure of scalability)."""
 
 from __future__ import annotations
 
@@ -34,14 +35,23 @@ QUICK_CALLS: Final = 1_000
 SESSIONS: Final = "session"
 BATCHES: Final = "batch"
 # load and requests per second that are asked; None: as many as are answered
-LOADS: Final = ((SESSIONS, 5_000.0), (SESSIONS, 10_000.0), (SESSIONS, 15_000.0), (SESSIONS, None), (BATCHES, None))
+LOADS: Final = (
+    (SESSIONS, 5_000.0),
+    (SESSIONS, 10_000.0),
+    (SESSIONS, 15_000.0),
+    (SESSIONS, None),
+    (BATCHES, None),
+)
 LOAD_S: Final = 4.0
 PAPER_PER_SECOND: Final = 25_000
 PAPER_MS: Final = 20
 US_PER_MS: Final = 1_000
 SMALL_TREE: Final = f"decided at {CLAIMED_LEAVES:,} leaves, which the quick version does not have"
 NO_SERVICE: Final = "the quick version starts no server"
-AT_THE_ROOT: Final = "the paper's goes to the earliest matching order at the finest matching granularity; here all orders wait at the root"
+AT_THE_ROOT: Final = (
+    "the paper's goes to the earliest matching order at the finest matching granularity; here all"
+    " orders wait at the root"
+)
 
 MarketRows = Mapping[tuple[str, int], market.Row]  # by operation and leaves
 ServiceRows = Sequence[tuple[ServiceSpeed, service.Row]]
@@ -57,23 +67,38 @@ class Scalability(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         machine = this_machine()
-        measured: MarketRows = {(row.operation, row.leaves): row for row in results[market_cell(plan, machine)] if row.operation in OPERATIONS}
+        measured: MarketRows = {
+            (row.operation, row.leaves): row
+            for row in results[market_cell(plan, machine)]
+            if row.operation in OPERATIONS
+        }
         served: ServiceRows = [(cell, results[cell]) for cell in service_cells(plan, machine)]
 
         def draw() -> Figure:
-            return scalability_figure(OPERATIONS, measured, [(described(cell), row) for cell, row in served], PAPER_PER_SECOND, PAPER_MS)
+            return scalability_figure(
+                OPERATIONS,
+                measured,
+                [(described(cell), row) for cell, row in served],
+                PAPER_PER_SECOND,
+                PAPER_MS,
+            )
 
         return Findings(
             claims=[*_in_process(plan, measured), *_through_the_service(measured, served)],
             text=_text(plan, machine, measured, served),
-            rows=[*(_market_row(row) for row in measured.values()), *(_service_row(cell, row) for cell, row in served)],
+            rows=[
+                *(_market_row(row) for row in measured.values()),
+                *(_service_row(cell, row) for cell, row in served),
+            ],
             draw=draw,
         )
 
 
 def market_cell(plan: Plan, machine: Machine) -> MarketSpeed:
     if plan.quick:
-        return MarketSpeed(machine=machine, leaves=QUICK_LEAVES, resting=QUICK_RESTING, calls=QUICK_CALLS)
+        return MarketSpeed(
+            machine=machine, leaves=QUICK_LEAVES, resting=QUICK_RESTING, calls=QUICK_CALLS
+        )
     return MarketSpeed(machine=machine, leaves=LEAVES, resting=RESTING, calls=CALLS)
 
 
@@ -82,23 +107,38 @@ def service_cells(plan: Plan, machine: Machine) -> list[ServiceSpeed]:
     if plan.quick:
         return []
     return [
-        ServiceSpeed(machine=machine, load=load, asked_per_second=asked, measured_s=LOAD_S, leaves=service.LEAVES, tenants=service.TENANTS)
+        ServiceSpeed(
+            machine=machine,
+            load=load,
+            asked_per_second=asked,
+            measured_s=LOAD_S,
+            leaves=service.LEAVES,
+            tenants=service.TENANTS,
+        )
         for load, asked in LOADS
     ]
 
 
 def described(cell: ServiceSpeed) -> str:
     load = "sessions" if cell.load == SESSIONS else "batches of 100"
-    return f"{load}, flat out" if cell.asked_per_second is None else f"{load} at {cell.asked_per_second:,.0f}/s"
+    return (
+        f"{load}, flat out"
+        if cell.asked_per_second is None
+        else f"{load} at {cell.asked_per_second:,.0f}/s"
+    )
 
 
 def _in_process(plan: Plan, measured: MarketRows) -> list[Claim]:
-    """Rates alone: a call in process waits for no other, so how long it takes says nothing about requests that come together."""
+    """Rates alone: a call in process waits for no other, so how long it takes says nothing about
+    requests that come together."""
     leaves = QUICK_LEAVES[-1] if plan.quick else CLAIMED_LEAVES
     return [
         Claim(
             figure=Scalability.name,
-            claim=f"{words}, {leaves:,} leaves, in process: requests served per second, one after the other",
+            claim=(
+                f"{words}, {leaves:,} leaves, in process: requests served per second, one after the"
+                " other"
+            ),
             paper=PAPER_PER_SECOND,
             measured=(per_second := measured[operation, leaves].per_second),
             holds=None if plan.quick else per_second >= PAPER_PER_SECOND,
@@ -110,15 +150,33 @@ def _in_process(plan: Plan, measured: MarketRows) -> list[Claim]:
 
 
 def _through_the_service(measured: MarketRows, served: ServiceRows) -> list[Claim]:
-    """The rate and the latency together, as the paper has them; batches apart, because a hundred requests of theirs travel as one."""
+    """The rate and the latency together, as the paper has them; batches apart, because a hundred
+    requests of theirs travel as one."""
     together = f"requests answered per second, with 99 of 100 answered within {PAPER_MS} ms"
-    sessions, batches = _service_claim(f"in sessions: {together}"), _service_claim(f"in batches of 100, flat out: {together}")
-    flat_out = msgspec.structs.replace(_service_claim("in sessions, flat out: requests answered per second, however long they wait"), paper=None)
+    sessions, batches = (
+        _service_claim(f"in sessions: {together}"),
+        _service_claim(f"in batches of 100, flat out: {together}"),
+    )
+    flat_out = msgspec.structs.replace(
+        _service_claim(
+            "in sessions, flat out: requests answered per second, however long they wait"
+        ),
+        paper=None,
+    )
     if served:
-        in_time, at_all, of_batches = _in_time(served), _flat_out(SESSIONS, served).per_second, _flat_out(BATCHES, served)
+        in_time, at_all, of_batches = (
+            _in_time(served),
+            _flat_out(SESSIONS, served).per_second,
+            _flat_out(BATCHES, served),
+        )
         told = f"99 of 100 were answered within {of_batches.p99_ms:,.1f} ms"
         sessions = _judged(sessions, in_time, in_time >= PAPER_PER_SECOND, _why_slower(measured))
-        batches = _judged(batches, of_batches.per_second, of_batches.per_second >= PAPER_PER_SECOND and of_batches.p99_ms < PAPER_MS, told)
+        batches = _judged(
+            batches,
+            of_batches.per_second,
+            of_batches.per_second >= PAPER_PER_SECOND and of_batches.p99_ms < PAPER_MS,
+            told,
+        )
         flat_out = _judged(flat_out, at_all, None)
     return [sessions, batches, flat_out]
 
@@ -137,12 +195,17 @@ def _service_claim(what: str) -> Claim:
 
 
 def _judged(claim: Claim, per_second: float, holds: bool | None, why_not: str = "") -> Claim:
-    return msgspec.structs.replace(claim, measured=per_second, holds=holds, note=why_not if holds is False else "")
+    return msgspec.structs.replace(
+        claim, measured=per_second, holds=holds, note=why_not if holds is False else ""
+    )
 
 
 def _in_time(served: ServiceRows) -> float:
     """The most that sessions got answered in time; zero if they never did."""
-    return max((row.per_second for cell, row in served if cell.load == SESSIONS and row.p99_ms < PAPER_MS), default=0.0)
+    return max(
+        (row.per_second for cell, row in served if cell.load == SESSIONS and row.p99_ms < PAPER_MS),
+        default=0.0,
+    )
 
 
 def _flat_out(load: str, served: ServiceRows) -> service.Row:
@@ -153,10 +216,13 @@ def _why_slower(measured: MarketRows) -> str:
     """Whether the market itself is what holds the service up."""
     slowest = min(measured[operation, CLAIMED_LEAVES].per_second for operation in OPERATIONS)
     if slowest < PAPER_PER_SECOND:
-        return f"the market alone serves {slowest:,.0f}/s of its slowest operation at as many leaves"
+        return (
+            f"the market alone serves {slowest:,.0f}/s of its slowest operation at as many leaves"
+        )
     return (
-        f"the market alone serves at least {slowest:,.0f}/s of each operation at as many leaves: the rest is the server's one process "
-        "(protocol, accounts, journal), which shares the machine with the load"
+        f"the market alone serves at least {slowest:,.0f}/s of each operation at as many leaves:"
+        " the rest is the server's one process (protocol, accounts, journal), which shares the"
+        " machine with the load"
     )
 
 
@@ -164,34 +230,47 @@ def _text(plan: Plan, machine: Machine, measured: MarketRows, served: ServiceRow
     smallest, largest = min(leaves for _, leaves in measured), max(leaves for _, leaves in measured)
     cell = market_cell(plan, machine)
     parts = [
-        f"One tree of {smallest:,} to {largest:,} GPUs, every one leased, with {cell.resting:,} orders waiting at its root: orders for anywhere "
-        f"are placed and cancelled, and leases given up pass to the order that is next in the queue (transfer: {AT_THE_ROOT}).",
-        f"Measured here and now ({machine}), in one run on a machine that others may use too: there are no intervals, and another run gives other "
-        "figures.",
+        (
+            f"One tree of {smallest:,} to {largest:,} GPUs, every one leased, with {cell.resting:,}"
+            " orders waiting at its root: orders for anywhere are placed and cancelled, and leases"
+            f" given up pass to the order that is next in the queue (transfer: {AT_THE_ROOT})."
+        ),
+        (
+            f"Measured here and now ({machine}), in one run on a machine that others may use too:"
+            " there are no intervals, and another run gives other figures."
+        ),
         f"In process, at {largest:,} leaves, "
         + ", ".join(
-            f"{words} runs at {(row := measured[operation, largest]).per_second:,.0f} requests/s (99 of 100 calls take {row.p99_us:,.0f} us or less)"
+            f"{words} runs at {(row := measured[operation, largest]).per_second:,.0f} requests/s"
+            f" (99 of 100 calls take {row.p99_us:,.0f} us or less)"
             for operation, words in OPERATIONS.items()
         )
         + f"; at {smallest:,} leaves at "
         + ", ".join(f"{measured[operation, smallest].per_second:,.0f}" for operation in OPERATIONS)
-        + " requests/s. Latency in process is the time of a call alone: no call waits for another. The paper has about "
-        f"{PAPER_PER_SECOND:,} requests/s below {PAPER_MS} ms; only through the service are the two measured together.",
+        + " requests/s. Latency in process is the time of a call alone: no call waits for another."
+        f" The paper has about {PAPER_PER_SECOND:,} requests/s below {PAPER_MS} ms; only through"
+        " the service are the two measured together.",
     ]
     if served:
         in_time = _in_time(served)
         parts.append(
-            f"Through the service ({service.LEAVES:,} leaves, {service.TENANTS:,} tenants that place, amend and cancel orders, set limits and ask "
-            "for quotes; each answer is durable before it is sent; server and load share the cores), "
+            f"Through the service ({service.LEAVES:,} leaves, {service.TENANTS:,} tenants that"
+            " place, amend and cancel orders, set limits and ask for quotes; each answer is"
+            " durable before it is sent; server and load share the cores), "
             + " and ".join(
-                f"{described(cell)}, get {row.per_second:,.0f} answers/s (99 of 100 within {row.p99_ms:,.0f} ms)"
+                f"{described(cell)}, get {row.per_second:,.0f} answers/s (99 of 100 within"
+                f" {row.p99_ms:,.0f} ms)"
                 for cell, row in served
                 if cell.asked_per_second is None
             )
             + (
-                f"; the highest load of sessions with 99 of 100 answers within {PAPER_MS} ms got {in_time:,.0f} answers/s."
+                f"; the highest load of sessions with 99 of 100 answers within {PAPER_MS} ms got"
+                f" {in_time:,.0f} answers/s."
                 if in_time
-                else f"; under no load of sessions that was tried came 99 of 100 answers within {PAPER_MS} ms."
+                else (
+                    "; under no load of sessions that was tried came 99 of 100 answers within"
+                    f" {PAPER_MS} ms."
+                )
             )
         )
     return " ".join(parts)

@@ -1,4 +1,5 @@
-"""The figure of scalability: for each operation requests per second and latency against the size of the tree, and the service below."""
+"""The figure of scalability: for each operation requests per second and latency against the size of
+the tree, and the service below."""
 
 from __future__ import annotations
 
@@ -19,14 +20,27 @@ LOAD_IN: Final = 0.24
 SMALL: Final = 7.5
 US_PER_MS: Final = 1_000
 THOUSAND: Final = 1_000
-LATENCIES_MS: Final[Mapping[float, str]] = {0.001: "1 us", 0.01: "10 us", 0.1: "100 us", 1: "1 ms", 10: "10 ms"}
+LATENCIES_MS: Final[Mapping[float, str]] = {
+    0.001: "1 us",
+    0.01: "10 us",
+    0.1: "100 us",
+    1: "1 ms",
+    10: "10 ms",
+}
 
 MarketRows = Mapping[tuple[str, int], market.Row]
 Served = Sequence[tuple[str, service.Row]]
 
 
-def scalability_figure(operations: Mapping[str, str], measured: MarketRows, served: Served, paper_per_second: float, paper_ms: float) -> Figure:
-    """`operations` are those that are shown, in order, with their names; `served` the loads of the service, described; none if not measured."""
+def scalability_figure(
+    operations: Mapping[str, str],
+    measured: MarketRows,
+    served: Served,
+    paper_per_second: float,
+    paper_ms: float,
+) -> Figure:
+    """`operations` are those that are shown, in order, with their names; `served` the loads of the
+    service, described; none if not measured."""
     lower_in = LOWER_IN + LOAD_IN * len(served) if served else 0.0
     figure = new_figure(UPPER_IN + lower_in)
     if not served:
@@ -38,19 +52,39 @@ def scalability_figure(operations: Mapping[str, str], measured: MarketRows, serv
     return figure
 
 
-def _market(figure: Figure | SubFigure, operations: Mapping[str, str], measured: MarketRows, paper_per_second: float, paper_ms: float) -> None:
+def _market(
+    figure: Figure | SubFigure,
+    operations: Mapping[str, str],
+    measured: MarketRows,
+    paper_per_second: float,
+    paper_ms: float,
+) -> None:
     grid = figure.subplots(2, len(operations), sharex=True, sharey="row", squeeze=False)
     for column, (operation, words) in enumerate(operations.items()):
-        rows = sorted((row for (each, _), row in measured.items() if each == operation), key=lambda row: row.leaves)
+        rows = sorted(
+            (row for (each, _), row in measured.items() if each == operation),
+            key=lambda row: row.leaves,
+        )
         leaves = [row.leaves for row in rows]
         rates, latencies = grid[:, column]
         dress(rates)
         rates.set_title(f"{'abc'[column]}  {words}")
-        rates.plot(leaves, [row.per_second / THOUSAND for row in rows], "-o", color=ACCENT, markersize=4)
+        rates.plot(
+            leaves, [row.per_second / THOUSAND for row in rows], "-o", color=ACCENT, markersize=4
+        )
         rates.axhline(paper_per_second / THOUSAND, color=INK, linestyle="--", linewidth=1)
         dress(latencies)
-        latencies.plot(leaves, [row.p99_us / US_PER_MS for row in rows], "-o", color=ACCENT, markersize=4)
-        latencies.plot(leaves, [row.p50_us / US_PER_MS for row in rows], ":o", color=ACCENT, markersize=4, markerfacecolor="white")
+        latencies.plot(
+            leaves, [row.p99_us / US_PER_MS for row in rows], "-o", color=ACCENT, markersize=4
+        )
+        latencies.plot(
+            leaves,
+            [row.p50_us / US_PER_MS for row in rows],
+            ":o",
+            color=ACCENT,
+            markersize=4,
+            markerfacecolor="white",
+        )
         latencies.axhline(paper_ms, color=INK, linestyle="--", linewidth=1)
         if column == 0:
             _name_lines(rates, latencies, rows, paper_per_second, paper_ms)
@@ -69,20 +103,55 @@ def _market(figure: Figure | SubFigure, operations: Mapping[str, str], measured:
 
 
 def _ticks_at(axes: Axes, leaves: Sequence[int]) -> None:
-    axes.set_xticks(leaves, [f"{each // THOUSAND}k" if each >= THOUSAND else f"{each}" for each in leaves])
+    axes.set_xticks(
+        leaves, [f"{each // THOUSAND}k" if each >= THOUSAND else f"{each}" for each in leaves]
+    )
     axes.set_xticks([], minor=True)
 
 
-def _name_lines(rates: Axes, latencies: Axes, rows: Sequence[market.Row], paper_per_second: float, paper_ms: float) -> None:
+def _name_lines(
+    rates: Axes,
+    latencies: Axes,
+    rows: Sequence[market.Row],
+    paper_per_second: float,
+    paper_ms: float,
+) -> None:
     """Beside them, in the first column alone: they are the same in all."""
     for axes, at, text in (
         (rates, paper_per_second / THOUSAND, f"paper: {paper_per_second:,.0f}/s"),
         (latencies, paper_ms, f"paper: {paper_ms:g} ms"),
     ):
-        axes.annotate(text, (0.98, at), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right", fontsize=SMALL)
-    last, slowest, fastest = rows[-1].leaves, max(row.p99_us for row in rows), min(row.p50_us for row in rows)
-    latencies.annotate("99th percentile", (last, slowest / US_PER_MS), (4, 6), textcoords="offset points", ha="right", fontsize=SMALL)
-    latencies.annotate("median", (last, fastest / US_PER_MS), (4, -5), textcoords="offset points", ha="right", va="top", fontsize=SMALL)
+        axes.annotate(
+            text,
+            (0.98, at),
+            (0, 3),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            fontsize=SMALL,
+        )
+    last, slowest, fastest = (
+        rows[-1].leaves,
+        max(row.p99_us for row in rows),
+        min(row.p50_us for row in rows),
+    )
+    latencies.annotate(
+        "99th percentile",
+        (last, slowest / US_PER_MS),
+        (4, 6),
+        textcoords="offset points",
+        ha="right",
+        fontsize=SMALL,
+    )
+    latencies.annotate(
+        "median",
+        (last, fastest / US_PER_MS),
+        (4, -5),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=SMALL,
+    )
 
 
 def _service(figure: SubFigure, served: Served, paper_per_second: float, paper_ms: float) -> None:
@@ -93,15 +162,29 @@ def _service(figure: SubFigure, served: Served, paper_per_second: float, paper_m
     for each, (_, row) in enumerate(served):
         _write_value(rates, row.per_second / THOUSAND, each, f"{row.per_second / THOUSAND:.1f}")
         latencies.plot([row.p50_ms, row.p99_ms], [each, each], color=ACCENT, linewidth=1.5)
-        latencies.plot([row.p50_ms], [each], "o", color=ACCENT, markersize=5, markerfacecolor="white")
+        latencies.plot(
+            [row.p50_ms], [each], "o", color=ACCENT, markersize=5, markerfacecolor="white"
+        )
         latencies.plot([row.p99_ms], [each], "o", color=ACCENT, markersize=5)
         _write_value(latencies, row.p99_ms, each, f"{row.p99_ms:.0f}")
     ends = max(row.per_second for _, row in served) / THOUSAND, max(row.p99_ms for _, row in served)
-    papers = (paper_per_second / THOUSAND, f"paper: {paper_per_second:,.0f}/s", "right"), (paper_ms, f"paper: {paper_ms:g} ms", "left")
+    papers = (
+        (paper_per_second / THOUSAND, f"paper: {paper_per_second:,.0f}/s", "right"),
+        (paper_ms, f"paper: {paper_ms:g} ms", "left"),
+    )
     for axes, end, (line, text, side) in zip((rates, latencies), ends, papers, strict=True):
         dress(axes, "x")
         axes.axvline(line, color=INK, linestyle="--", linewidth=1)
-        axes.annotate(text, (line, 1), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=side, va="bottom", fontsize=SMALL)
+        axes.annotate(
+            text,
+            (line, 1),
+            (0, 2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            fontsize=SMALL,
+        )
         axes.set_xlim(0, max(line, end) * 1.15)
     rates.set_yticks(at, [text for text, _ in served])
     rates.set_ylim(len(served) - 0.4, -0.6)
@@ -112,4 +195,12 @@ def _service(figure: SubFigure, served: Served, paper_per_second: float, paper_m
 def _write_value(axes: Axes, at: float, row: int, text: str) -> None:
     """Beside the bar or dot, and readable on the line of the paper too."""
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    axes.annotate(text, (at, row), (6, 0), textcoords="offset points", va="center", fontsize=SMALL, bbox=behind)
+    axes.annotate(
+        text,
+        (at, row),
+        (6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=SMALL,
+        bbox=behind,
+    )

@@ -1,4 +1,5 @@
-"""What it is worth to training jobs that they can bid for a GPU beside one they have (the paper's figure of topology-sensitive placements)."""
+"""What it is worth to training jobs that they can bid for a GPU beside one they have (the paper's
+figure of topology-sensitive placements)."""
 
 from __future__ import annotations
 
@@ -17,11 +18,15 @@ from laissez_experiments.topology.figure import draw, tips
 from laissez_experiments.topology.ratio import Ratio, ratio_of
 from laissez_experiments.topology.run import Bound, Job, Spreading, TopologyRun
 
-SCENARIO: Final = Scenario(name="training only", demand=1.5, tenants=TenantsTable(count=20, mix={"training": 1.0}))
+SCENARIO: Final = Scenario(
+    name="training only", demand=1.5, tenants=TenantsTable(count=20, mix={"training": 1.0})
+)
 MODELS: Final = SCENARIO.training.models
 GPUS: Final = tuple(SCENARIO.cluster.shares)
 GPUS_PER_HOST: Final = SCENARIO.cluster.gpus_per_host
-SMALL_BATCH: Final = 64  # where hosts matter most: the fewer samples an iteration has, the more of its time goes into the all-reduce
+# where hosts matter most: the fewer samples an iteration has, the more of its time goes into the
+# all-reduce
+SMALL_BATCH: Final = 64
 BATCHES: Final[tuple[int | None, ...]] = (None, SMALL_BATCH)
 NEARLY_DOUBLE: Final = 1.9
 
@@ -32,11 +37,17 @@ class Topology(Experiment):
     takes_half = True
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [_bound(), *(_run(plan, seed, batch) for seed in plan.all_seeds for batch in BATCHES)]
+        return [
+            _bound(),
+            *(_run(plan, seed, batch) for seed in plan.all_seeds for batch in BATCHES),
+        ]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         speeds: list[Spreading] = results[_bound()]
-        ratios = [ratio_of(batch, [results[_run(plan, seed, batch)] for seed in plan.all_seeds], speeds) for batch in BATCHES]
+        ratios = [
+            ratio_of(batch, [results[_run(plan, seed, batch)] for seed in plan.all_seeds], speeds)
+            for batch in BATCHES
+        ]
         return Findings(
             claims=[*map(_all_double, ratios), *map(_one_doubles, ratios), *map(_gathers, ratios)],
             text=_text(plan, ratios),
@@ -55,16 +66,27 @@ def _run(plan: Plan, seed: int, global_batch: int | None) -> TopologyRun:
 
 
 def _all_double(ratio: Ratio) -> Claim:
-    return _doubles(ratio, ratio.performance, f"topology-aware bidding nearly doubles the performance of training jobs ({ratio.name})")
+    return _doubles(
+        ratio,
+        ratio.performance,
+        f"topology-aware bidding nearly doubles the performance of training jobs ({ratio.name})",
+    )
 
 
 def _one_doubles(ratio: Ratio) -> Claim:
-    claim = f"one training job that alone turns to topology-aware bidding nearly doubles its performance ({ratio.name})"
+    claim = (
+        "one training job that alone turns to topology-aware bidding nearly doubles its"
+        f" performance ({ratio.name})"
+    )
     return _doubles(ratio, ratio.lone, claim)
 
 
 def _doubles(ratio: Ratio, found: Estimate | None, claim: str) -> Claim:
-    holds = None if found is None or found.low is None or found.high is None else found.low > 1 and found.high >= NEARLY_DOUBLE
+    holds = (
+        None
+        if found is None or found.low is None or found.high is None
+        else found.low > 1 and found.high >= NEARLY_DOUBLE
+    )
     return Claim(
         figure=Topology.name,
         claim=claim,
@@ -79,15 +101,27 @@ def _doubles(ratio: Ratio, found: Estimate | None, claim: str) -> Claim:
 
 def _room(ratio: Ratio) -> str:
     """What placement can be worth, computed."""
-    no_room = ", which leaves no room for a doubling by faster iterations alone" if ratio.bound < NEARLY_DOUBLE else ""
-    whole = f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} hosts"
+    no_room = (
+        ", which leaves no room for a doubling by faster iterations alone"
+        if ratio.bound < NEARLY_DOUBLE
+        else ""
+    )
+    whole = (
+        f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in"
+        f" each of {GPUS_PER_HOST} hosts"
+    )
     return f"in Sailor's model {whole}{no_room}; {_usual(ratio)}"
 
 
 def _usual(ratio: Ratio) -> str:
     """What it can be worth where GPUs are spread as they are."""
-    spread = f"as jobs that bid for any have about ({ratio.mean('gpus_per_host', False):.2f} per host)"
-    return f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.usual_bound:.2f} times as fast as in {ratio.hosts} hosts, {spread}"
+    spread = (
+        f"as jobs that bid for any have about ({ratio.mean('gpus_per_host', False):.2f} per host)"
+    )
+    return (
+        f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.usual_bound:.2f} times as fast as in"
+        f" {ratio.hosts} hosts, {spread}"
+    )
 
 
 def _gathers(ratio: Ratio) -> Claim:
@@ -101,39 +135,58 @@ def _gathers(ratio: Ratio) -> Claim:
         interval=interval(found),
         holds=holds,
         unit="x",
-        note={None: TOO_FEW, False: f"there is little in it: in Sailor's model {_usual(ratio)}", True: ""}[holds],
+        note={
+            None: TOO_FEW,
+            False: f"there is little in it: in Sailor's model {_usual(ratio)}",
+            True: "",
+        }[holds],
     )
 
 
 def _text(plan: Plan, ratios: Sequence[Ratio]) -> str:
     first = ratios[0].seeds[0].aware.run
     found = " ".join(
-        f"With {ratio.name} they achieve {ratio.mean('performance', True):.3f} of their work when they bid by place and "
-        f"{ratio.mean('performance', False):.3f} when they do not: {ratio.performance.value:.2f} times as much, with "
-        f"{ratio.mean('gpus_per_host', True):.2f} GPUs in each host that they use instead of {ratio.mean('gpus_per_host', False):.2f}, and leave "
-        f"{ratio.mean('idle', True):.0f} % of all GPU-hours idle instead of {ratio.mean('idle', False):.0f} %. {_lone(ratio)}"
+        f"With {ratio.name} they achieve {ratio.mean('performance', True):.3f} of their work when"
+        f" they bid by place and {ratio.mean('performance', False):.3f} when they do not:"
+        f" {ratio.performance.value:.2f} times as much, with"
+        f" {ratio.mean('gpus_per_host', True):.2f} GPUs in each host that they use instead of"
+        f" {ratio.mean('gpus_per_host', False):.2f}, and leave {ratio.mean('idle', True):.0f} % of"
+        f" all GPU-hours idle instead of {ratio.mean('idle', False):.0f} %. {_lone(ratio)}"
         for ratio in ratios
     )
     worth = " and ".join(
-        f"{ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} with {ratio.name} ({ratio.usual_bound:.2f} times as in {ratio.hosts} "
-        "hosts, as jobs that bid for any have about)"
+        f"{ratio.bound:.2f} times as fast as one in each of {GPUS_PER_HOST} with {ratio.name}"
+        f" ({ratio.usual_bound:.2f} times as in {ratio.hosts} hosts, as jobs that bid for any have"
+        " about)"
         for ratio in ratios
     )
-    no_room = " So faster iterations alone leave no room for a doubling." if max(ratio.bound for ratio in ratios) < NEARLY_DOUBLE else ""
+    no_room = (
+        " So faster iterations alone leave no room for a doubling."
+        if max(ratio.bound for ratio in ratios) < NEARLY_DOUBLE
+        else ""
+    )
     return (
-        f"{len(first.tenants)} training jobs come to a market of {first.gpus} GPUs under seed 0, H100 and A100 in hosts of {GPUS_PER_HOST} (demand "
-        f"{SCENARIO.demand:g}), {plan.seeds} seeds; once they bid more for a GPU in a host where they have one, once the same for any GPU of a "
-        f"type, and once the first job alone bids by place. {found} In Sailor's model {GPUS_PER_HOST} GPUs in one host are at "
-        f"most {worth}.{no_room}"
+        f"{len(first.tenants)} training jobs come to a market of {first.gpus} GPUs under seed 0,"
+        f" H100 and A100 in hosts of {GPUS_PER_HOST} (demand {SCENARIO.demand:g}), {plan.seeds}"
+        " seeds; once they bid more for a GPU in a host where they have one, once the same for any"
+        f" GPU of a type, and once the first job alone bids by place. {found} In Sailor's model"
+        f" {GPUS_PER_HOST} GPUs in one host are at most {worth}.{no_room}"
     )
 
 
 def _lone(ratio: Ratio) -> str:
     if ratio.lone is None:
         return "The first job gets nothing done."
-    aware, oblivious = (_together(jobs) for jobs in ([one.lone.aware for one in ratio.seeds], [one.lone.oblivious for one in ratio.seeds]))
+    aware, oblivious = (
+        _together(jobs)
+        for jobs in (
+            [one.lone.aware for one in ratio.seeds],
+            [one.lone.oblivious for one in ratio.seeds],
+        )
+    )
     return (
-        f"The first job, bidding by place alone, achieves {ratio.lone.value:.2f} times as much ({aware:.2f} GPUs in each host, not {oblivious:.2f})."
+        f"The first job, bidding by place alone, achieves {ratio.lone.value:.2f} times as much"
+        f" ({aware:.2f} GPUs in each host, not {oblivious:.2f})."
     )
 
 

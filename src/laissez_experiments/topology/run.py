@@ -1,4 +1,5 @@
-"""Training jobs that bid by place, and the same jobs when they do not: what they achieve, and how their GPUs are spread over hosts."""
+"""Training jobs that bid by place, and the same jobs when they do not: what they achieve, and how
+their GPUs are spread over hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from laissez_experiments.lab.cell import Cell
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the jobs; `gpus_per_host` is how many GPUs a job has in a host where it has any, in the mean over time."""
+    """What came of the jobs; `gpus_per_host` is how many GPUs a job has in a host where it has any,
+    in the mean over time."""
 
     run: RunResult
     gpus_per_host: float
@@ -62,7 +64,8 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 class TopologyRun(Cell, frozen=True, kw_only=True):
-    """The same jobs on the same market, topology-aware and not. `global_batch` is Sailor's own unless given.
+    """The same jobs on the same market, topology-aware and not. `global_batch` is Sailor's own
+    unless given.
 
     The one that is aware among others that are not is the first: all are drawn alike.
     """
@@ -76,17 +79,24 @@ class TopologyRun(Cell, frozen=True, kw_only=True):
 
     def run(self) -> Sides:
         setting = Setting(self.scenario, self.seed, _planners(self.global_batch))
-        everybody, nobody = (setting.varied(bidding(self.scenario, by_place=by_place)) for by_place in (True, False))
+        everybody, nobody = (
+            setting.varied(bidding(self.scenario, by_place=by_place)) for by_place in (True, False)
+        )
         first = setting.population.specs[0].name
-        aware, oblivious, lone = (one.run("market") for one in (everybody, nobody, first_aware(nobody)))
-        return Sides(_side(aware), _side(oblivious), Lone(_job(lone, first), _job(oblivious, first)))
+        aware, oblivious, lone = (
+            one.run("market") for one in (everybody, nobody, first_aware(nobody))
+        )
+        return Sides(
+            _side(aware), _side(oblivious), Lone(_job(lone, first), _job(oblivious, first))
+        )
 
     def __str__(self) -> str:
         return f"{self.scenario.name}, batch {self.global_batch or 'of Sailor'}, seed {self.seed}"
 
 
 class Spreading(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples per second with as many GPUs as a host has, spread over `hosts` as evenly as can be."""
+    """Samples per second with as many GPUs as a host has, spread over `hosts` as evenly as can
+    be."""
 
     model: str
     gpu: str
@@ -96,7 +106,8 @@ class Spreading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(Cell, frozen=True, kw_only=True):
-    """What placement can be worth at most: how fast a host full of GPUs is, and as many GPUs in several hosts."""
+    """What placement can be worth at most: how fast a host full of GPUs is, and as many GPUs in
+    several hosts."""
 
     result: ClassVar[Any] = list[Spreading]
 
@@ -118,7 +129,9 @@ class Bound(Cell, frozen=True, kw_only=True):
         fewest, more = divmod(self.gpus_per_host, hosts)
         sizes = (fewest + 1,) * more + (fewest,) * (hosts - more)
         speed = _planners(global_batch).get(model).speed(((gpu, sizes),))
-        return Spreading(model=model, gpu=gpu, global_batch=global_batch, hosts=hosts, samples_per_s=speed)
+        return Spreading(
+            model=model, gpu=gpu, global_batch=global_batch, hosts=hosts, samples_per_s=speed
+        )
 
     def __str__(self) -> str:
         return f"speed of {self.gpus_per_host} GPUs by how they are spread"
@@ -138,7 +151,9 @@ class AwareSpec(TrainingSpec, frozen=True, kw_only=True):
 
 
 def bidding(scenario: Scenario, by_place: bool) -> Scenario:
-    return msgspec.structs.replace(scenario, training=msgspec.structs.replace(scenario.training, topology_aware=by_place))
+    return msgspec.structs.replace(
+        scenario, training=msgspec.structs.replace(scenario.training, topology_aware=by_place)
+    )
 
 
 def first_aware(setting: Setting) -> Setting:
@@ -151,12 +166,18 @@ def first_aware(setting: Setting) -> Setting:
 
 
 def _side(run: RunResult) -> Side:
-    return Side(run=msgspec.structs.replace(run, prices=(), leases=()), gpus_per_host=gpus_per_host(run.leases))
+    return Side(
+        run=msgspec.structs.replace(run, prices=(), leases=()),
+        gpus_per_host=gpus_per_host(run.leases),
+    )
 
 
 def _job(run: RunResult, name: str) -> Job:
     performance = next(tenant.performance for tenant in run.tenants if tenant.tenant == name)
-    return Job(performance=performance, gpus_per_host=gpus_per_host([lease for lease in run.leases if lease.tenant == name]))
+    return Job(
+        performance=performance,
+        gpus_per_host=gpus_per_host([lease for lease in run.leases if lease.tenant == name]),
+    )
 
 
 def gpus_per_host(leases: Sequence[Lease]) -> float:
@@ -170,7 +191,8 @@ def gpus_per_host(leases: Sequence[Lease]) -> float:
 
 
 def _spans(leases: Sequence[Lease]) -> Iterator[tuple[int, int, int]]:
-    """One job's time in pieces: how long each is, and how many GPUs it has meanwhile, in how many hosts."""
+    """One job's time in pieces: how long each is, and how many GPUs it has meanwhile, in how many
+    hosts."""
     for begin, end in pairwise(sorted({at for lease in leases for at in (lease.start, lease.end)})):
         held = [lease.leaf for lease in leases if lease.start <= begin and end <= lease.end]
         yield end - begin, len(held), len({parent_of(leaf) for leaf in held})

@@ -1,4 +1,5 @@
-"""One batch through a price rise: from an H100 to a cheaper A100, a pause once it is ahead, and an H100 again (the paper's figure of live prices)."""
+"""One batch through a price rise: from an H100 to a cheaper A100, a pause once it is ahead, and an
+H100 again (the paper's figure of live prices)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,18 @@ from laissez_experiments.trade_down.run import (
     Course,
     TradeDownRun,
 )
-from laissez_experiments.trade_down.states import PAUSED, WITHOUT, Span, done_by, hourly, on_schedule, pieces, sequence, spans, spent
+from laissez_experiments.trade_down.states import (
+    PAUSED,
+    WITHOUT,
+    Span,
+    done_by,
+    hourly,
+    on_schedule,
+    pieces,
+    sequence,
+    spans,
+    spent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,9 +56,15 @@ class Fill(msgspec.Struct, frozen=True):
 
 WORTHS: Final = (1.0, 1.1, 1.2, 1.3, 1.5)
 EXPECTED: Final = ("h100", "a100", PAUSED, "h100")
-CLEAR: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind text that lines would cross
+# behind text that lines would cross
+CLEAR: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 LINES: Final = {"h100": (ACCENT, "-"), "a100": (LOOKS["fcfs"].line, "--")}
-FILLS: Final = {"h100": Fill(ACCENT, "white"), "a100": Fill("#f3d08a", INK), PAUSED: Fill("white", SOFT, "--"), WITHOUT: Fill("white", SOFT, ":")}
+FILLS: Final = {
+    "h100": Fill(ACCENT, "white"),
+    "a100": Fill("#f3d08a", INK),
+    PAUSED: Fill("white", SOFT, "--"),
+    WITHOUT: Fill("white", SOFT, ":"),
+}
 
 
 class TradeDown(Experiment):
@@ -54,36 +72,62 @@ class TradeDown(Experiment):
     title = "A batch follows live prices"
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [TradeDownRun(), TradeDownRun(stays=True), *(TradeDownRun(worth=worth) for worth in WORTHS)]
+        return [
+            TradeDownRun(),
+            TradeDownRun(stays=True),
+            *(TradeDownRun(worth=worth) for worth in WORTHS),
+        ]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         trades, stays = results[TradeDownRun()], results[TradeDownRun(stays=True)]
-        states, others = spans(trades), {worth: sequence(results[TradeDownRun(worth=worth)]) for worth in WORTHS}
+        states, others = (
+            spans(trades),
+            {worth: sequence(results[TradeDownRun(worth=worth)]) for worth in WORTHS},
+        )
         cost, cost_staying = _cost(trades), _cost(stays)
         claims = [_sequence(trades, others), _in_time(trades), _cheaper(cost, cost_staying)]
         text = (
-            f"One batch of genomes, {WORK_H:g} hours of work for an H100, is due after {DUE_H:g} hours and may use an H100 or an A100, through the "
-            f"Parabricks adapter on the real market. Idle H100s are offered at ${PRICES.h100 * PRICES.floor:.2f} per hour, A100s at "
-            f"${PRICES.a100 * PRICES.floor:.2f}. At hour {RISE_H[0]:g} others come for both H100s at up to ${RISE_PRICE:.2f}; when they leave, at "
-            f"hour {RISE_H[1]:g}, the operator lowers its floor to ${CHEAP_H100:.2f}. The list price of H100s (${PRICES.h100:.2f}, elsewhere "
-            f"${PricesTable().h100:.2f}), that floor and the worth of the work ({WORTH:g} times its cost on demand) were chosen so that the paper's "
-            "sequence comes about. The batch is "
-            + ", then ".join(f"{_called(one.state)} ({_hours(one.start):.2f} to {_hours(one.end):.2f} h)" for one in states)
-            + f".{_ahead(trades, states)} It is {_ending(trades)} and pays ${cost:.2f}; with one H100 at any price it would pay ${cost_staying:.2f}."
-            f" {_varied(results)}"
+            f"One batch of genomes, {WORK_H:g} hours of work for an H100, is due after {DUE_H:g}"
+            " hours and may use an H100 or an A100, through the Parabricks adapter on the real"
+            f" market. Idle H100s are offered at ${PRICES.h100 * PRICES.floor:.2f} per hour, A100s"
+            f" at ${PRICES.a100 * PRICES.floor:.2f}. At hour {RISE_H[0]:g} others come for both"
+            f" H100s at up to ${RISE_PRICE:.2f}; when they leave, at hour {RISE_H[1]:g}, the"
+            f" operator lowers its floor to ${CHEAP_H100:.2f}. The list price of H100s"
+            f" (${PRICES.h100:.2f}, elsewhere ${PricesTable().h100:.2f}), that floor and the worth"
+            f" of the work ({WORTH:g} times its cost on demand) were chosen so that the paper's"
+            " sequence comes about. The batch is "
+            + ", then ".join(
+                f"{_called(one.state)} ({_hours(one.start):.2f} to {_hours(one.end):.2f} h)"
+                for one in states
+            )
+            + f".{_ahead(trades, states)} It is {_ending(trades)} and pays ${cost:.2f}; with one"
+            f" H100 at any price it would pay ${cost_staying:.2f}. {_varied(results)}"
         )
-        return Findings(claims=claims, text=text, rows=_rows(trades, states), draw=lambda: _draw(trades, states, cost), tips=_tips(trades, states))
+        return Findings(
+            claims=claims,
+            text=text,
+            rows=_rows(trades, states),
+            draw=lambda: _draw(trades, states, cost),
+            tips=_tips(trades, states),
+        )
 
 
 def _sequence(course: Course, others: Mapping[float, tuple[str, ...]]) -> Claim:
-    """The sequence alone would not do: the H100 at the end has to be cheaper than that at the beginning."""
+    """The sequence alone would not do: the H100 at the end has to be cheaper than that at the
+    beginning."""
     states = spans(course)
     found = tuple(one.state for one in states)
     as_expected = [worth for worth, other in others.items() if other == EXPECTED]
     return Claim(
         figure=TradeDown.name,
-        claim="a price rise sends a batch from an H100 to an A100, it pauses once ahead, and resumes on a cheaper H100",
-        paper="moving to a cheaper A100, pausing once it is sufficiently ahead of schedule, and later resuming on a cheaper H100",
+        claim=(
+            "a price rise sends a batch from an H100 to an A100, it pauses once ahead, and resumes"
+            " on a cheaper H100"
+        ),
+        paper=(
+            "moving to a cheaper A100, pausing once it is sufficiently ahead of schedule, and later"
+            " resuming on a cheaper H100"
+        ),
         measured=", ".join(found),
         holds=found == EXPECTED and hourly(course, states[-1]) < hourly(course, states[0]),
         note=f"this sequence with {len(as_expected)} of {len(others)} worths of the work",
@@ -98,7 +142,11 @@ def _in_time(course: Course) -> Claim:
         measured=None if course.done_at is None else _hours(course.done_at),
         holds=course.done_at is not None and _hours(course.done_at) <= DUE_H,
         unit="h",
-        note="" if course.done_at is not None else f"{course.samples[-1].done:.0%} of the work was done then",
+        note=(
+            ""
+            if course.done_at is not None
+            else f"{course.samples[-1].done:.0%} of the work was done then"
+        ),
     )
 
 
@@ -131,11 +179,14 @@ def _varied(results: Results) -> str:
     costs = [_cost(course) for course in courses]
     expected = worths.pop(EXPECTED, [])
     which = f"{len(expected)} ({_listed(expected)})" if expected else "none"
-    others = "".join(f"; with {_listed(those)} it goes {', '.join(map(_label, states))}" for states, those in worths.items())
+    others = "".join(
+        f"; with {_listed(those)} it goes {', '.join(map(_label, states))}"
+        for states, those in worths.items()
+    )
     return (
-        f"It hangs on the worth of the work: of {len(WORTHS)} worths ({_listed(WORTHS)}) {which} give exactly the sequence "
-        f"{', '.join(map(_label, EXPECTED))}{others}. It is in time with {in_time} of the {len(WORTHS)} "
-        f"and pays ${min(costs):.2f} to ${max(costs):.2f}."
+        f"It hangs on the worth of the work: of {len(WORTHS)} worths ({_listed(WORTHS)}) {which}"
+        f" give exactly the sequence {', '.join(map(_label, EXPECTED))}{others}. It is in time with"
+        f" {in_time} of the {len(WORTHS)} and pays ${min(costs):.2f} to ${max(costs):.2f}."
     )
 
 
@@ -148,11 +199,18 @@ def _ahead(course: Course, states: Sequence[Span]) -> str:
     pause = next((one.start for one in states if one.state == PAUSED), None)
     if pause is None:
         return ""
-    return f" It pauses with {done_by(course, pause):.0%} of the work done, where {on_schedule(pause):.0%} would be on schedule."
+    return (
+        f" It pauses with {done_by(course, pause):.0%} of the work done, where"
+        f" {on_schedule(pause):.0%} would be on schedule."
+    )
 
 
 def _ending(course: Course) -> str:
-    return "not done in time" if course.done_at is None else f"done after {_hours(course.done_at):.2f} hours"
+    return (
+        "not done in time"
+        if course.done_at is None
+        else f"done after {_hours(course.done_at):.2f} hours"
+    )
 
 
 def _hours(at: int) -> float:
@@ -175,7 +233,9 @@ def _rows(course: Course, states: Sequence[Span]) -> list[dict[str, float | str 
             "hours": _hours(sample.at),
             "price_h100": sample.prices.get("h100"),
             "price_a100": sample.prices.get("a100"),
-            "state": next((one.state for one in states if one.start <= sample.at < one.end), "done"),
+            "state": next(
+                (one.state for one in states if one.start <= sample.at < one.end), "done"
+            ),
             "done": sample.done,
             "uniform": on_schedule(sample.at),
             "spent": spent(course.leases, sample.at),
@@ -203,13 +263,30 @@ def _prices(axes: Axes, course: Course) -> None:
     dress(axes)
     for lease in course.leases:
         for start, end, rate in pieces(lease):
-            axes.plot((_hours(start), _hours(end)), (rate / MICRO,) * 2, color=EDGE, linewidth=7, solid_capstyle="butt", zorder=2)
+            axes.plot(
+                (_hours(start), _hours(end)),
+                (rate / MICRO,) * 2,
+                color=EDGE,
+                linewidth=7,
+                solid_capstyle="butt",
+                zorder=2,
+            )
     hours = [_hours(sample.at) for sample in course.samples]
     for tree, (colour, dash) in LINES.items():
         quoted = [sample.prices[tree] for sample in course.samples]
-        axes.step(hours, quoted, where="post", color=colour, linestyle=dash, linewidth=1.6, zorder=3)
+        axes.step(
+            hours, quoted, where="post", color=colour, linestyle=dash, linewidth=1.6, zorder=3
+        )
     middle = sum(RISE_H) / 2
-    axes.annotate("H100", (middle, RISE_PRICE), xytext=(0, -4), textcoords="offset points", ha="center", va="top", color=LINES["h100"][0])
+    axes.annotate(
+        "H100",
+        (middle, RISE_PRICE),
+        xytext=(0, -4),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        color=LINES["h100"][0],
+    )
     axes.annotate("A100", (DUE_H, 2.2), ha="right", va="top", color=LINES["a100"][0], bbox=CLEAR)
     axes.set_title("price of one more GPU; grey: what the batch pays")
     axes.set_ylim(0, RISE_PRICE * 1.12)
@@ -221,9 +298,20 @@ def _states(axes: Axes, states: Sequence[Span]) -> None:
     axes.spines["bottom"].set_visible(False)
     for one in states:
         start, end, fill = _hours(one.start), _hours(one.end), FILLS[one.state]
-        bar = axes.barh(0, end - start, left=start, height=0.9, facecolor=fill.colour, edgecolor=INK, linewidth=0.8, linestyle=fill.outline)
+        bar = axes.barh(
+            0,
+            end - start,
+            left=start,
+            height=0.9,
+            facecolor=fill.colour,
+            edgecolor=INK,
+            linewidth=0.8,
+            linestyle=fill.outline,
+        )
         with_tips(f"{one.start}", bar[0])
-        axes.annotate(_label(one.state), ((start + end) / 2, 0), ha="center", va="center", color=fill.ink)
+        axes.annotate(
+            _label(one.state), ((start + end) / 2, 0), ha="center", va="center", color=fill.ink
+        )
     axes.set_title("what it runs on")
     axes.set_yticks([])
     axes.set_ylim(-0.6, 0.6)
@@ -232,12 +320,34 @@ def _states(axes: Axes, states: Sequence[Span]) -> None:
 def _progress(axes: Axes, course: Course, cost: float) -> None:
     dress(axes)
     axes.plot((0, DUE_H), (0, PERCENT), color=THIRD, linestyle=":", linewidth=1.4, zorder=2)
-    axes.annotate("uniform progress", (DUE_H * 0.62, PERCENT * 0.62), xytext=(6, -6), textcoords="offset points", va="top", color=THIRD, bbox=CLEAR)
-    shown = [sample for sample in course.samples if course.done_at is None or sample.at <= course.done_at + HOUR_US // 60]
-    hours, done = [_hours(sample.at) for sample in shown], [sample.done * PERCENT for sample in shown]
+    axes.annotate(
+        "uniform progress",
+        (DUE_H * 0.62, PERCENT * 0.62),
+        xytext=(6, -6),
+        textcoords="offset points",
+        va="top",
+        color=THIRD,
+        bbox=CLEAR,
+    )
+    shown = [
+        sample
+        for sample in course.samples
+        if course.done_at is None or sample.at <= course.done_at + HOUR_US // 60
+    ]
+    hours, done = (
+        [_hours(sample.at) for sample in shown],
+        [sample.done * PERCENT for sample in shown],
+    )
     axes.plot(hours, done, color=ACCENT, linewidth=1.8, zorder=3)
     axes.plot(hours[-1], done[-1], color=ACCENT, marker="o", markersize=5, zorder=4)
-    axes.annotate(f"{_ending(course)}, for ${cost:.2f}", (hours[-1], done[-1]), xytext=(-6, 4), textcoords="offset points", ha="right", bbox=CLEAR)
+    axes.annotate(
+        f"{_ending(course)}, for ${cost:.2f}",
+        (hours[-1], done[-1]),
+        xytext=(-6, 4),
+        textcoords="offset points",
+        ha="right",
+        bbox=CLEAR,
+    )
     axes.set_title("how much of the work is done")
     axes.set_ylim(0, PERCENT * 1.2)
     axes.set_yticks(range(0, 101, 25))

@@ -1,9 +1,11 @@
 """A batch on the market while the price of H100s rises and falls: the run behind `trade_down`.
 
-Nothing tells the batch when to do what: it is `laissez.tenants.parabricks` on the simulator's market, and its states are read off its leases. Set are
-the prices at which idle GPUs are offered, others who come for all H100s at a higher price and leave again, and an operator that then lowers its
-floor. H100s are listed at $4.00, not at the $6.88 of the other experiments: for genomes an H100 is 1.45 times as fast as an A100, so at twice its
-price no batch would begin on one. One run, one seed: chance has a part in hand-offs alone, which take milliseconds.
+Nothing tells the batch when to do what: it is `laissez.tenants.parabricks` on the simulator's
+market, and its states are read off its leases. Set are the prices at which idle GPUs are offered,
+others who come for all H100s at a higher price and leave again, and an operator that then lowers
+its floor. H100s are listed at $4.00, not at the $6.88 of the other experiments: for genomes an H100
+is 1.45 times as fast as an A100, so at twice its price no batch would begin on one. One run, one
+seed: chance has a part in hand-offs alone, which take milliseconds.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TradeDownRun(Cell, frozen=True, kw_only=True):
-    """`worth` is that of the work, in times what it costs on demand on an H100. `stays`: it holds one H100 at any price, and does not trade."""
+    """`worth` is that of the work, in times what it costs on demand on an H100. `stays`: it holds
+    one H100 at any price, and does not trade."""
 
     result: ClassVar[Any] = Course
     seconds: ClassVar[float] = 0.3
@@ -67,25 +70,52 @@ class TradeDownRun(Cell, frozen=True, kw_only=True):
     def run(self) -> Course:
         counts = {"h100": 2, "a100": 2}
         cluster = build(counts, {tree: getattr(PRICES, tree) for tree in counts}, PRICES.floor)
-        lowered = ActionTable(at_minutes=RISE_H[1] * 60, floor=FloorTable(node="h100", price=CHEAP_H100))
-        scenario = Scenario(name="trade-down", demand=1.0, prices=PRICES, actions=(lowered,), tenants=TenantsTable(count=1))
-        simulation = Simulation(scenario, Population((_batch(self.worth, self.stays), _others()), cluster, 1.0, 0.0), "market", SEED, Planners())
+        lowered = ActionTable(
+            at_minutes=RISE_H[1] * 60, floor=FloorTable(node="h100", price=CHEAP_H100)
+        )
+        scenario = Scenario(
+            name="trade-down",
+            demand=1.0,
+            prices=PRICES,
+            actions=(lowered,),
+            tenants=TenantsTable(count=1),
+        )
+        simulation = Simulation(
+            scenario,
+            Population((_batch(self.worth, self.stays), _others()), cluster, 1.0, 0.0),
+            "market",
+            SEED,
+            Planners(),
+        )
         batch = simulation.tenants[0]
         samples: list[Sample] = []
 
         def sample() -> None:
             now = simulation.kernel.now
             batch.world.advance(now)
-            samples.append(Sample(now, {tree: price / MICRO for tree, price in simulation.cloud.prices().items()}, batch.world.performance()))
+            samples.append(
+                Sample(
+                    now,
+                    {tree: price / MICRO for tree, price in simulation.cloud.prices().items()},
+                    batch.world.performance(),
+                )
+            )
             simulation.kernel.at(now + SAMPLE_US, sample)
 
         simulation.kernel.at(0, sample)
         simulation.run()
         leases = tuple(lease for lease in simulation.cloud.leases() if lease.tenant == batch.name)
-        return Course(leases=leases, samples=tuple(samples), done_at=batch.ended if batch.world.performance() >= 1 else None)
+        return Course(
+            leases=leases,
+            samples=tuple(samples),
+            done_at=batch.ended if batch.world.performance() >= 1 else None,
+        )
 
     def __str__(self) -> str:
-        return f"trade-down, {'one H100 at any price' if self.stays else f'worth {self.worth:g} times its cost'}"
+        return (
+            "trade-down,"
+            f" {'one H100 at any price' if self.stays else f'worth {self.worth:g} times its cost'}"
+        )
 
 
 def _batch(worth: float, stays: bool) -> BatchSpec:

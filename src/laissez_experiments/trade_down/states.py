@@ -27,8 +27,9 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def spans(course: Course) -> list[Span]:
-    """While it holds two, in a move, it counts as on the newer one. A gap that is no longer than a cold start is a hand-off and counts as the GPU
-    before it. In any other it is paused if more of its work was done than on schedule, else merely without a GPU.
+    """While it holds two, in a move, it counts as on the newer one. A gap that is no longer than a
+    cold start is a hand-off and counts as the GPU before it. In any other it is paused if more of
+    its work was done than on schedule, else merely without a GPU.
     """
     found: list[Span] = []
     for one in _with_gaps(course):
@@ -55,12 +56,20 @@ def on_schedule(at: int) -> float:
 
 def spent(leases: Sequence[Lease], until: int) -> float:
     """Dollars for what was held before `until`."""
-    return dollars(sum(rate * max(0, min(end, until) - start) for lease in leases for start, end, rate in pieces(lease)))
+    return dollars(
+        sum(
+            rate * max(0, min(end, until) - start)
+            for lease in leases
+            for start, end, rate in pieces(lease)
+        )
+    )
 
 
 def hourly(course: Course, span: Span) -> float:
     """Dollars per hour that it paid in the mean of a span."""
-    return (spent(course.leases, span.end) - spent(course.leases, span.start)) / ((span.end - span.start) / HOUR_US)
+    return (spent(course.leases, span.end) - spent(course.leases, span.start)) / (
+        (span.end - span.start) / HOUR_US
+    )
 
 
 def pieces(lease: Lease) -> Iterator[tuple[int, int, int]]:
@@ -77,6 +86,8 @@ def _with_gaps(course: Course) -> Iterator[Span]:
         is_handed_off = following.start <= end + COLD_S * SECOND_US
         yield Span(tree_of(lease.leaf), lease.start, following.start if is_handed_off else end)
         if not is_handed_off:
-            yield Span(PAUSED if done_by(course, end) > on_schedule(end) else WITHOUT, end, following.start)
+            yield Span(
+                PAUSED if done_by(course, end) > on_schedule(end) else WITHOUT, end, following.start
+            )
     for lease in leases[-1:]:
         yield Span(tree_of(lease.leaf), lease.start, until[-1])

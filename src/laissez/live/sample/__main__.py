@@ -1,4 +1,5 @@
-"""Run the sample's tenants and its maps beside a server until standard input ends: whoever started this is gone then, however it ended."""
+"""Run the sample's tenants and its maps beside a server until standard input ends: whoever started
+this is gone then, however it ended."""
 
 from __future__ import annotations
 
@@ -36,7 +37,11 @@ class World(Protocol):
     def live(self, held: Leaves, now: int) -> None: ...
 
 
-WORLDS: Final[dict[str, Callable[[int], World]]] = {"dynamo": InferenceWorld, "sailor": TrainingWorld, "parabricks": BatchWorld}
+WORLDS: Final[dict[str, Callable[[int], World]]] = {
+    "dynamo": InferenceWorld,
+    "sailor": TrainingWorld,
+    "parabricks": BatchWorld,
+}
 
 
 def sped_up() -> Callable[[], int]:
@@ -49,7 +54,8 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
     clock = sped_up()
     world = make(clock())
     async with AsyncSession(url, key) as session:
-        adapter = EconAdapter(tenant, world.app, Terms(tolerance=0.2))  # at this pace a finer one would be all there is to see
+        # at this pace a finer one would be all there is to see
+        adapter = EconAdapter(tenant, world.app, Terms(tolerance=0.2))
         trader = Trader(session, adapter, clock=clock)
         while True:
             view = await trader.look()
@@ -62,7 +68,13 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
 async def press(url: str, key: str) -> None:
     operator = make_operator(wall_clock())
     async with AsyncClient(url, key) as client:
-        runner = OperatorRunner(operator, client, lambda what, **facts: log.debug("%s %s", what, facts), name="sample", pace_s=PACE_S)
+        runner = OperatorRunner(
+            operator,
+            client,
+            lambda what, **facts: log.debug("%s %s", what, facts),
+            name="sample",
+            pace_s=PACE_S,
+        )
         while True:
             await runner.turn()
             await asyncio.sleep(PACE_S)
@@ -80,7 +92,10 @@ async def main(url: str, keys: Path) -> None:
     def key(holder: str) -> str:
         return (keys / f"{holder}.key").read_text().strip()
 
-    work = [again(lambda tenant=tenant, make=make: trade(url, key(tenant), tenant, make)) for tenant, make in WORLDS.items()]  # type: ignore[misc]
+    work = [
+        again(lambda tenant=tenant, make=make: trade(url, key(tenant), tenant, make))  # type: ignore[misc]
+        for tenant, make in WORLDS.items()
+    ]
     running = asyncio.gather(*work, again(lambda: press(url, key("operator"))))
     left_alone = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
     await asyncio.wait([running, left_alone], return_when=asyncio.FIRST_COMPLETED)

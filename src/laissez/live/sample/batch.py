@@ -1,4 +1,5 @@
-"""Batches of genomes, one after the other: any hardware will do, and there is time to wait for cheap hours."""
+"""Batches of genomes, one after the other: any hardware will do, and there is time to wait for
+cheap hours."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ COLD_S: Final = 240.0
 
 
 class BatchWorld:
-    """A node works once its cold start is over; one that is lost takes what it did since the checkpoint with it."""
+    """A node works once its cold start is over; one that is lost takes what it did since the
+    checkpoint with it."""
 
     def __init__(self, now: int) -> None:
         self._begin(now)
@@ -31,7 +33,9 @@ class BatchWorld:
         if batch.done >= 1:
             self._begin(now)
             return
-        warm = tuple(leaf for leaf, since in self._since.items() if now - since >= COLD_S * 1_000_000)
+        warm = tuple(
+            leaf for leaf, since in self._since.items() if now - since >= COLD_S * 1_000_000
+        )
         for leaf in [leaf for leaf in warm if leaf not in held]:
             batch.lost(leaf, warm, now)
             warm = tuple(other for other in warm if other != leaf)

@@ -10,13 +10,15 @@ from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 
 SWING_S: Final = 3 * 3600.0  # of the application's time: three minutes of ours
 BURST_EVERY_S, BURST_S = 2400.0, 300.0
-REQUESTS_PER_S: Final = 800.0  # at its mean; conversations as in Azure's trace of 2023, mean lengths
+# at its mean; conversations as in Azure's trace of 2023, mean lengths
+REQUESTS_PER_S: Final = 800.0
 ISL, OSL = 1155.0, 211.0
 REVENUE_PER_HOUR: Final = 600.0
 
 
 class InferenceWorld:
-    """Observes its own load; the latencies are those that the profile promises, so nothing has to be corrected."""
+    """Observes its own load; the latencies are those that the profile promises, so nothing has to
+    be corrected."""
 
     def __init__(self, now: int) -> None:
         profiles = built_in("llama-3.1-8b", 1)
@@ -30,7 +32,18 @@ class InferenceWorld:
         if interval_s <= 0:
             return
         requests = self._load((now - self._start) / 1_000_000) * interval_s
-        self.app.observe(Observation(requests, ISL, OSL, ttft_ms=50.0, itl_ms=12.0, request_duration_s=3.0, interval_s=interval_s), held)
+        self.app.observe(
+            Observation(
+                requests,
+                ISL,
+                OSL,
+                ttft_ms=50.0,
+                itl_ms=12.0,
+                request_duration_s=3.0,
+                interval_s=interval_s,
+            ),
+            held,
+        )
         self._at = now
 
     def _load(self, at_s: float) -> float:

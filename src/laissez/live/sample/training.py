@@ -1,4 +1,5 @@
-"""One training job after the other, each with a deadline; it saves its work every ten minutes and restarts when its nodes change."""
+"""One training job after the other, each with a deadline; it saves its work every ten minutes and
+restarts when its nodes change."""
 
 from __future__ import annotations
 
@@ -16,10 +17,15 @@ NODES_MAX: Final = 56
 
 
 class TrainingWorld:
-    """Nodes join at a checkpoint; when one of those at work is lost, the job goes back to its last checkpoint. Either way it restarts."""
+    """Nodes join at a checkpoint; when one of those at work is lost, the job goes back to its last
+    checkpoint. Either way it restarts."""
 
     def __init__(self, now: int) -> None:
-        self._shadow = Shadow(Planner(builtin_profile("GPT-Neo-2.7")), ("h100", "a100"), Site(leaf_words=5, gpus_per_host=8))
+        self._shadow = Shadow(
+            Planner(builtin_profile("GPT-Neo-2.7")),
+            ("h100", "a100"),
+            Site(leaf_words=5, gpus_per_host=8),
+        )
         self._begin(now)
 
     def _begin(self, now: int) -> None:
@@ -45,7 +51,9 @@ class TrainingWorld:
     def _work(self, now: int) -> None:
         hours = max(0, now - max(self._at, self._running_from)) / HOUR_US
         job = self.app.job
-        self.app.progressed(min(1.0, job.done + job.share_per_hour(self._shadow.speed(self._working)) * hours), now)
+        self.app.progressed(
+            min(1.0, job.done + job.share_per_hour(self._shadow.speed(self._working)) * hours), now
+        )
         if job.until_checkpoint_s(now) <= 0:
             self.app.checkpointed(now)
 

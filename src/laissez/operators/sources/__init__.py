@@ -1,4 +1,5 @@
-"""Where signals come from. All I/O of the operator's side is here; maps and decisions only see readings."""
+"""Where signals come from. All I/O of the operator's side is here; maps and decisions only see
+readings."""
 
 from laissez.operators.sources.csv_trace import CsvTrace
 from laissez.operators.sources.prometheus import PrometheusQuery

@@ -1,11 +1,13 @@
-"""A recorded trace, replayed: a table of times in microseconds and values, in the format of Google's power traces (`powerdata_2019`).
+"""A recorded trace, replayed: a table of times in microseconds and values, in the format of
+Google's power traces (`powerdata_2019`).
 
-The first row that is used happens at `starts_at` (if not given, when the trace is first read), and `speed` is how much faster than recorded the
-rest follows. A value holds from its row to the next.
+The first row that is used happens at `starts_at` (if not given, when the trace is first read), and
+`speed` is how much faster than recorded the rest follows. A value holds from its row to the next.
 
-Google's tables flag rows of low confidence in `bad_measurement_data` and `bad_production_power_data`. The documentation says "when false, indicates
-low-confidence", but Google's own analysis keeps the rows where the flag is false, as its name suggests. So here true is bad, and such rows are
-skipped.
+Google's tables flag rows of low confidence in `bad_measurement_data` and
+`bad_production_power_data`. The documentation says "when false, indicates low-confidence", but
+Google's own analysis keeps the rows where the flag is false, as its name suggests. So here true is
+bad, and such rows are skipped.
 """
 
 from __future__ import annotations
@@ -29,13 +31,17 @@ from laissez.operators.reading import Missing, Reading
 from laissez.operators.sources.source import Source
 
 TIME: Final = "time"
-BAD: Final = {"measured_power_util": "bad_measurement_data", "production_power_util": "bad_production_power_data"}
+BAD: Final = {
+    "measured_power_util": "bad_measurement_data",
+    "production_power_util": "bad_production_power_data",
+}
 FLAGS: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
 @dataclass(kw_only=True)
 class CsvTrace(Source):
-    """`where` keeps the rows that have these texts in these columns, such as `{"pdu": "pdu9"}`; `start_row` counts from 0 among those kept."""
+    """`where` keeps the rows that have these texts in these columns, such as `{"pdu": "pdu9"}`;
+    `start_row` counts from 0 among those kept."""
 
     file: Path
     column: Text = "measured_power_util"
@@ -48,26 +54,36 @@ class CsvTrace(Source):
     def __post_init__(self) -> None:
         rows = list(_rows(self.file, self.column, self.where))[self.start_row :]
         if len(rows) < 2:
-            raise TraceError(f"{self.file}: expected at least two usable rows from row {self.start_row} on, found {len(rows)}")
+            raise TraceError(
+                f"{self.file}: expected at least two usable rows from row {self.start_row} on,"
+                f" found {len(rows)}"
+            )
         self._times = [time - rows[0][0] for time, _ in rows]
         self._values = [value for _, value in rows]
-        self._length = self._times[-1] + self._times[-1] - self._times[-2]  # the last value holds as long as the one before it
+        # the last value holds as long as the one before it
+        self._length = self._times[-1] + self._times[-1] - self._times[-2]
 
     def read(self, now: int) -> Reading | Missing:
         if self.starts_at is None:
             self.starts_at = Instant(now)
         passed = int((now - self.starts_at) * self.speed)
         if passed < 0:
-            return Missing(f"the trace {self.file.name} starts in {(self.starts_at - now) / 1e6:.0f} s")
+            return Missing(
+                f"the trace {self.file.name} starts in {(self.starts_at - now) / 1e6:.0f} s"
+            )
         if passed >= self._length and not self.repeat:
             return Missing(f"the trace {self.file.name} has ended")
         rounds, within = divmod(passed, self._length)
         row = bisect_right(self._times, within) - 1
-        return Reading(self._values[row], self.starts_at + math.ceil((rounds * self._length + self._times[row]) / self.speed))
+        return Reading(
+            self._values[row],
+            self.starts_at + math.ceil((rounds * self._length + self._times[row]) / self.speed),
+        )
 
 
 def _rows(file: Path, column: str, where: Mapping[str, str]) -> Iterator[tuple[int, float]]:
-    """Time and value of every row that is wanted and not bad. What a file of somebody else has wrong is told with its line."""
+    """Time and value of every row that is wanted and not bad. What a file of somebody else has
+    wrong is told with its line."""
     table = csv.DictReader(io.StringIO(_text(file), newline=""), strict=True)
     _check_columns(file, table, {TIME, column, *where})
     before = -1
@@ -75,14 +91,21 @@ def _rows(file: Path, column: str, where: Mapping[str, str]) -> Iterator[tuple[i
         for row in table:
             place = f"{file}, line {table.line_num}"
             if None in row or None in row.values():
-                raise TraceError(f"{place}: expected {len(table.fieldnames or ())} columns, found {shown(list(row.values()))}")
-            if any(row[name] != text for name, text in where.items()) or _is_bad(row, column, place):
+                raise TraceError(
+                    f"{place}: expected {len(table.fieldnames or ())} columns, found"
+                    f" {shown(list(row.values()))}"
+                )
+            if any(row[name] != text for name, text in where.items()) or _is_bad(
+                row, column, place
+            ):
                 continue
             time = _time(row[TIME], before, place)
             yield time, _value(row[column], column, place)
             before = time
     except csv.Error as error:
-        raise TraceError(f"{file}, line {table.line_num}: expected comma-separated values: {error}") from None
+        raise TraceError(
+            f"{file}, line {table.line_num}: expected comma-separated values: {error}"
+        ) from None
 
 
 def _text(file: Path) -> str:
@@ -91,13 +114,17 @@ def _text(file: Path) -> str:
         return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise TraceError(f"{file}: expected a table that can be read, .csv or .csv.gz: {reason}") from None
+        raise TraceError(
+            f"{file}: expected a table that can be read, .csv or .csv.gz: {reason}"
+        ) from None
 
 
 def _check_columns(file: Path, table: csv.DictReader[str], needed: set[str]) -> None:
     found = table.fieldnames or ()
     for name in sorted(needed.difference(found)):
-        raise TraceError(f"{file}, line 1: expected a column {name!r}, found {', '.join(found) or 'nothing'}")
+        raise TraceError(
+            f"{file}, line 1: expected a column {name!r}, found {', '.join(found) or 'nothing'}"
+        )
 
 
 def _is_bad(row: Mapping[str, str], column: str, place: str) -> bool:
@@ -116,7 +143,9 @@ def _time(text: str, before: int, place: str) -> int:
         raise TraceError(f"{place}: {TIME}: expected whole microseconds, found {shown(text)}")
     if time <= before:
         hint = "a table of several power domains needs `where`"
-        raise TraceError(f"{place}: {TIME}: expected a time after the one before, {before}, found {time}; {hint}")
+        raise TraceError(
+            f"{place}: {TIME}: expected a time after the one before, {before}, found {time}; {hint}"
+        )
     return time
 
 

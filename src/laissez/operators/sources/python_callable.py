@@ -1,4 +1,5 @@
-"""A signal from the operator's own Python: a function of the time, in microseconds, that gives a number, a `Reading`, or `None` if there is none."""
+"""A signal from the operator's own Python: a function of the time, in microseconds, that gives a
+number, a `Reading`, or `None` if there is none."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from laissez.operators.sources.source import Source
 
 @dataclass(kw_only=True)
 class PythonCallable(Source):
-    """`call` is the function; in a file it is written as where it is, "package.module:function" (`named`)."""
+    """`call` is the function; in a file it is written as where it is, "package.module:function"
+    (`named`)."""
 
     call: Callable[[int], Any]
     timeout_s: Annotated[float, Meta(gt=0, le=3_600)] = 5.0
@@ -30,19 +32,27 @@ class PythonCallable(Source):
             raise MapError(f"call: expected a function, found {shown(self.call)}")
 
     def read(self, now: int) -> Reading | Missing:
-        """What the function says, if it does so in time; in a thread, so that one that hangs stops neither the other maps nor the end."""
+        """What the function says, if it does so in time; in a thread, so that one that hangs stops
+        neither the other maps nor the end."""
         if self._calling is not None and self._calling.is_alive():
             return Missing(f"{self._name} has not come back from an earlier call")
         answers: list[Reading | Missing] = []
-        self._calling = threading.Thread(target=lambda: answers.append(self._answer(now)), name=self._name, daemon=True)
+        self._calling = threading.Thread(
+            target=lambda: answers.append(self._answer(now)), name=self._name, daemon=True
+        )
         self._calling.start()
         self._calling.join(self.timeout_s)
-        return answers[0] if answers else Missing(f"{self._name} did not come back within {self.timeout_s:g} s")
+        return (
+            answers[0]
+            if answers
+            else Missing(f"{self._name} did not come back within {self.timeout_s:g} s")
+        )
 
     def _answer(self, now: int) -> Reading | Missing:
         try:
             found = self.call(now)
-        except BaseException as error:  # whatever an operator's own code may raise, an exit included
+        # whatever an operator's own code may raise, an exit included
+        except BaseException as error:
             return Missing(f"{self._name}: {type(error).__name__}: {error}")
         if found is None:
             return Missing(f"{self._name} has no reading")
@@ -54,7 +64,8 @@ class PythonCallable(Source):
 
     @property
     def _name(self) -> str:
-        return f"{getattr(self.call, '__module__', '')}:{getattr(self.call, '__qualname__', type(self.call).__name__)}"
+        module = getattr(self.call, "__module__", "")
+        return f"{module}:{getattr(self.call, '__qualname__', type(self.call).__name__)}"
 
 
 def named(place: object) -> Any:
@@ -64,7 +75,8 @@ def named(place: object) -> Any:
         raise MapError(f'expected "package.module:name", found {shown(place)}')
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:  # the last two for names that cannot be imported at all
+    # the last two for names that cannot be imported at all
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise MapError(f"expected {name} in the Python module {module}: {error}") from error
 
 

@@ -1,4 +1,5 @@
-"""A source: where one signal comes from. It either has a reading or says why not; it never raises for what it finds out there."""
+"""A source: where one signal comes from. It either has a reading or says why not; it never raises
+for what it finds out there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Is everything as it was written? The journal's chain, the snapshots, the log of refusals and the digests, each by itself and against each other.
+"""Is everything as it was written? The journal's chain, the snapshots, the log of refusals and the
+digests, each by itself and against each other.
 
-A start believes a snapshot, so each is compared with what carrying everything out again gives; that takes most of the time. Nothing is locked and
-nothing changed, so it may run beside a server. Digests that somebody kept elsewhere tell more than all checksums here: those can be recomputed by
+A start believes a snapshot, so each is compared with what carrying everything out again gives; that
+takes most of the time. Nothing is locked and nothing changed, so it may run beside a server.
+Digests that somebody kept elsewhere tell more than all checksums here: those can be recomputed by
 whoever can write to the folder.
 """
 
@@ -29,7 +31,8 @@ def verify(
     now: int | None = None,
     on_progress: Progress = lambda what, done, of: None,
 ) -> Verdict:
-    """`keep_days` is how long refusals are kept, where that is known, and `now` the time by a clock that is trusted.
+    """`keep_days` is how long refusals are kept, where that is known, and `now` the time by a clock
+    that is trusted.
 
     Raises what opening the journal raises, and `KeptUnreadable`."""
     found = None if kept is None else read_kept(kept)  # before anything that takes long
@@ -38,7 +41,9 @@ def verify(
 
 
 class _Check:
-    def __init__(self, data: Path, reader: Reader, removals: Removals, on_progress: Progress) -> None:
+    def __init__(
+        self, data: Path, reader: Reader, removals: Removals, on_progress: Progress
+    ) -> None:
         self._data = data
         self._folder = data / FOLDER
         self._reader = reader
@@ -54,7 +59,9 @@ class _Check:
         self._read_digests()
         if is_chained(self._reader, self._verdict, self._on_progress):
             carry_out_again(self._data, self._verdict, self._on_progress)
-        following = Following(self._folder, self._beginning, self._digests.values(), self._removals, self._verdict)
+        following = Following(
+            self._folder, self._beginning, self._digests.values(), self._removals, self._verdict
+        )
         following.check()
         self._ends = following.ends
         for digest in self._digests.values():
@@ -79,7 +86,9 @@ class _Check:
     def _check_digest(self, digest: Digest, where: str) -> None:
         verdict = self._verdict
         if not 0 <= digest.seq <= verdict.entries:
-            verdict.tell(where, f"the journal had {digest.seq} entries, and {verdict.entries} can be read")
+            verdict.tell(
+                where, f"the journal had {digest.seq} entries, and {verdict.entries} can be read"
+            )
             return
         try:
             over = end_of(digest.date)
@@ -88,14 +97,25 @@ class _Check:
             return
         found = self._reader.chain_at(digest.seq)
         if found is None or found.hex() != digest.journal:
-            verdict.tell(where, f"the journal up to entry {digest.seq} is not what it was at the end of that day")
+            verdict.tell(
+                where,
+                f"the journal up to entry {digest.seq} is not what it was at the end of that day",
+            )
         elif (seq := last_entry(self._reader, over - 1, verdict.entries)) != digest.seq:
             verdict.tell(where, f"the last entry of that day was {digest.seq}, and is {seq}")
         told = self._ends.get(digest.date)
         if told is not None and told != (digest.refusals, digest.refusals_chain):
-            verdict.tell(where, f"the log of refusals ended that day with line {digest.refusals}, and ends with another line {told[0]}")
+            verdict.tell(
+                where,
+                f"the log of refusals ended that day with line {digest.refusals}, and ends with"
+                f" another line {told[0]}",
+            )
         elif self._is_gone(digest) and (why := _not_by_age(digest, self._removals.of(digest))):
-            verdict.tell(where, f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone, {why}")
+            verdict.tell(
+                where,
+                f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone,"
+                f" {why}",
+            )
 
     def _is_gone(self, digest: Digest) -> bool:
         return digest.lines > 0 and digest.date not in self._ends
@@ -108,7 +128,9 @@ class _Check:
         verdict.removed_lines += digest.lines
         verdict.removed_from = verdict.removed_from or digest.date
         verdict.removed_until = digest.date
-        verdict.removed_after_days = min(verdict.removed_after_days or removal.keep_days, removal.keep_days)
+        verdict.removed_after_days = min(
+            verdict.removed_after_days or removal.keep_days, removal.keep_days
+        )
 
     def _check_kept(self, kept: Kept) -> None:
         for number, stored in enumerate(kept.lines, 1):
@@ -122,7 +144,11 @@ class _Check:
                 continue
             self._verdict.compared += 1
             if self._digests.get(digest.date) != digest:
-                self._verdict.tell(where, f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of {digest.date}")
+                self._verdict.tell(
+                    where,
+                    f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of"
+                    f" {digest.date}",
+                )
             self._check_digest(digest, where)
         if not self._verdict.compared:
             self._verdict.tell(str(kept.path), "there is no digest in it, so nothing was compared")
@@ -133,5 +159,8 @@ def _not_by_age(digest: Digest, removal: Removal | None) -> str | None:
     if removal is None:
         return "though no line tells of its removal"
     if not was_old(digest, removal):
-        return f"though line {removal.line}, which tells of its removal, was written before it was {removal.keep_days} days old"
+        return (
+            f"though line {removal.line}, which tells of its removal, was written before it was"
+            f" {removal.keep_days} days old"
+        )
     return None

@@ -1,7 +1,9 @@
-"""Refusals, and what is done beside the journal, on their way to the log: noted in the event loop, within bounds, whoever asks however often.
+"""Refusals, and what is done beside the journal, on their way to the log: noted in the event loop,
+within bounds, whoever asks however often.
 
-So many a second and so many a day get a line of their own; all others are counted, by code and holder, and become one line each per minute. Never
-written is what a caller sent: not a key, good or wrong, not a body, not a path, not a problem's text, which may repeat any of them.
+So many a second and so many a day get a line of their own; all others are counted, by code and
+holder, and become one line each per minute. Never written is what a caller sent: not a key, good or
+wrong, not a body, not a path, not a problem's text, which may repeat any of them.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class Refusals:
         self.digested_us = 0  # until when there are digests
         self._clock = clock
         self._waiting: list[Noted] = []
-        self._sums: dict[tuple[str, str], tuple[int, int, int]] = {}  # status, how many, when the last was
+        # status, how many, when the last was
+        self._sums: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._sums_since = 0
         self._second = self._day = 0
         self._this_second = self._this_day = 0
@@ -78,7 +81,8 @@ class Refusals:
         secret: str = "",
         times: int = 1,
     ) -> None:
-        """`secret` is a key that was not good: if it has the form of one, the id in it says which it was meant to be."""
+        """`secret` is a key that was not good: if it has the form of one, the id in it says which
+        it was meant to be."""
         if isinstance(problem, Journaled):
             return
         self.noted += times
@@ -89,13 +93,37 @@ class Refusals:
             return
         claimed = "" if key else claim(secret)
         shown = "" if _LIKE_A_KEY.search(id) else id[:CLIENT_ID_MAX]
-        self._waiting.append(Noted(at, problem.code, problem.status, operation, holder, key, claimed, address(scope), shown, times))
+        self._waiting.append(
+            Noted(
+                at,
+                problem.code,
+                problem.status,
+                operation,
+                holder,
+                key,
+                claimed,
+                address(scope),
+                shown,
+                times,
+            )
+        )
 
     def note_done(self, operation: str, principal: Principal, scope: Mapping[str, Any]) -> None:
-        """What changes something that is no part of the market, and so not in the journal: who signed in and out, and from where."""
+        """What changes something that is no part of the market, and so not in the journal: who
+        signed in and out, and from where."""
         at = self._clock.now()
         if self._has_room(at):
-            self._waiting.append(Noted(at, DONE, 200, operation, principal.holder, principal.key, address=address(scope)))
+            self._waiting.append(
+                Noted(
+                    at,
+                    DONE,
+                    200,
+                    operation,
+                    principal.holder,
+                    principal.key,
+                    address=address(scope),
+                )
+            )
         else:
             self._count(at, DONE, 200, principal.holder)
 
@@ -106,7 +134,11 @@ class Refusals:
         if day != self._day:
             self._day, self._this_day = day, 0
         bounds = self.bounds
-        has_room = self._this_second < bounds.lines_per_second and self._this_day < bounds.lines_per_day and len(self._waiting) < WAITING_MAX
+        has_room = (
+            self._this_second < bounds.lines_per_second
+            and self._this_day < bounds.lines_per_day
+            and len(self._waiting) < WAITING_MAX
+        )
         self._this_second += has_room
         self._this_day += has_room
         return has_room
@@ -121,26 +153,37 @@ class Refusals:
         self._sums[which] = status, before + times, at
 
     def take(self, whole: bool = False) -> list[Noted]:
-        """What is to be written now, in the order of time; `whole`: sums that are not a minute old too."""
+        """What is to be written now, in the order of time; `whole`: sums that are not a minute old
+        too."""
         taken, self._waiting = self._waiting, []
         now = self._clock.now()
-        if self._sums and (whole or now - self._sums_since >= SUMS_EVERY_US or now // DAY_US != self._sums_since // DAY_US):
+        if self._sums and (
+            whole
+            or now - self._sums_since >= SUMS_EVERY_US
+            or now // DAY_US != self._sums_since // DAY_US
+        ):
             sums, self._sums = self._sums, {}
-            taken += [Noted(at, code, status, holder=holder, times=times) for (code, holder), (status, times, at) in sums.items()]
+            taken += [
+                Noted(at, code, status, holder=holder, times=times)
+                for (code, holder), (status, times, at) in sums.items()
+            ]
             taken.sort(key=lambda one: one.at)
         return taken
 
 
 def claim(secret: str) -> str:
-    """The id of the key that somebody claims to have; empty if what was sent does not even look like a key."""
+    """The id of the key that somebody claims to have; empty if what was sent does not even look
+    like a key."""
     found = _KEY.match(secret)
     return "" if found is None else KEY + found[1]
 
 
 def address(scope: Mapping[str, Any]) -> str:
-    """Who called, as the network says, or a proxy that is believed: what a caller sent as its address, and is none, is passed over."""
+    """Who called, as the network says, or a proxy that is believed: what a caller sent as its
+    address, and is none, is passed over."""
     client = scope.get("client")
-    host = str(client[0]).partition("%")[0] if client else ""  # behind it comes the name of an interface, which may be anything
+    # behind it comes the name of an interface, which may be anything
+    host = str(client[0]).partition("%")[0] if client else ""
     try:
         ip_address(host)
     except ValueError:

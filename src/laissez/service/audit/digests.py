@@ -1,7 +1,9 @@
-"""A line for every day that is over and on which anything was done or refused: where the journal and the log of refusals ended that day.
+"""A line for every day that is over and on which anything was done or refused: where the journal
+and the log of refusals ended that day.
 
-Whoever keeps these lines elsewhere finds out if anything before them is changed later, even by somebody who recomputes all checksums. What a line
-says follows from the journal and the log alone, so one that a crash cut short is simply made again.
+Whoever keeps these lines elsewhere finds out if anything before them is changed later, even by
+somebody who recomputes all checksums. What a line says follows from the journal and the log alone,
+so one that a crash cut short is simply made again.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ log = logging.getLogger("laissez.audit")
 
 
 class Looked(NamedTuple):
-    """A line of the file. It is credible if it follows from the one before it, or if the log says the same of its day."""
+    """A line of the file. It is credible if it follows from the one before it, or if the log says
+    the same of its day."""
 
     digest: Digest | None
     broken: Broken | None
@@ -36,8 +39,8 @@ class DigestFile:
         self._beginning = beginning
 
     def logged(self) -> tuple[int, str, str]:
-        """The last line of the log that a digest tells of, its hash, and the day. A damaged one is passed over: it must not keep lines from being
-        written."""
+        """The last line of the log that a digest tells of, its hash, and the day. A damaged one is
+        passed over: it must not keep lines from being written."""
         for one in reversed(self._looked_at()):
             if one.digest is not None and one.is_credible:
                 return one.digest.refusals, one.digest.refusals_chain, one.digest.date
@@ -50,8 +53,9 @@ class DigestFile:
         return whole
 
     def _mend(self) -> None:
-        """Cut off what a crash left of the last line: it is made again. If it was something else, it lies beside the file. What is kept is written
-        anew: a process that was killed, or whose disk failed to sync, may have left it in memory only."""
+        """Cut off what a crash left of the last line: it is made again. If it was something else,
+        it lies beside the file. What is kept is written anew: a process that was killed, or whose
+        disk failed to sync, may have left it in memory only."""
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = self.stored()
         while whole and _told(whole[-1]) is None:
@@ -59,16 +63,22 @@ class DigestFile:
         kept = b"".join(line + b"\n" for line in whole)
         if kept != content:
             aside = self.path.with_name(f"digests.cut-{len(whole) + 1}")
-            log.warning("the end of the digests was cut off: it is not what was written", extra={"file": str(self.path), "aside": str(aside)})
+            log.warning(
+                "the end of the digests was cut off: it is not what was written",
+                extra={"file": str(self.path), "aside": str(aside)},
+            )
             disk.write_whole(aside, content[len(kept) :])
         if content:
             disk.write_whole(self.path, kept)
 
     def credible(self) -> list[Digest]:
-        return [one.digest for one in self._looked_at() if one.digest is not None and one.is_credible]
+        return [
+            one.digest for one in self._looked_at() if one.digest is not None and one.is_credible
+        ]
 
     def _looked_at(self) -> list[Looked]:
-        """Each compared with what the one before it says of itself, so that one that is damaged makes no more than its next suspect."""
+        """Each compared with what the one before it says of itself, so that one that is damaged
+        makes no more than its next suspect."""
         found: list[Looked] = []
         chain: str | None = self._beginning
         for number, stored in enumerate(self.stored(), 1):
@@ -78,7 +88,11 @@ class DigestFile:
             except Broken as error:
                 broken = Broken(f"{FILE}, line {number}: {error}")
             follows = chain is not None and broken is None
-            found.append(Looked(digest, broken, follows or (digest is not None and self._ends_its_day(digest))))
+            found.append(
+                Looked(
+                    digest, broken, follows or (digest is not None and self._ends_its_day(digest))
+                )
+            )
             chain = None if digest is None else digest.chain
         return found
 
@@ -88,17 +102,24 @@ class DigestFile:
         return line is not None and (line.n, line.chain) == (digest.refusals, digest.refusals_chain)
 
     def _latest(self, reader: Reader) -> Digest:
-        """What the next one follows from. Damage is told. One that does not fit the journal or the log is not replaced: if it was they that were
-        changed, it is what tells."""
+        """What the next one follows from. Damage is told. One that does not fit the journal or the
+        log is not replaced: if it was they that were changed, it is what tells."""
         looked_at = self._looked_at()
         for broken in [one.broken for one in looked_at if one.broken is not None]:
-            log.error("a digest is not what was written, or one before it is gone; `laissez audit verify` tells more", extra={"reason": str(broken)})
+            log.error(
+                "a digest is not what was written, or one before it is gone; `laissez audit verify`"
+                " tells more",
+                extra={"reason": str(broken)},
+            )
         if not looked_at:
             return Digest("", 0, reader.start.hex(), 0, 0, self._beginning, 0, self._beginning)
         latest = looked_at[-1].digest
         assert latest is not None  # what cannot be read at the end was cut off
         if not looked_at[-1].is_credible or not _fits(latest, reader):
-            raise Broken(f"{FILE}, line {len(looked_at)}: the journal or the log of refusals is not what it says; none is added")
+            raise Broken(
+                f"{FILE}, line {len(looked_at)}: the journal or the log of refusals is not what it"
+                " says; none is added"
+            )
         return latest
 
     def bring_up(self, reader: Reader, today: str) -> list[Digest]:
@@ -118,12 +139,16 @@ class DigestFile:
         chain = reader.chain_at(seq)
         assert chain is not None
         line = last_line(self.folder, date)
-        n, refusals = (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
+        n, refusals = (
+            (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
+        )
         digest = Digest(date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals)
         stored, link = written(digest, before.chain)
         disk.make_folder(self.folder)
         disk.append(self.path, stored)
-        return Digest(date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals, link)
+        return Digest(
+            date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals, link
+        )
 
 
 def _next_day(reader: Reader, latest: Digest, logged: list[str]) -> str | None:

@@ -1,4 +1,5 @@
-"""The log of refusals, line by line: each follows from the one before it, and is in the file of its day."""
+"""The log of refusals, line by line: each follows from the one before it, and is in the file of its
+day."""
 
 from __future__ import annotations
 
@@ -16,7 +17,14 @@ UNKNOWN = "?"  # the chain after a line that cannot be read
 class Following:
     """What is wrong goes to the verdict, once for each break."""
 
-    def __init__(self, folder: Path, beginning: str, digests: Collection[Digest], removals: Removals, verdict: Verdict) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        beginning: str,
+        digests: Collection[Digest],
+        removals: Removals,
+        verdict: Verdict,
+    ) -> None:
         self.ends: dict[str, tuple[int, str]] = {}  # of each day that has a file: its last line
         self._folder = folder
         self._beginning = beginning
@@ -57,7 +65,8 @@ class Following:
         return line
 
     def _expected(self, stored: bytes) -> tuple[int, str]:
-        """What the oldest line that is left must follow: the beginning, or the end of a day whose file was removed after its digest was made."""
+        """What the oldest line that is left must follow: the beginning, or the end of a day whose
+        file was removed after its digest was made."""
         line = read(stored, Refusal, None)
         self._verdict.first_refusal = line.n
         ends = [digest for digest in self._digests if digest.refusals == line.n - 1]
@@ -65,7 +74,8 @@ class Following:
 
 
 def _as_told(stored: bytes, before: Refusal | None) -> Refusal | None:
-    """A line that is broken, as the one that the next must follow, so that one break is told once."""
+    """A line that is broken, as the one that the next must follow, so that one break is told
+    once."""
     try:
         return read(stored, Refusal, None)
     except Broken:

@@ -1,7 +1,9 @@
-"""What the service does for the audit log: write refusals about once a second, make digests when a day is over, remove what is old.
+"""What the service does for the audit log: write refusals about once a second, make digests when a
+day is over, remove what is old.
 
-In a thread, since it waits for the disk. If the disk refuses, the service goes on, and what could not be written is counted and told: everything
-that was carried out is in the journal, without which nothing is answered.
+In a thread, since it waits for the disk. If the disk refuses, the service goes on, and what could
+not be written is counted and told: everything that was carried out is in the journal, without which
+nothing is answered.
 """
 
 from __future__ import annotations
@@ -18,7 +20,19 @@ from laissez.journal import Journal, JournalError, disk
 from laissez.market.commands import AdvanceTime
 from laissez.service.audit.collecting import Noted
 from laissez.service.audit.digests import DigestFile
-from laissez.service.audit.files import DAY_US, FOLDER, LOST, REMOVED, RefusalFiles, day_of, days, end_of, first_kept, path_of, put_aside
+from laissez.service.audit.files import (
+    DAY_US,
+    FOLDER,
+    LOST,
+    REMOVED,
+    RefusalFiles,
+    day_of,
+    days,
+    end_of,
+    first_kept,
+    path_of,
+    put_aside,
+)
 from laissez.service.audit.lines import Broken, Digest, start
 from laissez.service.commands import OPERATOR, SERVICE
 from laissez.service.desk import Desk
@@ -38,9 +52,11 @@ class AuditKeeper:
         self._settings = settings
         with journal.reader() as reader:
             self._beginning = start(reader.identity)
-        self._files: RefusalFiles | None = None  # the log as far as it is known; None: it is to be looked at again
+        # the log as far as it is known; None: it is to be looked at again
+        self._files: RefusalFiles | None = None
         self._digested = ""  # the day on which the digests were last brought up to date
-        self._writing = threading.Lock()  # a write goes on in its thread though nobody waits for it any more
+        # a write goes on in its thread though nobody waits for it any more
+        self._writing = threading.Lock()
         desk.refusals.bounds = settings
 
     async def run(self) -> None:
@@ -63,12 +79,18 @@ class AuditKeeper:
             self._store(noted, self._desk.clock.now(), False)
 
     async def _is_durable(self) -> bool:
-        """A digest tells what the journal holds of a day, so everything of that day must be in it, and nothing more may come: time goes on first.
+        """A digest tells what the journal holds of a day, so everything of that day must be in it,
+        and nothing more may come: time goes on first.
 
-        What a lost session leaves behind is cancelled as of the last thing that was done, which may have been yesterday."""
+        What a lost session leaves behind is cancelled as of the last thing that was done, which may
+        have been yesterday."""
         desk = self._desk
         try:
-            if desk.position and desk.failure is None and day_of(desk.last_at) != day_of(desk.clock.now()):
+            if (
+                desk.position
+                and desk.failure is None
+                and day_of(desk.last_at) != day_of(desk.clock.now())
+            ):
                 desk.enter(OPERATOR, SERVICE, "", AdvanceTime())
             await desk.all_durable()
         except ProblemError:
@@ -83,7 +105,10 @@ class AuditKeeper:
                     self._digest(now)
             except (OSError, JournalError, Broken) as error:
                 reason = getattr(error, "strerror", None) or str(error)
-                log.error("the audit log could not be written; the service goes on", extra={"lines": len(noted), "reason": reason})
+                log.error(
+                    "the audit log could not be written; the service goes on",
+                    extra={"lines": len(noted), "reason": reason},
+                )
                 self._files = None
 
     def _append(self, noted: Sequence[Noted], now: int) -> None:
@@ -101,7 +126,8 @@ class AuditKeeper:
         refusals.lost = 0 if noted else refusals.lost
 
     def _digest(self, now: int) -> None:
-        today = self._digested = day_of(now)  # also if it fails: those that are missing are made tomorrow, or at the next start
+        # also if it fails: those that are missing are made tomorrow, or at the next start
+        today = self._digested = day_of(now)
         file = DigestFile(self._folder, self._beginning)
         with self._journal.reader() as reader:
             made = file.bring_up(reader, today)
@@ -111,10 +137,15 @@ class AuditKeeper:
         self._prune(file.credible(), now)
 
     def _prune(self, known: list[Digest], now: int) -> None:
-        """Only what a digest tells the end of. That it was removed, and not by somebody else, is a line too, and the first to be written."""
+        """Only what a digest tells the end of. That it was removed, and not by somebody else, is a
+        line too, and the first to be written."""
         keep_days = self._settings.keep_days
         ends = {one.date: one.refusals for one in known}
-        old = [date for date in days(self._folder) if date < first_kept(now, keep_days) and date in ends]
+        old = [
+            date
+            for date in days(self._folder)
+            if date < first_kept(now, keep_days) and date in ends
+        ]
         if not old:
             return
         assert self._files is not None

@@ -1,6 +1,8 @@
-"""Lines that are chained: JSON, one object to a line, each with the SHA-256 of the chain before it and of its own text.
+"""Lines that are chained: JSON, one object to a line, each with the SHA-256 of the chain before it
+and of its own text.
 
-The hash is the last member, and is taken of the text before it, so that it can be recomputed with a shell and sha256sum.
+The hash is the last member, and is taken of the text before it, so that it can be recomputed with a
+shell and sha256sum.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ HASH_LENGTH = 64
 
 
 class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """`holder` and `key` are proven; `claimed` is the id in a key that was not good. It stands for `times` alike, the last of them at `at`."""
+    """`holder` and `key` are proven; `claimed` is the id in a key that was not good. It stands for
+    `times` alike, the last of them at `at`."""
 
     n: int
     at: str
@@ -67,13 +70,18 @@ def link(before: str, text: bytes) -> str:
 
 def written(line: L, before: str) -> tuple[bytes, str]:
     """The line as it is stored, and its hash."""
-    text = msgspec.json.encode(msgspec.structs.replace(line, chain="")).removesuffix(b',"chain":""}').removesuffix(b"}")
+    text = (
+        msgspec.json.encode(msgspec.structs.replace(line, chain=""))
+        .removesuffix(b',"chain":""}')
+        .removesuffix(b"}")
+    )
     chain = link(before, text)
     return b"".join((text, MARK, chain.encode(), END, b"\n")), chain
 
 
 def read(stored: bytes, kind: type[L], before: str | None) -> L:
-    """A stored line without its end, checked against the hash before it unless that is not known."""
+    """A stored line without its end, checked against the hash before it unless that is not
+    known."""
     text, mark, rest = stored.rpartition(MARK)
     if not mark or len(rest) != HASH_LENGTH + len(END) or not rest.endswith(END):
         raise Broken("it does not end with its chain")

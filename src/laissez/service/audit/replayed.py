@@ -1,4 +1,5 @@
-"""The journal: whether it is whole, and whether all that it tells, and every snapshot beside it, is what comes of it when it is carried out again."""
+"""The journal: whether it is whole, and whether all that it tells, and every snapshot beside it, is
+what comes of it when it is carried out again."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Progress: TypeAlias = Callable[[str, int, int], None]  # with what, how many, of
 
 
 def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
-    """Each entry follows the one before it, and the last is there. All are looked at, so that digests can be compared with what there is."""
+    """Each entry follows the one before it, and the last is there. All are looked at, so that
+    digests can be compared with what there is."""
     told_before = len(verdict.problems)
     verdict.head = reader.start.hex()
     try:
@@ -27,7 +29,9 @@ def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
         for group in reader.groups(1, last):
             for seq, entry in enumerate(group.entries, group.first):
                 if entry.at < at:
-                    verdict.tell(f"journal, entry {seq}", "its time lies before that of the entry before it")
+                    verdict.tell(
+                        f"journal, entry {seq}", "its time lies before that of the entry before it"
+                    )
                 at = entry.at
             verdict.entries, verdict.head = group.last, group.chain.hex()
             on_progress("entries", group.last, last)
@@ -39,16 +43,23 @@ def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
 
 def carry_out_again(data: Path, verdict: Verdict, on_progress: Progress) -> None:
     strange: dict[tuple[str, str], int] = {}
-    report = verify(data, begin=lambda genesis: _Asked(Exchange.begin(genesis), strange), on_progress=partial(on_progress, "carried out again"))
+    report = verify(
+        data,
+        begin=lambda genesis: _Asked(Exchange.begin(genesis), strange),
+        on_progress=partial(on_progress, "carried out again"),
+    )
     verdict.replayed, verdict.snapshots = report.entries, report.snapshots
     for problem in report.problems:
         verdict.tell("journal", problem)
     for (who, key), seq in strange.items():
-        verdict.tell(f"journal, entry {seq}", f"it was asked for with {key}, which {who} was never given")
+        verdict.tell(
+            f"journal, entry {seq}", f"it was asked for with {key}, which {who} was never given"
+        )
 
 
 class _Asked(Replaying):
-    """Notes who asked, and first at which entry, with a key that the journal knows nothing of: it was in a snapshot, say, that is gone by now."""
+    """Notes who asked, and first at which entry, with a key that the journal knows nothing of: it
+    was in a snapshot, say, that is gone by now."""
 
     def __init__(self, exchange: Exchange, strange: dict[tuple[str, str], int]) -> None:
         super().__init__(exchange)

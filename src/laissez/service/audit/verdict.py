@@ -16,7 +16,8 @@ class Verdict:
     entries: int = 0
     head: str = ""
     replayed: int = 0  # entries that were carried out again, with the same outcome
-    snapshots: list[int] = field(default_factory=list)  # after which entry each was taken that is what replaying gives
+    # after which entry each was taken that is what replaying gives
+    snapshots: list[int] = field(default_factory=list)
     refusals: int = 0  # lines that were read
     first_refusal: int = 0
     last_refusal: int = 0
@@ -38,7 +39,8 @@ class Verdict:
         self.problems.append(f"{where}: {what}")
 
     def read(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file with their numbers. One that cannot be read is a problem, and has none."""
+        """The lines of a file with their numbers. One that cannot be read is a problem, and has
+        none."""
         try:
             return lines_of(path)
         except OSError as error:

@@ -1,4 +1,5 @@
-"""One view of all that was done and refused, in the order of time: the journal's entries and the log of refusals together."""
+"""One view of all that was done and refused, in the order of time: the journal's entries and the
+log of refusals together."""
 
 from __future__ import annotations
 
@@ -15,10 +16,13 @@ from laissez.service.audit.lines import Broken, Refusal, read
 from laissez.service.looking_back import last_entry
 from laissez.wire.times import format_time, parse_time
 
-ABOUT = {"create_tenant": "name", "set_caps": "tenant", "issue_key": "holder"}  # which field names the tenant
+# which field names the tenant
+ABOUT = {"create_tenant": "name", "set_caps": "tenant", "issue_key": "holder"}
 
 _request = msgspec.msgpack.Decoder(tuple[str, str, str, bytes, dict[str, object]])
-_outcome = msgspec.msgpack.Decoder(tuple[int, list[tuple[str | None, int, dict[str, object]]], tuple[str, str] | None])
+_outcome = msgspec.msgpack.Decoder(
+    tuple[int, list[tuple[str | None, int, dict[str, object]]], tuple[str, str] | None]
+)
 
 
 class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,15 +62,21 @@ class Wanted(msgspec.Struct, frozen=True):
         )
 
 
-def acted(data: Path, wanted: Wanted, on_progress: Callable[[int, int], None] | None = None) -> Iterator[Acted]:
+def acted(
+    data: Path, wanted: Wanted, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[Acted]:
     """What is wanted, the oldest first."""
     with Reader.of(data) as reader:
         entries = _entries(reader, wanted, on_progress)
         lines = _lines(data / FOLDER, wanted)
-        yield from (one for one in heapq.merge(entries, lines, key=lambda one: one.at) if wanted.has(one))
+        yield from (
+            one for one in heapq.merge(entries, lines, key=lambda one: one.at) if wanted.has(one)
+        )
 
 
-def _entries(reader: Reader, wanted: Wanted, on_progress: Callable[[int, int], None] | None) -> Iterator[Acted]:
+def _entries(
+    reader: Reader, wanted: Wanted, on_progress: Callable[[int, int], None] | None
+) -> Iterator[Acted]:
     last = reader.tail().last
     first = last_entry(reader, wanted.since - 1, last) + 1 if wanted.since else 1
     for group in reader.groups(first, last):

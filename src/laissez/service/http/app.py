@@ -37,16 +37,27 @@ class ServesSessions(Protocol):
 
 
 class App:
-    def __init__(self, site: Site, operations: tuple[Operation, ...], sessions: ServesSessions | None, files: dict[str, File]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        operations: tuple[Operation, ...],
+        sessions: ServesSessions | None,
+        files: dict[str, File],
+    ) -> None:
         self.site = site
         self._sessions = sessions
         by_path: dict[str, list[Operation]] = {}
         for operation in operations:
             by_path.setdefault(operation.path, []).append(operation)
         endpoints = {path: Endpoint(site, found) for path, found in by_path.items()}
-        self._exact: dict[str, Serves] = {**files, **{path: endpoint for path, endpoint in endpoints.items() if "{" not in path}}
+        self._exact: dict[str, Serves] = {
+            **files,
+            **{path: endpoint for path, endpoint in endpoints.items() if "{" not in path},
+        }
         routes = [Route(path, endpoint) for path, endpoint in endpoints.items() if "{" in path]
-        self._router = Router(routes, redirect_slashes=False, default=functools.partial(_nothing_there, site))
+        self._router = Router(
+            routes, redirect_slashes=False, default=functools.partial(_nothing_there, site)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -64,8 +75,11 @@ class App:
         elif kind == "websocket" and scope["path"] == SESSION and self._sessions is not None:
             await self._sessions.serve(scope, receive, send)
         elif kind == "websocket":
-            self.site.desk.refusals.note(ProblemError(Code.NOT_FOUND, "no session there"), OTHER, None, scope)
-            await send({"type": "websocket.close", "code": 1000})  # before it was accepted: answered with status 403
+            self.site.desk.refusals.note(
+                ProblemError(Code.NOT_FOUND, "no session there"), OTHER, None, scope
+            )
+            # before it was accepted: answered with status 403
+            await send({"type": "websocket.close", "code": 1000})
         else:
             await _lifespan(receive, send)
 
@@ -80,29 +94,40 @@ def make_app(
     files: Path = FOLDER,
     webhooks: Webhooks | None = None,
 ) -> App:
-    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the console's. Without `signins`, a restart ends them;
-    without `webhooks`, none is sent anything."""
+    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the
+    console's. Without `signins`, a restart ends them; without `webhooks`, none is sent anything."""
     metrics = Metrics(desk, places) if metrics is None else metrics
     webhooks = Webhooks(desk, settings.webhooks) if webhooks is None else webhooks
     metrics.webhooks = webhooks.tally
-    site = Site(desk, settings, metrics, places, SignIns(desk) if signins is None else signins, webhooks)
+    site = Site(
+        desk, settings, metrics, places, SignIns(desk) if signins is None else signins, webhooks
+    )
     operations, site.openapi, site.docs = _described(settings.server.metrics_open)
     return App(site, operations, sessions, console(files, site))
 
 
 @functools.cache
 def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]:
-    """The operations, the OpenAPI document and the page: made once, since they are the same for every service of this process."""
-    operations = tuple([_opened(operation) if metrics_open else operation for operation in OPERATIONS])
+    """The operations, the OpenAPI document and the page: made once, since they are the same for
+    every service of this process."""
+    operations = tuple(
+        [_opened(operation) if metrics_open else operation for operation in OPERATIONS]
+    )
     return operations, encode(openapi(operations)), docs_page(operations).encode()
 
 
 def _opened(operation: Operation) -> Operation:
-    return replace(operation, scopes=None, of_operator=False) if operation.name == "getMetrics" else operation
+    return (
+        replace(operation, scopes=None, of_operator=False)
+        if operation.name == "getMetrics"
+        else operation
+    )
 
 
 async def _nothing_there(site: Site, scope: Any, receive: Any, send: Any) -> None:
-    problem = ProblemError(Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is")
+    problem = ProblemError(
+        Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is"
+    )
     await refuse(site, problem, scope, send, [])
 
 

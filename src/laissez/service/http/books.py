@@ -71,7 +71,12 @@ async def _asks(desk: Desk, node: str) -> AsksView:
         part = market.asks(start, min(start + LEAVES_PER_TURN, last))
         for ask, leaves in part.by_ask.items():
             by_ask[ask] = by_ask.get(ask, 0) + leaves
-        never, online, leased, charged = never + part.never, online + part.online, leased + part.leased, charged + part.charged
+        never, online, leased, charged = (
+            never + part.never,
+            online + part.online,
+            leased + part.leased,
+            charged + part.charged,
+        )
     return AsksView(by_ask, never, online, leased, charged)
 
 
@@ -81,7 +86,9 @@ def _cheapest(asks: AsksView) -> tuple[Ask, ...]:
 
 
 def _controls(view: ControlsView) -> Controls:
-    return Controls(view.node, band(view.rise), band(view.fall), seconds(view.hold_us), seconds(view.flash_us))
+    return Controls(
+        view.node, band(view.rise), band(view.fall), seconds(view.hold_us), seconds(view.flash_us)
+    )
 
 
 # -- rates
@@ -92,12 +99,24 @@ def rates(call: Call) -> Answer:
     market = exchange.market
     until = reached(exchange, call.desk.clock.now())
     since = _since(call, until)
-    pieces = [(piece.start, piece.end, piece.rate) for piece in market.standing_rates(node, since, PRICE_PIECES_MAX)]
+    pieces = [
+        (piece.start, piece.end, piece.rate)
+        for piece in market.standing_rates(node, since, PRICE_PIECES_MAX)
+    ]
     begin = max(since, market.now)
     if begin < until:  # nothing has happened since the last command, so the rate has been the same
         _go_on(pieces, begin, until, market.standing_rate(node))
-    segments = [RatePiece(format_time(start), format_time(end), price(rate)) for start, end, rate in pieces]
-    return Answer(RateHistory(node, format_time(pieces[0][0] if pieces else until), format_time(until), tuple(segments)))
+    segments = [
+        RatePiece(format_time(start), format_time(end), price(rate)) for start, end, rate in pieces
+    ]
+    return Answer(
+        RateHistory(
+            node,
+            format_time(pieces[0][0] if pieces else until),
+            format_time(until),
+            tuple(segments),
+        )
+    )
 
 
 def _since(call: Call, now: int) -> int:
@@ -105,7 +124,11 @@ def _since(call: Call, now: int) -> int:
     if since is None:
         return max(0, now - HOUR_US)
     if since > now:
-        raise ProblemError(Code.PERIOD_INVALID, f"since: expected {format_time(now)}, which is now, or earlier, found {format_time(since)}")
+        raise ProblemError(
+            Code.PERIOD_INVALID,
+            f"since: expected {format_time(now)}, which is now, or earlier, found"
+            f" {format_time(since)}",
+        )
     return since
 
 

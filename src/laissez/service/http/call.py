@@ -1,4 +1,5 @@
-"""One request, read and checked, on its way through an operation; and what the operation answers."""
+"""One request, read and checked, on its way through an operation; and what the operation
+answers."""
 
 from __future__ import annotations
 
@@ -27,12 +28,14 @@ NOBODY = Principal("", "", frozenset())
 
 
 class Answer(msgspec.Struct, gc=False):
-    """`content` is encoded as JSON, unless `media` says what it is; then it is bytes. `status` is the operation's unless given."""
+    """`content` is encoded as JSON, unless `media` says what it is; then it is bytes. `status` is
+    the operation's unless given."""
 
     content: Any
     media: bytes = b""
     status: int = 0
-    streams: Callable[[Receive, Send], Awaitable[None]] | None = None  # sends its body itself, for as long as it lasts
+    # sends its body itself, for as long as it lasts
+    streams: Callable[[Receive, Send], Awaitable[None]] | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()  # beside those that every answer has
 
 
@@ -70,12 +73,16 @@ class Call:
         self.accept = ""
         self.last_event_id: str | None = None
         self.is_paid = False  # an allowance has paid for the answer
-        self.replayed = False  # what it asks for was carried out before, under the same Idempotency-Key
+        # what it asks for was carried out before, under the same Idempotency-Key
+        self.replayed = False
 
     def enter(self, command: Command, body: bytes = b"") -> Applied:
-        """Have a command carried out, or find what came of it the first time. A refusal is raised."""
+        """Have a command carried out, or find what came of it the first time. A refusal is
+        raised."""
         self.admit(self.principal)
-        result = self.desk.enter(self.principal.holder, self.principal.key, self.key, command, None, body)
+        result = self.desk.enter(
+            self.principal.holder, self.principal.key, self.key, command, None, body
+        )
         self.replayed = result.replayed
         refused = result.applied.outcome.refused
         if refused is not None:
@@ -83,11 +90,14 @@ class Call:
         return result.applied
 
     def check_in_force(self) -> None:
-        """Still: a body may be long on its way, or much be asked for at once, and the key revoked or the sign-in ended by now."""
+        """Still: a body may be long on its way, or much be asked for at once, and the key revoked
+        or the sign-in ended by now."""
         principal = self.principal
         if principal is NOBODY:
             return
-        if self.desk.exchange.keys[principal.key].revoked_at is not None or (principal.signin and not self.site.signins.lasts(principal)):
+        if self.desk.exchange.keys[principal.key].revoked_at is not None or (
+            principal.signin and not self.site.signins.lasts(principal)
+        ):
             raise unauthenticated()
 
     def admit(self, principal: Principal, commands: int = 1) -> None:
@@ -99,7 +109,8 @@ class Call:
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
-        """For what was admitted, once it is known how much it tells: whoever asks before that is made up for is refused before anything is done."""
+        """For what was admitted, once it is known how much it tells: whoever asks before that is
+        made up for is refused before anything is done."""
         self.desk.admission.owe_items(self.principal, items)
 
     def time(self, name: str) -> int | None:
@@ -118,11 +129,14 @@ class Call:
         return self.desk.exchange.accounts[self.principal.holder]
 
     def accounts(self) -> list[Account]:
-        """Whose things are asked for: the tenant's own; for the operator those of the tenant it names, or everybody's."""
+        """Whose things are asked for: the tenant's own; for the operator those of the tenant it
+        names, or everybody's."""
         named = self.query.get("tenant")
         if not self.principal.is_operator:
             if named is not None:
-                raise ProblemError(Code.FORBIDDEN, "tenant: only the operator may ask for a tenant by name")
+                raise ProblemError(
+                    Code.FORBIDDEN, "tenant: only the operator may ask for a tenant by name"
+                )
             return [self.account]
         return list(self.desk.exchange.accounts.values()) if named is None else [self.tenant(named)]
 
@@ -134,5 +148,8 @@ class Call:
 
 
 def unauthenticated() -> ProblemError:
-    """Made anew each time: an error that is raised again keeps the frames of every time before, and so every request that came without a key."""
-    return ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_...")
+    """Made anew each time: an error that is raised again keeps the frames of every time before, and
+    so every request that came without a key."""
+    return ProblemError(
+        Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
+    )

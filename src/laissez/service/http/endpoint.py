@@ -1,7 +1,9 @@
-"""The way of one request: who asks, may they, what is asked; carry it out, wait until it is durable, answer.
+"""The way of one request: who asks, may they, what is asked; carry it out, wait until it is
+durable, answer.
 
-An operation reads or applies and returns; it never waits for the journal itself. That everything an answer reflects is durable before it leaves,
-problems included, is seen to here, for all of them alike.
+An operation reads or applies and returns; it never waits for the journal itself. That everything an
+answer reflects is durable before it leaves, problems included, is seen to here, for all of them
+alike.
 """
 
 from __future__ import annotations
@@ -17,14 +19,24 @@ from laissez.service.http import cookies, incoming
 from laissez.service.http.call import NOBODY, Answer, Call, Receive, Scope, Send, unauthenticated
 from laissez.service.http.incoming import line_of_address
 from laissez.service.http.operation import Operation
-from laissez.service.http.outgoing import INTERNAL, JSON, REPLAYED, Headers, encode, send_bytes, send_problem
+from laissez.service.http.outgoing import (
+    INTERNAL,
+    JSON,
+    REPLAYED,
+    Headers,
+    encode,
+    send_bytes,
+    send_problem,
+)
 from laissez.service.http.site import Site
 from laissez.service.keyring import Principal, authenticate
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SignIn
 
-NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})  # whoever watches must see it when the service is behind
-WATCHING = "/watching"  # paced apart: an address that sends wrong keys is still told how the service is
+# whoever watches must see it when the service is behind
+NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
+# paced apart: an address that sends wrong keys is still told how the service is
+WATCHING = "/watching"
 
 OTHER = "other"  # the operation of a request that is for none
 
@@ -52,7 +64,9 @@ class Endpoint:
             await keep_pace(self._site, NOBODY, scope)
             await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
         else:
-            problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}")
+            problem = ProblemError(
+                Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}"
+            )
             await refuse(self._site, problem, scope, send, [(b"allow", self._allow)])
 
 
@@ -63,7 +77,9 @@ class _Ready:
         self._site = site
         self._desk = site.desk
         self._operation = operation
-        self._decoder: msgspec.json.Decoder[Any] | None = None if operation.body is None else msgspec.json.Decoder(operation.body)
+        self._decoder: msgspec.json.Decoder[Any] | None = (
+            None if operation.body is None else msgspec.json.Decoder(operation.body)
+        )
         limits = site.desk.limits
         self._bytes_max = limits.batch_bytes_max if operation.large else limits.body_bytes_max
         self._query_names = operation.query_names
@@ -86,7 +102,9 @@ class _Ready:
                 body = answer.content if answer.media else encode(answer.content)
             except ProblemError as problem:
                 if self._operation.durable or self._desk.failure is None:
-                    await self._desk.all_durable()  # a refusal, too, tells of the state; once the journal has failed, of one that may never be
+                    # a refusal, too, tells of the state; once the journal has failed, of one that
+                    # may never be
+                    await self._desk.all_durable()
                 raise problem
             if answer.streams is not None:
                 self._site.count(self._operation.name, status)
@@ -96,11 +114,15 @@ class _Ready:
                 await self._desk.all_durable()
         except ProblemError as problem:
             self._site.count(self._operation.name, problem.status)
-            self._desk.refusals.note(problem, self._operation.name, call.known, scope, call.key, _secret(call))
+            self._desk.refusals.note(
+                problem, self._operation.name, call.known, scope, call.key, _secret(call)
+            )
             more = [REPLAYED] if call.replayed else []
             if not call.is_paid:
                 await self._keep_pace(call.principal, scope)
-            await send_problem(send, problem, [*self._rate_headers(call.principal), *more], head_only)
+            await send_problem(
+                send, problem, [*self._rate_headers(call.principal), *more], head_only
+            )
             return
         except Exception:
             logger.exception("bug in %s", self._operation.name)
@@ -124,25 +146,31 @@ class _Ready:
         call.query = incoming.read_query(scope["query_string"], self._query_names)
         accept = headers.get(b"accept", b"")
         incoming.check_accept(accept, self._operation.media)
-        call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")  # there is no head of a stream
+        # there is no head of a stream
+        call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")
         last = headers.get(b"last-event-id")
         call.last_event_id = None if last is None else last.decode("latin-1")
         if self._takes_key:
             call.key = incoming.read_key(headers)
         if self._asks and call.principal is not NOBODY:
-            self._desk.admission.admit_question(call.principal, lists=self._lists and "scope" not in call.query)
+            self._desk.admission.admit_question(
+                call.principal, lists=self._lists and "scope" not in call.query
+            )
             call.is_paid = not self._limited
         elif self._limited and call.principal is not NOBODY:
             self._desk.admission.check_command(call.principal)
         if self._decoder is not None:
-            call.body = incoming.decode(self._decoder, await incoming.read_body(headers, receive, self._bytes_max))
+            call.body = incoming.decode(
+                self._decoder, await incoming.read_body(headers, receive, self._bytes_max)
+            )
         else:
             await incoming.no_body(headers, receive)
         call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:
             answer = await answer
-            if not self._limited and answer.streams is None:  # what was done was done, and a stream sees to it by itself
+            # what was done was done, and a stream sees to it by itself
+            if not self._limited and answer.streams is None:
                 call.check_in_force()
         return answer  # type: ignore[no-any-return]
 
@@ -157,11 +185,15 @@ class _Ready:
 
     def _permitted(self, principal: Principal) -> Principal:
         if self._operation.of_operator and not principal.is_operator:
-            raise ProblemError(Code.FORBIDDEN, f"expected a key of the operator, found one of {principal.holder}")
+            raise ProblemError(
+                Code.FORBIDDEN, f"expected a key of the operator, found one of {principal.holder}"
+            )
         scopes = self._scopes
         if scopes and principal.scopes.isdisjoint(scopes):
             raise ProblemError(
-                Code.FORBIDDEN, f"expected a key with the scope {' or '.join(scopes)}; yours has {', '.join(sorted(principal.scopes))}"
+                Code.FORBIDDEN,
+                f"expected a key with the scope {' or '.join(scopes)}; yours has"
+                f" {', '.join(sorted(principal.scopes))}",
             )
         return principal
 
@@ -173,19 +205,24 @@ class _Ready:
         if not self._limited or principal is NOBODY or principal.is_operator:
             return []
         allowance = self._desk.admission.allowance(principal.holder)
-        return [(b"ratelimit-limit", b"%d" % allowance.burst), (b"ratelimit-remaining", b"%d" % allowance.remaining)]
+        return [
+            (b"ratelimit-limit", b"%d" % allowance.burst),
+            (b"ratelimit-remaining", b"%d" % allowance.remaining),
+        ]
 
 
 async def keep_pace(site: Site, principal: Principal, scope: Scope, apart: str = "") -> None:
-    """An answer that no allowance pays for comes late where there were many: the connection asks nothing else meanwhile. What is counted `apart` is
-    not late because of anything else."""
+    """An answer that no allowance pays for comes late where there were many: the connection asks
+    nothing else meanwhile. What is counted `apart` is not late because of anything else."""
     who = principal.holder if principal is not NOBODY else line_of_address(scope)
     delay_s = site.desk.admission.delay_s(who + apart, 1, incoming.body_size(scope))
     if delay_s:
         await asyncio.sleep(delay_s)
 
 
-async def refuse(site: Site, problem: ProblemError, scope: Scope, send: Send, headers: Headers) -> None:
+async def refuse(
+    site: Site, problem: ProblemError, scope: Scope, send: Send, headers: Headers
+) -> None:
     """What is no operation."""
     site.desk.refusals.note(problem, OTHER, None, scope)
     await keep_pace(site, NOBODY, scope)

@@ -1,4 +1,5 @@
-"""Events: pages of what happened, and a stream of what happens (server-sent events) that can be resumed where it broke off."""
+"""Events: pages of what happened, and a stream of what happens (server-sent events) that can be
+resumed where it broke off."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ async def listed(call: Call) -> Answer:
 
 async def _stream(call: Call, after: int | None) -> Answer:
     if not call.query.keys() <= {"after"}:
-        raise ProblemError(Code.BAD_REQUEST, "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or after")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or"
+            " after",
+        )
     last = _number(call.last_event_id or None, "Last-Event-ID")
     call.desk.admission.check_open()
     call.admit_items(0)
@@ -55,7 +60,9 @@ def _number(text: str | None, name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > NUMBER_DIGITS_MAX:
-        raise ProblemError(Code.BAD_REQUEST, f"{name}: expected the number of an event, found {text[:40]!r}")
+        raise ProblemError(
+            Code.BAD_REQUEST, f"{name}: expected the number of an event, found {text[:40]!r}"
+        )
     return int(text)
 
 
@@ -70,11 +77,13 @@ class Stream(Streaming):
         self._missed: list[bytes] = []  # before it followed: a page at most
         self._after: int | None = None  # what it was told last, while it catches up
         self._is_following = False
-        self._bookmark = b""  # an id without data: what to resume after if the stream breaks before its first event
+        # an id without data: what to resume after if the stream breaks before its first event
+        self._bookmark = b""
         self._wake = asyncio.Event()
 
     async def open(self, after: int | None) -> None:
-        """Take a place. With not much missed it follows from this instant, and what happens meanwhile is kept for later."""
+        """Take a place. With not much missed it follows from this instant, and what happens
+        meanwhile is kept for later."""
         self._take_place()
         desk = self._desk
         try:
@@ -145,7 +154,10 @@ class Stream(Streaming):
         self._queue.append(message)
         self._queued_bytes += len(message)
         limits = self._desk.limits
-        if len(self._queue) > limits.outbound_messages_max or self._queued_bytes > limits.outbound_bytes_max:
+        if (
+            len(self._queue) > limits.outbound_messages_max
+            or self._queued_bytes > limits.outbound_bytes_max
+        ):
             self.end(0, "slow_consumer")
         self._wake.set()
 

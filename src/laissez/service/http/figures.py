@@ -1,4 +1,5 @@
-"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has done lately."""
+"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has
+done lately."""
 
 from __future__ import annotations
 
@@ -26,8 +27,12 @@ from laissez.wire.views import Done
 async def preview(call: Call) -> Answer:
     asked = call.body.commands
     if not 1 <= len(asked) <= PREVIEW_COMMANDS_MAX:
-        raise ProblemError(Code.BAD_REQUEST, f"commands: expected 1 to {PREVIEW_COMMANDS_MAX}, found {len(asked)}")
-    return Answer(await call.site.previews.of([_read(index, one) for index, one in enumerate(asked)]))
+        raise ProblemError(
+            Code.BAD_REQUEST, f"commands: expected 1 to {PREVIEW_COMMANDS_MAX}, found {len(asked)}"
+        )
+    return Answer(
+        await call.site.previews.of([_read(index, one) for index, one in enumerate(asked)])
+    )
 
 
 def _read(index: int, asked: OperatorCommand) -> Readable:
@@ -45,7 +50,13 @@ async def spending(call: Call) -> Answer:
     accounts = {account.name: account for account in call.accounts()}
     cursor = cursor_of(call, "spending")
     names = list(accounts)
-    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in accounts else len(names)
+    first = (
+        0
+        if cursor is None
+        else names.index(cursor.name) + 1
+        if cursor.name in accounts
+        else len(names)
+    )
     wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
     pieces = Pieces(call.desk.clock, NO_REST)
     found = []
@@ -57,7 +68,9 @@ async def spending(call: Call) -> Answer:
 
 async def budget(call: Call) -> Answer:
     if call.principal.is_operator and "tenant" not in call.query:
-        raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose budget is asked for; the operator has none")
+        raise ProblemError(
+            Code.BAD_REQUEST, "tenant: expected whose budget is asked for; the operator has none"
+        )
     account = call.accounts()[0]
     await settle(call.desk.exchange, account, Pieces(call.desk.clock, NO_REST))
     return Answer(_budget(call, account))
@@ -66,16 +79,20 @@ async def budget(call: Call) -> Answer:
 async def set_budget(call: Call) -> Answer:
     """Answered with the budget as it is now: what is spent is no part of an event."""
     asked = call.body
-    await settle(call.desk.exchange, call.account, Pieces(call.desk.clock, NO_REST))  # it counts from what is owed
+    # it counts from what is owed
+    await settle(call.desk.exchange, call.account, Pieces(call.desk.clock, NO_REST))
     call.check_in_force()
     command = SetBudget(read_amount(asked.amount, "amount"), asked.action, asked.keep)
     first = call.desk.first_command(call.principal.holder, call.key)
-    call.enter(first if isinstance(first, SetBudget) and first in _from_before(command) else command)
+    call.enter(
+        first if isinstance(first, SetBudget) and first in _from_before(command) else command
+    )
     return Answer(_budget(call, call.account))
 
 
 def _from_before(command: SetBudget) -> list[SetBudget]:
-    """What the same request came to before a budget could be kept, and before there were actions."""
+    """What the same request came to before a budget could be kept, and before there were
+    actions."""
     if command.keep:
         return []
     without_action = [SetBudget(command.amount)] if command.action == WARN else []
@@ -88,7 +105,9 @@ def remove_budget(call: Call) -> Answer:
 
 def own_caps(call: Call) -> Answer:
     if call.principal.is_operator and "tenant" not in call.query:
-        raise ProblemError(Code.BAD_REQUEST, "tenant: expected whose caps are asked for; the operator has none")
+        raise ProblemError(
+            Code.BAD_REQUEST, "tenant: expected whose caps are asked for; the operator has none"
+        )
     return Answer(caps_view(call.desk.exchange.market, call.accounts()[0], call.desk.clock.now()))
 
 

@@ -12,7 +12,10 @@ from laissez.wire.views import Health
 
 UNAVAILABLE = 503
 HTML = b"text/html; charset=utf-8"
-DOCS_POLICY = b"default-src 'none'; style-src '%b'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" % STYLE_HASH.encode()
+DOCS_POLICY = (
+    b"default-src 'none'; style-src '%b'; base-uri 'none'; form-action 'none'; frame-ancestors"
+    b" 'none'" % STYLE_HASH.encode()
+)
 
 
 def alive(call: Call) -> Answer:

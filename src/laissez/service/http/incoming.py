@@ -1,4 +1,5 @@
-"""Reading a request strictly: what is not understood is refused with what was expected, and nothing is guessed."""
+"""Reading a request strictly: what is not understood is refused with what was expected, and nothing
+is guessed."""
 
 from __future__ import annotations
 
@@ -35,13 +36,16 @@ WANTED = frozenset(
         b"x-laissez-console",
     }
 )
-LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}  # may come in several pieces, which are one list
+# may come in several pieces, which are one list
+LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
-    """The headers that matter here. One that comes twice is refused, unless it is a list: which of the two counts would be a guess."""
+    """The headers that matter here. One that comes twice is refused, unless it is a list: which of
+    the two counts would be a guess."""
     headers: dict[bytes, bytes] = {}
-    more: dict[bytes, list[bytes]] = {}  # put together at the end: to add each to those before would take ever longer
+    # put together at the end: to add each to those before would take ever longer
+    more: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
         if name in WANTED:
             if name not in headers:
@@ -49,7 +53,10 @@ def read_headers(scope: Scope) -> dict[bytes, bytes]:
             elif name in LISTS:
                 more.setdefault(name, []).append(value)
             else:
-                raise ProblemError(Code.BAD_REQUEST, f"expected the header {name.decode()} once, found it more often")
+                raise ProblemError(
+                    Code.BAD_REQUEST,
+                    f"expected the header {name.decode()} once, found it more often",
+                )
     for name, values in more.items():
         headers[name] = LISTS[name].join([headers[name], *values])
     return headers
@@ -68,13 +75,15 @@ def read_key(headers: dict[bytes, bytes]) -> str:
     if not 1 <= len(key) <= CLIENT_ID_MAX or not all(0x21 <= byte <= 0x7E for byte in key):
         raise ProblemError(
             Code.BAD_REQUEST,
-            f"Idempotency-Key: expected 1 to {CLIENT_ID_MAX} visible ASCII characters, found {key[:CLIENT_ID_MAX].decode('latin-1')!r}",
+            f"Idempotency-Key: expected 1 to {CLIENT_ID_MAX} visible ASCII characters, found"
+            f" {key[:CLIENT_ID_MAX].decode('latin-1')!r}",
         )
     return key.decode()
 
 
 def line_of_address(scope: Scope) -> str:
-    """The line of those who show no good key. No tenant's name has a '/'. Whoever has one address of IPv6 has all those around it."""
+    """The line of those who show no good key. No tenant's name has a '/'. Whoever has one address
+    of IPv6 has all those around it."""
     host = address(scope)
     return f"/{_neighbourhood(host) if ':' in host else host}"
 
@@ -95,13 +104,25 @@ def read_query(raw: bytes, expected: tuple[str, ...]) -> dict[str, str]:
         return {}
     query: dict[str, str] = {}
     try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=QUERY_FIELDS_MAX)
+        pairs = parse_qsl(
+            raw.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=QUERY_FIELDS_MAX,
+        )
     except ValueError:  # a UnicodeDecodeError is one
-        raise ProblemError(Code.BAD_REQUEST, "the query cannot be read: expected name=value pairs joined by '&', percent-encoded UTF-8") from None
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            "the query cannot be read: expected name=value pairs joined by '&', percent-encoded"
+            " UTF-8",
+        ) from None
     for name, value in pairs:
         if name not in expected:
             known = ", ".join(expected) if expected else "none"
-            raise ProblemError(Code.BAD_REQUEST, f"unknown query parameter {name[:64]!r}: expected {known}")
+            raise ProblemError(
+                Code.BAD_REQUEST, f"unknown query parameter {name[:64]!r}: expected {known}"
+            )
         if name in query:
             raise ProblemError(Code.BAD_REQUEST, f"{name}: expected once, found more often")
         query[name] = value
@@ -116,7 +137,11 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, bytes_max: in
         raise too_large(bytes_max)
     message = await receive()
     body: bytes = message.get("body", b"")
-    if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= bytes_max:
+    if (
+        message["type"] == "http.request"
+        and not message.get("more_body", False)
+        and len(body) <= bytes_max
+    ):
         return body  # nearly always in one piece
     pieces = [body]
     size = len(body)
@@ -124,8 +149,12 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, bytes_max: in
         message = await receive()
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
-    if message["type"] == "http.disconnect":  # what has come may be readable by itself, and is still not what was asked for
-        raise ProblemError(Code.BAD_REQUEST, "the connection was closed in the middle of the body; nothing was done")
+    # what has come may be readable by itself, and is still not what was asked for
+    if message["type"] == "http.disconnect":
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            "the connection was closed in the middle of the body; nothing was done",
+        )
     if size > bytes_max:
         raise too_large(bytes_max)
     return b"".join(pieces)
@@ -147,10 +176,15 @@ def check_json(headers: dict[bytes, bytes]) -> None:
         kind, _, parameters = media.partition(b";")
         charset = parameters.strip().lower().removeprefix(b"charset=").strip(b'"')
         if kind.strip().lower() != JSON or charset not in (b"", b"utf-8"):
-            raise ProblemError(Code.UNSUPPORTED_MEDIA_TYPE, f"Content-Type: expected application/json, found {media[:100].decode('latin-1')!r}")
+            raise ProblemError(
+                Code.UNSUPPORTED_MEDIA_TYPE,
+                f"Content-Type: expected application/json, found {media[:100].decode('latin-1')!r}",
+            )
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         found = headers[b"content-encoding"][:40].decode("latin-1")
-        raise ProblemError(Code.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding: expected none, found {found!r}")
+        raise ProblemError(
+            Code.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding: expected none, found {found!r}"
+        )
 
 
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -161,11 +195,15 @@ def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         check_once(body, read)
         return read
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, GivenTwice) as error:
-        raise ProblemError(Code.BAD_REQUEST, f"the body cannot be read: {unreadable(error)}") from None
+        raise ProblemError(
+            Code.BAD_REQUEST, f"the body cannot be read: {unreadable(error)}"
+        ) from None
 
 
 def too_large(bytes_max: int) -> ProblemError:
-    return ProblemError(Code.BODY_TOO_LARGE, f"expected a body of at most {bytes_max} bytes, found more")
+    return ProblemError(
+        Code.BODY_TOO_LARGE, f"expected a body of at most {bytes_max} bytes, found more"
+    )
 
 
 def check_accept(accept: bytes, offered: tuple[str, ...]) -> None:
@@ -176,4 +214,7 @@ def check_accept(accept: bytes, offered: tuple[str, ...]) -> None:
     for media in offered:
         if media in wanted or media.partition("/")[0] + "/*" in wanted:
             return
-    raise ProblemError(Code.NOT_ACCEPTABLE, f"Accept: expected one of {', '.join(offered)}, found {accept[:100].decode('latin-1')!r}")
+    raise ProblemError(
+        Code.NOT_ACCEPTABLE,
+        f"Accept: expected one of {', '.join(offered)}, found {accept[:100].decode('latin-1')!r}",
+    )

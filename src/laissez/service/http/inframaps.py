@@ -1,4 +1,5 @@
-"""What operators' maps report, and what of it is shown. Nothing of it changes the market, so nothing is stored."""
+"""What operators' maps report, and what of it is shown. Nothing of it changes the market, so
+nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from laissez.wire.views import Done
 def report(call: Call) -> Answer:
     name = call.path["runner"]
     if len(name) > RUNNER_MAX or not name.isprintable():
-        raise ProblemError(Code.BAD_REQUEST, f"runner: expected 1 to {RUNNER_MAX} printable characters, found {name[:RUNNER_MAX]!r}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"runner: expected 1 to {RUNNER_MAX} printable characters, found {name[:RUNNER_MAX]!r}",
+        )
     _check(call.body)
     call.site.inframaps.take(name, call.body, call.desk.clock.now())
     return Answer(Done(()))
@@ -25,7 +29,8 @@ def shown(call: Call) -> Answer:
 
 
 def _check(reported: InfraMapsReport) -> None:
-    """What the structs themselves do not see to: that times are times, prices are prices, and every map has a name of its own."""
+    """What the structs themselves do not see to: that times are times, prices are prices, and every
+    map has a name of its own."""
     read_time(reported.at, "at")
     _once((each.name for each in reported.maps), "maps")
     _once((each.node for each in reported.floors), "floors")
@@ -38,14 +43,21 @@ def _check(reported: InfraMapsReport) -> None:
 
 
 def _check_map(each: MapReport, place: str) -> None:
-    times = {"start": each.start, "end": each.end} | {f"signals[{index}].at": signal.at for index, signal in enumerate(each.signals)}
+    times = {"start": each.start, "end": each.end} | {
+        f"signals[{index}].at": signal.at for index, signal in enumerate(each.signals)
+    }
     for field, text in times.items():
         if text is not None:
             read_time(text, f"{place}.{field}")
 
 
 def _check_floor(floor: FloorReport, place: str) -> None:
-    for field, text in (("base", floor.base), ("wanted", floor.wanted), ("in_force", floor.in_force), ("asked", floor.asked)):
+    for field, text in (
+        ("base", floor.base),
+        ("wanted", floor.wanted),
+        ("in_force", floor.in_force),
+        ("asked", floor.asked),
+    ):
         if text is not None:
             read_price(text, f"{place}.{field}")
 
@@ -54,5 +66,7 @@ def _once(names: Iterable[str], place: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ProblemError(Code.BAD_REQUEST, f"{place}: expected each once, found {name!r} more often")
+            raise ProblemError(
+                Code.BAD_REQUEST, f"{place}: expected each once, found {name!r} more often"
+            )
         seen.add(name)

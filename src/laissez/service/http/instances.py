@@ -1,4 +1,5 @@
-"""Instances: the market for those who only want machines. Each is one order with one alternative, and then the lease that the order wins."""
+"""Instances: the market for those who only want machines. Each is one order with one alternative,
+and then the lease that the order wins."""
 
 from __future__ import annotations
 
@@ -27,13 +28,20 @@ async def run(call: Call) -> Answer:
     if not 1 <= asked.count <= most:
         raise ProblemError(Code.BAD_REQUEST, f"count: expected 1 to {most}, found {asked.count}")
     if isinstance(asked.level, int) and not 0 <= asked.level < DEPTH_MAX:
-        raise ProblemError(Code.BAD_REQUEST, f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found {asked.level}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found"
+            f" {asked.level}",
+        )
     price = read_price(asked.max_price, "max_price")
-    # Sent again, it is the command of the first time: the lease that it is to be near may be forgotten by now.
+    # Sent again, it is the command of the first time: the lease that it is to be near may be
+    # forgotten by now.
     command = call.first_command or PlaceOrder((Alternative(_scope(call, asked), price, price),))
     applied = await enter_all(call, "instances", asked, [command] * asked.count)
     refuse_all_refused(call, applied)
-    refused = tuple([one.outcome.refused.detail for one in applied if one.outcome.refused is not None])
+    refused = tuple(
+        [one.outcome.refused.detail for one in applied if one.outcome.refused is not None]
+    )
     return Answer(InstancesDone(tuple(_started(applied, call.principal.holder)), refused))
 
 
@@ -46,7 +54,11 @@ def _scope(call: Call, asked: RunInstances) -> str:
     if asked.near is not None and asked.level is not None:
         return _near(call, asked.near, asked.level)
     if asked.type is not None and "/" in asked.type:
-        raise ProblemError(Code.BAD_REQUEST, f"type: expected the name of a tree, found {asked.type[:200]!r}; for a part of one, use scope")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"type: expected the name of a tree, found {asked.type[:200]!r}; for a part of one, use"
+            " scope",
+        )
     return read_name(asked.type or asked.scope or "", "scope")
 
 
@@ -57,7 +69,10 @@ def _near(call: Call, lease: str, level: str | int) -> str:
     if isinstance(level, int):
         above = record.leaf.split("/")
         if not 0 <= level < len(above):
-            raise ProblemError(Code.BAD_REQUEST, f"level: expected 0 to {len(above) - 1} steps up from {record.leaf}, found {level}")
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                f"level: expected 0 to {len(above) - 1} steps up from {record.leaf}, found {level}",
+            )
         return "/".join(above[: len(above) - level])
     try:
         return call.desk.exchange.market.topology.ancestor(record.leaf, level)
@@ -66,7 +81,8 @@ def _near(call: Call, lease: str, level: str | int) -> str:
 
 
 def _started(applied: list[Applied], holder: str) -> list[Instance]:
-    """The instances, read off the events of all the commands together: told again, they are the same."""
+    """The instances, read off the events of all the commands together: told again, they are the
+    same."""
     found: dict[str, Instance] = {}
     for one in applied:
         for one_event in numbered(one.outcome, holder):
@@ -74,10 +90,21 @@ def _started(applied: list[Applied], holder: str) -> list[Instance]:
             if type(event) is told.OrderPlaced:
                 wanted = event.alternatives[0]
                 id = instance_of_order(event.order)
-                found[event.order] = Instance(id, "pending", wanted.scope, None, None, None, wanted.limit, event.at)
+                found[event.order] = Instance(
+                    id, "pending", wanted.scope, None, None, None, wanted.limit, event.at
+                )
             elif type(event) is told.LeaseStarted and event.order in found:
                 id = instance_of_order(event.order)
-                found[event.order] = Instance(id, "running", event.leaf, event.leaf, event.lease, event.rate, event.limit, event.at)
+                found[event.order] = Instance(
+                    id,
+                    "running",
+                    event.leaf,
+                    event.leaf,
+                    event.lease,
+                    event.rate,
+                    event.limit,
+                    event.at,
+                )
     return list(found.values())
 
 
@@ -85,7 +112,13 @@ def listed(call: Call) -> Answer:
     named = call.principal.is_operator
     exchange = call.desk.exchange
     return Answer(
-        of_accounts(call, "instances", lambda account: views.instance_views(exchange, account, named), lambda one: one.id, lambda one: one.tenant)
+        of_accounts(
+            call,
+            "instances",
+            lambda account: views.instance_views(exchange, account, named),
+            lambda one: one.id,
+            lambda one: one.tenant,
+        )
     )
 
 
@@ -101,14 +134,26 @@ def shown(call: Call) -> Answer:
 def stop(call: Call) -> Answer:
     id = call.path["id"]
     body = hashlib.blake2b(b"stop " + id.encode(), digest_size=8).digest()
-    command = call.first_command or _ending(call, id)  # what it was the first time can no longer be told from the state
+    # what it was the first time can no longer be told from the state
+    command = call.first_command or _ending(call, id)
     applied = call.enter(command, body)
     for one_event in numbered(applied.outcome, call.principal.holder):
         event = one_event.event
         if type(event) is told.OrderCancelled and instance_of_order(event.order) == id:
             return Answer(Instance(id, "stopped", None, None, None, None, None, event.at))
         if type(event) is told.LeaseEnded and event.reason == "relinquished":
-            return Answer(Instance(id, "stopped", event.leaf, event.leaf, event.lease, event.rate, event.limit, event.at))
+            return Answer(
+                Instance(
+                    id,
+                    "stopped",
+                    event.leaf,
+                    event.leaf,
+                    event.lease,
+                    event.rate,
+                    event.limit,
+                    event.at,
+                )
+            )
     raise AssertionError(f"stopping {id} caused no end")
 
 

@@ -19,7 +19,9 @@ from laissez.wire.views import LeaseDone, PriceHistory
 def set_limit(call: Call) -> Answer:
     limit = call.body.limit
     lease = read_name(call.path["id"], "id")
-    return _done(call, call.enter(SetLimit(lease, None if limit is None else read_price(limit, "limit"))))
+    return _done(
+        call, call.enter(SetLimit(lease, None if limit is None else read_price(limit, "limit")))
+    )
 
 
 def relinquish(call: Call) -> Answer:
@@ -43,7 +45,11 @@ def listed(call: Call) -> Answer:
     exchange, now = call.desk.exchange, call.desk.end_holds()
     return Answer(
         of_accounts(
-            call, "leases", lambda account: views.lease_views(exchange, account, now, named), lambda lease: lease.id, lambda lease: lease.tenant
+            call,
+            "leases",
+            lambda account: views.lease_views(exchange, account, now, named),
+            lambda lease: lease.id,
+            lambda lease: lease.tenant,
         )
     )
 
@@ -51,7 +57,13 @@ def listed(call: Call) -> Answer:
 def shown(call: Call) -> Answer:
     name = call.path["id"]
     account = _account(call, name)
-    view = None if account is None else views.lease_view(call.desk.exchange, account, name, call.desk.end_holds(), call.principal.is_operator)
+    view = (
+        None
+        if account is None
+        else views.lease_view(
+            call.desk.exchange, account, name, call.desk.end_holds(), call.principal.is_operator
+        )
+    )
     if view is None:
         raise unknown(name)
     return Answer(view)

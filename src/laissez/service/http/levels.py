@@ -24,7 +24,8 @@ async def shown(call: Call) -> Answer:
 
 
 class LevelsStream(Streaming):
-    """Sends all, then what is different, as often as its reader takes it: of what comes too fast it sees the newest."""
+    """Sends all, then what is different, as often as its reader takes it: of what comes too fast it
+    sees the newest."""
 
     def __init__(self, site: Site, principal: Principal) -> None:
         super().__init__(site, principal)

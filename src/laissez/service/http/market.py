@@ -1,4 +1,5 @@
-"""The market as a whole: its topology for everybody, and for the operator its figures, resources, floors and controls."""
+"""The market as a whole: its topology for everybody, and for the operator its figures, resources,
+floors and controls."""
 
 from __future__ import annotations
 
@@ -21,13 +22,17 @@ CHILDREN_PER_ITEM = 10  # they are told by their paths alone
 
 
 def topology(call: Call) -> Answer:
-    """The roots; or a node and what is right below it. Some nodes have very many children: they count too, in what a page holds and what it costs."""
+    """The roots; or a node and what is right below it. Some nodes have very many children: they
+    count too, in what a page holds and what it costs."""
     known = call.desk.exchange.market.topology
     named = call.query.get("node")
     cursor = cursor_of(call, "topology")
     call.admit_items(0)
     paths = known.roots if named is None else (named, *call.site.children(_known(known, named)))
-    found = (Node(path, known.level_of(path), known.leaf_count(path), call.site.children(path)) for path in paths_after(paths, cursor))
+    found = (
+        Node(path, known.level_of(path), known.leaf_count(path), call.site.children(path))
+        for path in paths_after(paths, cursor)
+    )
     told, items = weighed_page(call, "topology", found, lambda node: Cursor(node.path), _weigh)
     call.owe_items(items)
     return Answer(told)
@@ -57,15 +62,29 @@ def resources(call: Call) -> Answer:
     market = call.desk.exchange.market
     under = call.query.get("under")
     leaves = market.topology.leaves
-    first, last = (0, len(leaves)) if under is None else market.topology.leaf_range(_known(market.topology, under))
-    found = (_resource(market, leaf) for leaf in paths_after(leaves, cursor_of(call, "resources"), first, last))
+    first, last = (
+        (0, len(leaves))
+        if under is None
+        else market.topology.leaf_range(_known(market.topology, under))
+    )
+    found = (
+        _resource(market, leaf)
+        for leaf in paths_after(leaves, cursor_of(call, "resources"), first, last)
+    )
     return Answer(page(call, "resources", found, lambda resource: Cursor(resource.leaf)))
 
 
 def _resource(market: Market, leaf: str) -> Resource:
     lease = market.lease(leaf)
     owner, limit = (None, None) if lease is None else (lease.tenant, lease.limit)
-    return Resource(leaf, market.is_online(leaf), owner, price(market.rate(leaf)), price(market.floor(leaf)), optional_price(limit))
+    return Resource(
+        leaf,
+        market.is_online(leaf),
+        owner,
+        price(market.rate(leaf)),
+        price(market.floor(leaf)),
+        optional_price(limit),
+    )
 
 
 def set_online(call: Call) -> Answer:
@@ -94,7 +113,12 @@ def remove_floor(call: Call) -> Answer:
 def controls(call: Call) -> Answer:
     cursor = cursor_of(call, "controls")
     set_here = (one for one in call.desk.exchange.market.controls() if _is_after(one.node, cursor))
-    found = (Controls(one.node, band(one.rise), band(one.fall), seconds(one.hold_us), seconds(one.flash_us)) for one in set_here)
+    found = (
+        Controls(
+            one.node, band(one.rise), band(one.fall), seconds(one.hold_us), seconds(one.flash_us)
+        )
+        for one in set_here
+    )
     return Answer(page(call, "controls", found, lambda one: Cursor(one.node)))
 
 

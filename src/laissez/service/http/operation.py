@@ -1,4 +1,5 @@
-"""One operation of the API, described once: for the routes, for the OpenAPI document and for the readable page."""
+"""One operation of the API, described once: for the routes, for the OpenAPI document and for the
+readable page."""
 
 from __future__ import annotations
 
@@ -12,7 +13,13 @@ from laissez.wire.problems import Code
 JSON = "application/json"
 
 # What may go wrong everywhere; the table names only the rest.
-ALWAYS = (Code.BAD_REQUEST, Code.NOT_ACCEPTABLE, Code.OVERLOADED, Code.JOURNAL_FAILED, Code.INTERNAL)
+ALWAYS = (
+    Code.BAD_REQUEST,
+    Code.NOT_ACCEPTABLE,
+    Code.OVERLOADED,
+    Code.JOURNAL_FAILED,
+    Code.INTERNAL,
+)
 WITH_KEY = (Code.UNAUTHENTICATED, Code.FORBIDDEN)
 WITH_BODY = (Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 WITH_CHANGE = (Code.IDEMPOTENCY_CONFLICT, Code.STOPPING)
@@ -32,8 +39,8 @@ TENANT = Parameter("tenant", "For the operator: of this tenant alone.")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """`scopes`: None needs no key, () any key, otherwise a key with one of them. `answer` is a type,
-    several where it depends on what is asked for, or None if it is no JSON."""
+    """`scopes`: None needs no key, () any key, otherwise a key with one of them. `answer` is a
+    type, several where it depends on what is asked for, or None if it is no JSON."""
 
     name: str
     method: str
@@ -53,8 +60,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()
-    durable: bool = True  # tells of the state, so it waits for the journal; what says whether the journal works does not
-    remembered: bool = True  # a change: sent again under its Idempotency-Key it is answered as the first time. Not so what only sets a level
+    # tells of the state, so it waits for the journal; what says whether the journal works does not
+    durable: bool = True
+    # a change: sent again under its Idempotency-Key it is answered as the first time. Not so what
+    # only sets a level
+    remembered: bool = True
     noun: str
 
     @property
@@ -76,7 +86,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written_path(self) -> str:
-        """As people write it: `{node}` may hold slashes, which the route must know and a reader need not."""
+        """As people write it: `{node}` may hold slashes, which the route must know and a reader
+        need not."""
         return self.path.replace(":path}", "}")
 
     @property
@@ -93,6 +104,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
             codes += WITH_BODY
         if self.takes_key:
             codes += WITH_CHANGE
-        if self.scopes is not None and "operate" not in self.scopes:  # a tenant's commands and questions are counted, the operator's are not
+        # a tenant's commands and questions are counted, the operator's are not
+        if self.scopes is not None and "operate" not in self.scopes:
             codes.append(Code.RATE_LIMITED)
         return tuple(dict.fromkeys(str(code) for code in codes))

@@ -18,7 +18,8 @@ from laissez.wire import events as told
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.views import BatchDone, BatchItem, OrderDone
 
-PART = "\t"  # between a request's id and the number of one of its commands; no client's own id may hold it
+# between a request's id and the number of one of its commands; no client's own id may hold it
+PART = "\t"
 
 
 def place(call: Call) -> Answer:
@@ -26,7 +27,12 @@ def place(call: Call) -> Answer:
 
 
 def amend(call: Call) -> Answer:
-    return _done(call, call.enter(AmendOrder(read_name(call.path["id"], "id"), read_alternatives(call.body.alternatives))))
+    return _done(
+        call,
+        call.enter(
+            AmendOrder(read_name(call.path["id"], "id"), read_alternatives(call.body.alternatives))
+        ),
+    )
 
 
 def cancel(call: Call) -> Answer:
@@ -58,7 +64,13 @@ def listed(call: Call) -> Answer:
     named = call.principal.is_operator
     exchange = call.desk.exchange
     return Answer(
-        of_accounts(call, "orders", lambda account: views.order_views(exchange, account, named), lambda order: order.id, lambda order: order.tenant)
+        of_accounts(
+            call,
+            "orders",
+            lambda account: views.order_views(exchange, account, named),
+            lambda order: order.id,
+            lambda order: order.tenant,
+        )
     )
 
 
@@ -79,10 +91,17 @@ async def batch(call: Call) -> Answer:
     asked = call.body.commands
     limits = call.desk.limits
     if not 1 <= len(asked) <= limits.batch_commands_max:
-        raise ProblemError(Code.BAD_REQUEST, f"commands: expected 1 to {limits.batch_commands_max}, found {len(asked)}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"commands: expected 1 to {limits.batch_commands_max}, found {len(asked)}",
+        )
     for index, one in enumerate(asked):
         if SCOPE_OF[type(one)] not in call.principal.scopes:
-            raise ProblemError(Code.FORBIDDEN, f"commands[{index}]: expected a key with the scope {SCOPE_OF[type(one)]}; nothing was done")
+            raise ProblemError(
+                Code.FORBIDDEN,
+                f"commands[{index}]: expected a key with the scope {SCOPE_OF[type(one)]}; nothing"
+                " was done",
+            )
     read: list[Command | BatchItem] = []
     unreadable: list[ProblemError] = []
     for one in asked:
@@ -93,19 +112,39 @@ async def batch(call: Call) -> Answer:
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
     commands = [one for one in read if not isinstance(one, BatchItem)]
     outcomes = iter(await enter_all(call, "batch", asked, commands))
-    if unreadable and not call.replayed:  # the journal has the others, and a batch that is sent again is not a new one
-        call.desk.refusals.note(unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable))
-    return Answer(BatchDone(tuple([one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read])))
+    # the journal has the others, and a batch that is sent again is not a new one
+    if unreadable and not call.replayed:
+        call.desk.refusals.note(
+            unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable)
+        )
+    return Answer(
+        BatchDone(
+            tuple(
+                [one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read]
+            )
+        )
+    )
 
 
-async def enter_all(call: Call, name: str, asked: object, commands: Sequence[Command]) -> list[Applied]:
-    """Have all of them carried out under one Idempotency-Key, which stands for what was `asked`: the first under the key itself, so that a key that
-    was used for anything else is found before anything is done; the others under ids made from it. Others have their turn in between. Sent again
-    after a crash in the middle, or when the caller's key was revoked meanwhile, the rest is done then."""
+async def enter_all(
+    call: Call, name: str, asked: object, commands: Sequence[Command]
+) -> list[Applied]:
+    """Have all of them carried out under one Idempotency-Key, which stands for what was `asked`:
+    the first under the key itself, so that a key that was used for anything else is found before
+    anything is done; the others under ids made from it. Others have their turn in between. Sent
+    again after a crash in the middle, or when the caller's key was revoked meanwhile, the rest is
+    done then."""
     principal, desk = call.principal, call.desk
-    if not principal.is_operator and len(commands) > desk.admission.allowance(principal.holder).burst:
+    if (
+        not principal.is_operator
+        and len(commands) > desk.admission.allowance(principal.holder).burst
+    ):
         burst = desk.admission.allowance(principal.holder).burst
-        raise ProblemError(Code.BAD_REQUEST, f"expected at most {burst} commands, as many as you may send at once, found {len(commands)}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"expected at most {burst} commands, as many as you may send at once, found"
+            f" {len(commands)}",
+        )
     if not commands:
         return []
     call.admit(principal, len(commands))

@@ -1,4 +1,5 @@
-"""Lists in pages. A cursor names the last item seen, not how many there were: it stays right while the list changes."""
+"""Lists in pages. A cursor names the last item seen, not how many there were: it stays right while
+the list changes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _read = msgspec.msgpack.Decoder(tuple[str, str, int]).decode
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """The last item seen, by name or number or both: a tenant's, a path, a key's. Each list uses what it is ordered by."""
+    """The last item seen, by name or number or both: a tenant's, a path, a key's. Each list uses
+    what it is ordered by."""
 
     name: str = ""
     number: int = 0
@@ -35,8 +37,15 @@ def limit_of(call: Call) -> int:
     limits = call.desk.limits
     if text is None:
         return limits.page_default
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= limits.page_max:
-        raise ProblemError(Code.BAD_REQUEST, f"limit: expected 1 to {limits.page_max}, found {text[:40]!r}")
+    if (
+        not text.isascii()
+        or not text.isdigit()
+        or len(text) > 9
+        or not 1 <= int(text) <= limits.page_max
+    ):
+        raise ProblemError(
+            Code.BAD_REQUEST, f"limit: expected 1 to {limits.page_max}, found {text[:40]!r}"
+        )
     return int(text)
 
 
@@ -52,12 +61,19 @@ def cursor_of(call: Call, list_name: str) -> Cursor | None:
     except (ValueError, binascii.Error, msgspec.MsgspecError):
         of, name, number = "", "", 0
     if of != list_name:
-        raise ProblemError(Code.BAD_REQUEST, f"cursor: expected one that a page of this list gave, found {text[:40]!r}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"cursor: expected one that a page of this list gave, found {text[:40]!r}",
+        )
     return Cursor(name, number)
 
 
 def written(list_name: str, cursor: Cursor) -> str:
-    return base64.urlsafe_b64encode(msgspec.msgpack.encode((list_name, cursor.name, cursor.number))).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(msgspec.msgpack.encode((list_name, cursor.name, cursor.number)))
+        .decode()
+        .rstrip("=")
+    )
 
 
 def page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cursor]) -> Page[T]:
@@ -69,9 +85,15 @@ def page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cu
     return Page(tuple(found[:limit]), True, written(list_name, place(found[limit - 1])))
 
 
-def weighed_page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cursor], weigh: Callable[[T], int]) -> tuple[Page[T], int]:
-    """The same where some items are far longer than others: together they weigh no more than a page may hold, unless the first alone does. And what
-    they weigh."""
+def weighed_page(
+    call: Call,
+    list_name: str,
+    items: Iterable[T],
+    place: Callable[[T], Cursor],
+    weigh: Callable[[T], int],
+) -> tuple[Page[T], int]:
+    """The same where some items are far longer than others: together they weigh no more than a page
+    may hold, unless the first alone does. And what they weigh."""
     limit, most = limit_of(call), call.desk.limits.page_max
     found: list[T] = []
     weight = 0
@@ -88,15 +110,30 @@ def weighed_page(call: Call, list_name: str, items: Iterable[T], place: Callable
 
 
 def of_accounts(
-    call: Call, list_name: str, items: Callable[[Account], Iterable[T]], id_of: Callable[[T], str], owner_of: Callable[[T], str | None]
+    call: Call,
+    list_name: str,
+    items: Callable[[Account], Iterable[T]],
+    id_of: Callable[[T], str],
+    owner_of: Callable[[T], str | None],
 ) -> Page[T]:
-    """What belongs to tenants, each tenant's oldest first; the operator's list goes through the tenants in the order in which they were made."""
+    """What belongs to tenants, each tenant's oldest first; the operator's list goes through the
+    tenants in the order in which they were made."""
     cursor = cursor_of(call, list_name)
     whole = _after(call.accounts(), cursor, items, id_of)
-    return page(call, list_name, whole, lambda item: Cursor(owner_of(item) or call.principal.holder, own_number(id_of(item))))
+    return page(
+        call,
+        list_name,
+        whole,
+        lambda item: Cursor(owner_of(item) or call.principal.holder, own_number(id_of(item))),
+    )
 
 
-def _after(accounts: list[Account], cursor: Cursor | None, items: Callable[[Account], Iterable[T]], id_of: Callable[[T], str]) -> Iterator[T]:
+def _after(
+    accounts: list[Account],
+    cursor: Cursor | None,
+    items: Callable[[Account], Iterable[T]],
+    id_of: Callable[[T], str],
+) -> Iterator[T]:
     reached = cursor is None
     for account in accounts:
         if reached:
@@ -113,8 +150,14 @@ def path_key(path: str) -> list[str]:
     return path.split("/")
 
 
-def paths_after(paths: Sequence[str], cursor: Cursor | None, first: int = 0, last: int | None = None) -> Iterator[str]:
+def paths_after(
+    paths: Sequence[str], cursor: Cursor | None, first: int = 0, last: int | None = None
+) -> Iterator[str]:
     """The paths of `paths[first:last]`, which are in path order, that come after the cursor."""
     end = len(paths) if last is None else last
-    begin = first if cursor is None else max(first, bisect_right(paths, path_key(cursor.name), key=path_key))
+    begin = (
+        first
+        if cursor is None
+        else max(first, bisect_right(paths, path_key(cursor.name), key=path_key))
+    )
     return (paths[index] for index in range(begin, end))

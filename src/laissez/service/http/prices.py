@@ -1,4 +1,5 @@
-"""Prices: what it takes to win a leaf now, for one scope or for every scope that the asker may see."""
+"""Prices: what it takes to win a leaf now, for one scope or for every scope that the asker may
+see."""
 
 from __future__ import annotations
 
@@ -16,8 +17,18 @@ def quotes(call: Call) -> Answer:
     scope = call.query.get("scope")
     if scope is not None:
         if len(call.query) > 1:
-            raise ProblemError(Code.BAD_REQUEST, "scope: expected alone; limit and cursor go with the list of all prices")
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                "scope: expected alone; limit and cursor go with the list of all prices",
+            )
         return Answer(quote_view(exchange, holder, scope, now))
-    domain: Sequence[str] = exchange.market.topology.nodes if holder == OPERATOR else exchange.market.pricing_domain(holder)
-    found = (quote_view(exchange, holder, path, now) for path in paths_after(domain, cursor_of(call, "prices")))
+    domain: Sequence[str] = (
+        exchange.market.topology.nodes
+        if holder == OPERATOR
+        else exchange.market.pricing_domain(holder)
+    )
+    found = (
+        quote_view(exchange, holder, path, now)
+        for path in paths_after(domain, cursor_of(call, "prices"))
+    )
     return Answer(page(call, "prices", found, lambda quote: Cursor(quote.scope)))

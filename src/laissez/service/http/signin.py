@@ -1,16 +1,24 @@
-"""Signing in with a key, for browsers: the answer sets a cookie that stands for the key from then on."""
+"""Signing in with a key, for browsers: the answer sets a cookie that stands for the key from then
+on."""
 
 from __future__ import annotations
 
 from laissez.service.http.call import Answer, Call, unauthenticated
-from laissez.service.http.cookies import check_ours, expire_cookie, read_token, set_cookie, signed_in
+from laissez.service.http.cookies import (
+    check_ours,
+    expire_cookie,
+    read_token,
+    set_cookie,
+    signed_in,
+)
 from laissez.service.http.tenants import me_of
 from laissez.service.keyring import authenticate
 from laissez.wire.views import SignedIn, SignedOut
 
 
 async def sign_in(call: Call) -> Answer:
-    """Always with a new token: one that somebody else may have put into the browser before is worth nothing, and one of ours is over."""
+    """Always with a new token: one that somebody else may have put into the browser before is worth
+    nothing, and one of ours is over."""
     check_ours(call.headers, changes=True)
     before = read_token(call.headers)
     principal = authenticate(call.desk.exchange.keys, call.body.key.strip())

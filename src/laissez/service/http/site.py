@@ -18,7 +18,15 @@ from laissez.service.webhooks.dispatcher import Webhooks
 
 
 class Site:
-    def __init__(self, desk: Desk, settings: Settings, metrics: Metrics, places: Places, signins: SignIns, webhooks: Webhooks) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        settings: Settings,
+        metrics: Metrics,
+        places: Places,
+        signins: SignIns,
+        webhooks: Webhooks,
+    ) -> None:
         self.desk = desk
         self.settings = settings
         self.metrics = metrics
@@ -29,7 +37,8 @@ class Site:
         self.levels = Feed(desk)
         self.previews = Previews(desk)
         self.statements = FiledStatements(desk)
-        self.children = lru_cache(1_000)(desk.exchange.market.topology.children)  # of nodes, some of which have very many
+        # of nodes, some of which have very many
+        self.children = lru_cache(1_000)(desk.exchange.market.topology.children)
         self.samples = MarketSamples(desk, metrics)
         self.openapi = b""
         self.docs = b""

@@ -1,6 +1,8 @@
-"""The console's files: a page, its styles and its modules. Read once, at the start, and sent from memory.
+"""The console's files: a page, its styles and its modules. Read once, at the start, and sent from
+memory.
 
-They hold no data, so whoever has no key gets them too. Only what was found at the start has an address, so no address leads elsewhere.
+They hold no data, so whoever has no key gets them too. Only what was found at the start has an
+address, so no address leads elsewhere.
 """
 
 from __future__ import annotations
@@ -28,21 +30,27 @@ MEDIA = {
     ".webmanifest": b"application/manifest+json",
 }
 POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src"
+    b" 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+    b" require-trusted-types-for 'script'"
 )
-# Of a page that needs nothing of what a browser could give it, and that no other site may look into.
+# Of a page that needs nothing of what a browser could give it, and that no other site may look
+# into.
 ALONE: Headers = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (
         b"permissions-policy",
-        b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()",
+        (
+            b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(),"
+            b" magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
+        ),
     ),
 ]
 EVERY: Headers = [
-    (b"cache-control", b"no-cache"),  # kept, but asked for each time: the page and its modules must be of one version
+    # kept, but asked for each time: the page and its modules must be of one version
+    (b"cache-control", b"no-cache"),
     (b"content-security-policy", POLICY),
     (b"x-content-type-options", b"nosniff"),
     *ALONE,
@@ -57,12 +65,17 @@ class File:
         self._site = site
         self._tag = b'"%b"' % hashlib.sha256(self._body).hexdigest()[:32].encode()
         self._headers = [(b"etag", self._tag), *EVERY]
-        self._described = [(b"content-type", MEDIA[path.suffix]), (b"content-length", b"%d" % len(self._body))]
+        self._described = [
+            (b"content-type", MEDIA[path.suffix]),
+            (b"content-length", b"%d" % len(self._body)),
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
         if method not in ("GET", "HEAD", "OPTIONS"):
-            problem = ProblemError(Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}")
+            problem = ProblemError(
+                Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}"
+            )
             self._site.count(NAME, problem.status)
             await refuse(self._site, problem, scope, send, [(b"allow", ALLOW)])
             return
@@ -72,7 +85,12 @@ class File:
         elif self._is_known(scope):
             await self._answer(send, 304, self._headers)
         else:
-            await self._answer(send, 200, [*self._described, *self._headers], b"" if method == "HEAD" else self._body)
+            await self._answer(
+                send,
+                200,
+                [*self._described, *self._headers],
+                b"" if method == "HEAD" else self._body,
+            )
 
     async def _answer(self, send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
         self._site.count(NAME, status)
@@ -90,4 +108,7 @@ def console(folder: Path, site: Site) -> dict[str, File]:
     """What is served at which address: the page at /, all else below /console by its name."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA and path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in found}
-    return {"/" if name == FIRST else f"/console/{name}": File(path, site) for path, name in names.items()}
+    return {
+        "/" if name == FIRST else f"/console/{name}": File(path, site)
+        for path, name in names.items()
+    }

@@ -1,4 +1,5 @@
-"""Answers that go on: server-sent events until the key is revoked, the server stops, or nobody listens any more."""
+"""Answers that go on: server-sent events until the key is revoked, the server stops, or nobody
+listens any more."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ LAST_WORD_WITHIN_S = 1  # whoever does not read is simply cut off
 
 
 class Streaming:
-    """One stream. What it sends, and how it is known to the desk, is for those that are made of it."""
+    """One stream. What it sends, and how it is known to the desk, is for those that are made of
+    it."""
 
     def __init__(self, site: Site, principal: Principal) -> None:
         desk = site.desk
@@ -38,7 +40,10 @@ class Streaming:
         self._places.leave(self._holder)
 
     async def serve(self, receive: Receive, send: Send) -> None:
-        tasks = [asyncio.create_task(work) for work in (self._say_all(send), _gone(receive), self._over.wait(), self._signed_out())]
+        tasks = [
+            asyncio.create_task(work)
+            for work in (self._say_all(send), _gone(receive), self._over.wait(), self._signed_out())
+        ]
         saying, gone, *_ = tasks
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -51,7 +56,8 @@ class Streaming:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _signed_out(self) -> None:
-        """Wait until the sign-in that it was opened by is over, and end it then. A key has no end of its own: that it is revoked the desk tells."""
+        """Wait until the sign-in that it was opened by is over, and end it then. A key has no end
+        of its own: that it is revoked the desk tells."""
         if not self._principal.signin:
             await self._over.wait()
         while self._signins.lasts(self._principal):

@@ -29,7 +29,13 @@ def listed(call: Call) -> Answer:
     exchange = call.desk.exchange
     cursor = cursor_of(call, "tenants")
     names = list(exchange.accounts)
-    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in exchange.accounts else len(names)
+    first = (
+        0
+        if cursor is None
+        else names.index(cursor.name) + 1
+        if cursor.name in exchange.accounts
+        else len(names)
+    )
     found = (views.tenant_view(exchange, exchange.accounts[name]) for name in names[first:])
     return Answer(page(call, "tenants", found, lambda tenant: Cursor(tenant.name)))
 
@@ -59,17 +65,34 @@ def keys(call: Call) -> Answer:
     cursor = cursor_of(call, "keys")
     records = list(views.keys_of(call.desk.exchange, holder))
     names = [record.id for record in records]
-    first = 0 if cursor is None else names.index(cursor.name) + 1 if cursor.name in names else len(names)
-    return Answer(page(call, "keys", (views.key_view(record) for record in records[first:]), lambda key: Cursor(key.id)))
+    first = (
+        0
+        if cursor is None
+        else names.index(cursor.name) + 1
+        if cursor.name in names
+        else len(names)
+    )
+    return Answer(
+        page(
+            call,
+            "keys",
+            (views.key_view(record) for record in records[first:]),
+            lambda key: Cursor(key.id),
+        )
+    )
 
 
 def issue(call: Call) -> Answer:
-    """The secret is in the first answer and nowhere else: sent again, the request is answered without it."""
+    """The secret is in the first answer and nowhere else: sent again, the request is answered
+    without it."""
     asked = call.body
     holder = _holder(call)
     made = new_key()
-    # What is asked for, without what is drawn: a repeat draws another key, and is still the same request.
-    body = hashlib.blake2b(pack(["issue", holder, asked.scopes, asked.name]), digest_size=8).digest()
+    # What is asked for, without what is drawn: a repeat draws another key, and is still the same
+    # request.
+    body = hashlib.blake2b(
+        pack(["issue", holder, asked.scopes, asked.name]), digest_size=8
+    ).digest()
     applied = call.enter(IssueKey(holder, made.id, made.digest, asked.scopes, asked.name), body)
     event = applied.outcome.told[-1].event
     assert type(event) is told.KeyIssued
@@ -84,5 +107,6 @@ def revoke(call: Call) -> Answer:
 
 
 def _holder(call: Call) -> str:
-    """The tenant that the path names, or the operator; the operator is no tenant, also not by its name."""
+    """The tenant that the path names, or the operator; the operator is no tenant, also not by its
+    name."""
     return call.tenant(call.path["name"]).name if "name" in call.path else OPERATOR

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-from laissez.service.commands import CreateWebhook, DeleteWebhook, RestartWebhook, RotateWebhookSecret
+from laissez.service.commands import (
+    CreateWebhook,
+    DeleteWebhook,
+    RestartWebhook,
+    RotateWebhookSecret,
+)
 from laissez.service.http.call import Answer, Call
 from laissez.service.http.paging import Cursor, cursor_of, page
 from laissez.service.keyring import check_may_look_back
@@ -22,11 +27,14 @@ from laissez.wire.webhooks import EVENT_TYPES, Webhook, WebhookSecret
 
 
 async def create(call: Call) -> Answer:
-    """The secret is in the answer, also when it is sent again: it can be made again, and is stored nowhere."""
+    """The secret is in the answer, also when it is sent again: it can be made again, and is stored
+    nowhere."""
     asked = call.body
     if asked.after is not None:
         check_may_look_back(call.principal, "after")
-    body = hashlib.blake2b(pack(["webhook", asked.url, asked.types, asked.after]), digest_size=8).digest()
+    body = hashlib.blake2b(
+        pack(["webhook", asked.url, asked.types, asked.after]), digest_size=8
+    ).digest()
     if call.first_command is None:
         _check_types(asked.types)
         _check_number(call, asked.after)
@@ -34,17 +42,45 @@ async def create(call: Call) -> Answer:
         await call.site.webhooks.check(call.principal.holder, asked.url)
         call.check_in_force()
     call.site.webhooks.load_key()
-    event = call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[-1].event
+    event = (
+        call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[-1].event
+    )
     assert type(event) is told.WebhookCreated
     secret = call.site.webhooks.secret(event.webhook, event.at)
-    return Answer(Webhook(event.webhook, event.url, event.types, event.at, "active", event.after, 0, None, None, 0, 0, secret))
+    return Answer(
+        Webhook(
+            event.webhook,
+            event.url,
+            event.types,
+            event.at,
+            "active",
+            event.after,
+            0,
+            None,
+            None,
+            0,
+            0,
+            secret,
+        )
+    )
 
 
 def listed(call: Call) -> Answer:
     """Oldest first."""
     cursor = cursor_of(call, "webhooks")
-    found = (record for record in call.desk.exchange.webhooks.of(call.principal.holder) if cursor is None or own_number(record.id) > cursor.number)
-    return Answer(page(call, "webhooks", (call.site.webhooks.view(record) for record in found), lambda one: Cursor("", own_number(one.id))))
+    found = (
+        record
+        for record in call.desk.exchange.webhooks.of(call.principal.holder)
+        if cursor is None or own_number(record.id) > cursor.number
+    )
+    return Answer(
+        page(
+            call,
+            "webhooks",
+            (call.site.webhooks.view(record) for record in found),
+            lambda one: Cursor("", own_number(one.id)),
+        )
+    )
 
 
 def shown(call: Call) -> Answer:
@@ -52,7 +88,9 @@ def shown(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    return Answer(Done(numbered(call.enter(DeleteWebhook(_id(call))).outcome, call.principal.holder)))
+    return Answer(
+        Done(numbered(call.enter(DeleteWebhook(_id(call))).outcome, call.principal.holder))
+    )
 
 
 def rotate(call: Call) -> Answer:
@@ -60,22 +98,34 @@ def rotate(call: Call) -> Answer:
     event = call.enter(RotateWebhookSecret(_id(call))).outcome.told[-1].event
     assert type(event) is told.WebhookSecretRotated
     until = format_time(parse_time(event.at) + BOTH_SIGN_US)
-    return Answer(WebhookSecret(event.webhook, call.site.webhooks.secret(event.webhook, event.at), until))
+    return Answer(
+        WebhookSecret(event.webhook, call.site.webhooks.secret(event.webhook, event.at), until)
+    )
 
 
 def redeliver(call: Call) -> Answer:
     check_may_look_back(call.principal, "after")
     if call.first_command is None:
         _check_number(call, call.body.after)
-    return Answer(Done(numbered(call.enter(RestartWebhook(_id(call), call.body.after)).outcome, call.principal.holder)))
+    return Answer(
+        Done(
+            numbered(
+                call.enter(RestartWebhook(_id(call), call.body.after)).outcome,
+                call.principal.holder,
+            )
+        )
+    )
 
 
 def dead_letters(call: Call) -> Answer:
-    """All of them are read for any page, so it costs as much as a list of them, whatever the holder has otherwise."""
+    """All of them are read for any page, so it costs as much as a list of them, whatever the holder
+    has otherwise."""
     cursor = cursor_of(call, "dead-letters")
     record = _record(call)
     call.admit_items(call.site.webhooks.view(record).dead_letters)
-    letters = (one for one in call.site.webhooks.letters(record) if cursor is None or one.n > cursor.number)
+    letters = (
+        one for one in call.site.webhooks.letters(record) if cursor is None or one.n > cursor.number
+    )
     return Answer(page(call, "dead-letters", letters, lambda one: Cursor("", one.n)))
 
 
@@ -94,10 +144,15 @@ def _check_types(types: tuple[str, ...] | None) -> None:
     if types is None:
         return
     if not types or len(set(types)) < len(types):
-        raise ProblemError(Code.BAD_REQUEST, f"types: expected one or more, each once, found {list(types)[:40]}")
+        raise ProblemError(
+            Code.BAD_REQUEST, f"types: expected one or more, each once, found {list(types)[:40]}"
+        )
     unknown = [one for one in types if one not in EVENT_TYPES]
     if unknown:
-        raise ProblemError(Code.BAD_REQUEST, f"types: expected some of {', '.join(EVENT_TYPES)}, found {unknown[0][:64]!r}")
+        raise ProblemError(
+            Code.BAD_REQUEST,
+            f"types: expected some of {', '.join(EVENT_TYPES)}, found {unknown[0][:64]!r}",
+        )
 
 
 def _check_number(call: Call, after: int | None) -> None:

@@ -1,8 +1,10 @@
-"""Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may have the service knock at doors inside.
+"""Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may
+have the service knock at doors inside.
 
-A host is resolved here, every address of it must be allowed, and the connection is made to an address that was checked: no second look at the
-name, which could give another answer. A name that leads nowhere and one that leads inside are told alike, so that nobody can ask which names there
-are inside.
+A host is resolved here, every address of it must be allowed, and the connection is made to an
+address that was checked: no second look at the name, which could give another answer. A name that
+leads nowhere and one that leads inside are told alike, so that nobody can ask which names there are
+inside.
 """
 
 from __future__ import annotations
@@ -17,16 +19,21 @@ from laissez.service.webhooks.lookups import Lookups
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# Which addresses are public is decided by these tables, not by `ipaddress`: its answers change between patch releases of Python.
+# Which addresses are public is decided by these tables, not by `ipaddress`: its answers change
+# between patch releases of Python.
 #
-# Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890) and its IPv6 Address Space registry, as of November 2026. A block that
-# the registry calls reachable but that no webhook can live in (anycast addresses of protocols inside a block of protocols) is refused with its block.
+# Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890) and its IPv6 Address
+# Space registry, as of November 2026. A block that the registry calls reachable but that no webhook
+# can live in (anycast addresses of protocols inside a block of protocols) is refused with its
+# block.
 NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("0.0.0.0/8"): "this network (RFC 791)",
     IPv4Network("10.0.0.0/8"): "private (RFC 1918)",
     IPv4Network("100.64.0.0/10"): "shared by carriers (RFC 6598)",
     IPv4Network("127.0.0.0/8"): "loopback (RFC 1122)",
-    IPv4Network("168.63.129.16/32"): "not in the registry: on Azure, the host that manages the virtual machine",
+    IPv4Network(
+        "168.63.129.16/32"
+    ): "not in the registry: on Azure, the host that manages the virtual machine",
     IPv4Network("169.254.0.0/16"): "link-local, and the metadata service of most clouds (RFC 3927)",
     IPv4Network("172.16.0.0/12"): "private (RFC 1918)",
     IPv4Network("192.0.0.0/24"): "protocol assignments (RFC 6890)",
@@ -38,11 +45,15 @@ NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("203.0.113.0/24"): "documentation (RFC 5737)",
     IPv4Network("224.0.0.0/4"): "multicast (RFC 5771)",
     IPv4Network("240.0.0.0/4"): "reserved, and broadcast (RFC 1112, RFC 8190)",
-    IPv6Network("2001::/23"): "protocol assignments, Teredo among them, which leads to IPv4 addresses (RFC 2928, RFC 4380)",
+    IPv6Network("2001::/23"): (
+        "protocol assignments, Teredo among them, which leads to IPv4 addresses (RFC 2928, RFC"
+        " 4380)"
+    ),
     IPv6Network("2001:db8::/32"): "documentation (RFC 3849)",
     IPv6Network("3fff::/20"): "documentation (RFC 9637)",
 }
-GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that IANA gives out; loopback, private, link-local, multicast and the rest lie outside it
+# all that IANA gives out; loopback, private, link-local, multicast and the rest lie outside it
+GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 # IPv6 blocks whose addresses lead to an IPv4 address, and how far to shift to find its 32 bits.
 CARRIES_IPV4: dict[IPv6Network, int] = {
@@ -56,11 +67,14 @@ class NotAllowed(Exception):
     """The host has no address, or one that is not allowed."""
 
     def __init__(self) -> None:
-        super().__init__("expected a host all of whose addresses are public, or allowed by the operator")
+        super().__init__(
+            "expected a host all of whose addresses are public, or allowed by the operator"
+        )
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is a host's on the internet. An address that carries another is judged by the one it carries."""
+    """Whether the address is a host's on the internet. An address that carries another is judged by
+    the one it carries."""
     inner = carried(address)
     if inner is not None:
         return is_public(inner)
@@ -82,7 +96,8 @@ def _is_in(address: Address, network: Network) -> bool:
 
 
 class Guard:
-    """`allowed` are networks that the operator opens, whatever they are; so many names are looked up at a time as there are `places`."""
+    """`allowed` are networks that the operator opens, whatever they are; so many names are looked
+    up at a time as there are `places`."""
 
     def __init__(self, allowed: Iterable[str] = (), places: int = 16) -> None:
         self._allowed: tuple[Network, ...] = tuple(ip_network(one) for one in allowed)
@@ -105,13 +120,21 @@ class Guard:
 
     def _is_opened(self, address: Address) -> bool:
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        return any(_is_in(each, network) for each in (address, mapped) if each is not None for network in self._allowed)
+        return any(
+            _is_in(each, network)
+            for each in (address, mapped)
+            if each is not None
+            for network in self._allowed
+        )
 
 
 def is_ours(address: Address) -> bool:
-    """Whether it is this very machine, whose doors stand open to itself. Nothing is sent: the system says from where it would be."""
+    """Whether it is this very machine, whose doors stand open to itself. Nothing is sent: the
+    system says from where it would be."""
     try:
-        with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(
+            socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM
+        ) as probe:
             probe.connect((str(address), 9))
             return ip_address(probe.getsockname()[0]) == address
     except OSError:

@@ -1,4 +1,5 @@
-"""One webhook on its course through its holder's events: how far it got, and when it is tried next."""
+"""One webhook on its course through its holder's events: how far it got, and when it is tried
+next."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Course(msgspec.Struct):
         self.dies_at = None
 
     def failed(self, why: str, now: int, chance: float) -> None:
-        """The next attempt comes after twice the time, and not at the same instant as everybody else's."""
+        """The next attempt comes after twice the time, and not at the same instant as everybody
+        else's."""
         self.is_swift = False
         pause_s = min(BACK_OFF_S * 2 ** min(self.failures, 30), BACK_OFF_S_MAX)
         self.failures += 1

@@ -1,4 +1,5 @@
-"""The courses of all webhooks, kept up with the registry and with the file that says where each of them stands."""
+"""The courses of all webhooks, kept up with the registry and with the file that says where each of
+them stands."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Courses:
         self._desk = desk
         self._registry = desk.exchange.webhooks
         self._keeping = keeping
-        self._found: dict[str, Cursor] | None = None  # in the file, and not taken up yet; None: not looked for
+        # in the file, and not taken up yet; None: not looked for
+        self._found: dict[str, Cursor] | None = None
         self._is_lost = False  # there should have been something in the file
         self._seen = -1  # up to which change of the registry
         self._kept_at = float("-inf")
@@ -36,10 +38,15 @@ class Courses:
     def of(self, record: WebhookRecord) -> Course:
         """As it is, or will be once it is taken up."""
         course = self.all.get(record.id)
-        return course if course is not None and course.cursor.starts == record.starts else self._new(record)
+        return (
+            course
+            if course is not None and course.cursor.starts == record.starts
+            else self._new(record)
+        )
 
     async def keep_up(self, turn: int, end: Callable[[str], None]) -> None:
-        """Take up new webhooks and those that start again, which wait since this turn; `end` is called where a delivery under way is to end."""
+        """Take up new webhooks and those that start again, which wait since this turn; `end` is
+        called where a delivery under way is to end."""
         self._seen = self._registry.changes
         over = [id for id, course in self.all.items() if not self._is_current(course)]
         for id in over:
@@ -71,7 +78,9 @@ class Courses:
             raise
         except OSError as error:
             self.unkept = True
-            log.warning("where webhooks stand could not be written", extra={"reason": error.strerror})
+            log.warning(
+                "where webhooks stand could not be written", extra={"reason": error.strerror}
+            )
 
     def _is_current(self, course: Course) -> bool:
         record = self._registry.live.get(course.record.id)
@@ -85,21 +94,31 @@ class Courses:
             self._found = self._find()
         found = self._found.get(record.id)
         latest = self._desk.latest(record.holder)
-        if found is not None and (found.starts, found.started_at) == (record.starts, record.started_at) and found.delivered <= latest:
+        if (
+            found is not None
+            and (found.starts, found.started_at) == (record.starts, record.started_at)
+            and found.delivered <= latest
+        ):
             return self._with_letters(record.id, found)
         after = record.after
         if self._is_lost or (found is not None and found.starts >= record.starts):
             # Of what the history no longer has nobody knows here whether it was delivered.
             after = max(after, self._desk.history.gone_until(record.holder, latest))
         letters = self._keeping.letters(record.id)
-        return Cursor(record.starts, record.started_at, after, 0, len(letters.kept), letters.dropped)
+        return Cursor(
+            record.starts, record.started_at, after, 0, len(letters.kept), letters.dropped
+        )
 
     def _with_letters(self, id: str, found: Cursor) -> Cursor:
-        """They are written before the cursor tells of them, so there can be more of them, and not fewer."""
+        """They are written before the cursor tells of them, so there can be more of them, and not
+        fewer."""
         if found.letters:
             letters = self._keeping.letters(id)
             if len(letters.kept) + letters.dropped < found.letters + found.dropped:
-                log.warning("dead letters of a webhook are lost", extra={"webhook": id, "letters": found.letters - len(letters.kept)})
+                log.warning(
+                    "dead letters of a webhook are lost",
+                    extra={"webhook": id, "letters": found.letters - len(letters.kept)},
+                )
             found.letters, found.dropped = len(letters.kept), letters.dropped
         return found
 
@@ -107,14 +126,22 @@ class Courses:
         found = self._keeping.cursors()
         self._is_lost = bool(self._registry.live) and not found
         if self._is_lost:
-            log.warning("where webhooks stand is not known; they start again from their creation, or as far back as events go")
+            log.warning(
+                "where webhooks stand is not known; they start again from their creation, or as far"
+                " back as events go"
+            )
         return found
 
     async def _revive_letters(self, course: Course) -> None:
-        """Where it starts again, dead letters of what is sent again are no longer dead; what left the history is not sent."""
+        """Where it starts again, dead letters of what is sent again are no longer dead; what left
+        the history is not sent."""
         cursor, record = course.cursor, course.record
         if cursor.letters and cursor.delivered == record.after:
-            gone_until = self._desk.history.gone_until(record.holder, self._desk.latest(record.holder))
+            gone_until = self._desk.history.gone_until(
+                record.holder, self._desk.latest(record.holder)
+            )
             with suppress(OSError):
-                kept = await self._keeping.drop_letters(record.id, max(cursor.delivered, gone_until))
+                kept = await self._keeping.drop_letters(
+                    record.id, max(cursor.delivered, gone_until)
+                )
                 cursor.letters, cursor.dropped = len(kept.kept), kept.dropped

@@ -1,10 +1,13 @@
-"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together a few more.
+"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together
+a few more.
 
-A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those that took their latest delivery at once are next
-before those that did not or are new, and have places that these never take: however many are gone, they delay nobody who is there. Among
-equals the holder with the fewest under way is next, then who waits longest.
+A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those
+that took their latest delivery at once are next before those that did not or are new, and have
+places that these never take: however many are gone, they delay nobody who is there. Among equals
+the holder with the fewest under way is next, then who waits longest.
 
-To read, sign and send takes the loop's time, which everybody shares: a tenant that has had so much of it rests, and takes no place meanwhile.
+To read, sign and send takes the loop's time, which everybody shares: a tenant that has had so much
+of it rests, and takes no place meanwhile.
 """
 
 from __future__ import annotations
@@ -40,13 +43,15 @@ PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before othe
 SWIFT_PART = 4  # one place in so many is for swift receivers alone
 LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
 GATHER_S = 0.05  # what happens within it goes along in one delivery
-BEFORE_GONE_US = 60 * SECOND_US  # events are given up so long before the history drops them, while they can still be read
+# events are given up so long before the history drops them, while they can still be read
+BEFORE_GONE_US = 60 * SECOND_US
 
 log = logging.getLogger("laissez.webhooks")
 
 
 class Webhooks:
-    """Belongs to the event loop of its desk. Without a folder, what it knows is lost with the process."""
+    """Belongs to the event loop of its desk. Without a folder, what it knows is lost with the
+    process."""
 
     def __init__(
         self,
@@ -61,11 +66,16 @@ class Webhooks:
         self._gather_s = gather_s
         self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
         self.guard = Guard(settings.allow_addresses)  # of new webhooks
-        self.sender = Sender(Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max), settings)
+        self.sender = Sender(
+            Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max),
+            settings,
+        )
         self._key = SigningKey(None if folder is None else folder / FILE, desk.identity)
         self._keeping = Keeping(None if folder is None else folder / FOLDER, desk.identity)
         self._courses = Courses(desk, self._keeping)
-        self._deliverer = Deliverer(desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance)
+        self._deliverer = Deliverer(
+            desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance
+        )
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._turns = 0
@@ -91,7 +101,11 @@ class Webhooks:
             raise not_allowed("webhooks are switched off on this server")
         target = read_url(url, self._settings.allow_http)
         if holder in self._looking:
-            raise ProblemError(Code.RATE_LIMITED, "the host of another webhook of yours is being looked up: try again in a moment", 1)
+            raise ProblemError(
+                Code.RATE_LIMITED,
+                "the host of another webhook of yours is being looked up: try again in a moment",
+                1,
+            )
         self._looking.add(holder)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
@@ -106,8 +120,15 @@ class Webhooks:
         try:
             self._key.load()
         except OSError as error:
-            log.error("the key that signs webhooks can be neither read nor written", extra={"reason": error.strerror})
-            raise ProblemError(Code.OVERLOADED, "the key that signs webhooks cannot be had now; nothing was done: try again later", 10) from None
+            log.error(
+                "the key that signs webhooks can be neither read nor written",
+                extra={"reason": error.strerror},
+            )
+            raise ProblemError(
+                Code.OVERLOADED,
+                "the key that signs webhooks cannot be had now; nothing was done: try again later",
+                10,
+            ) from None
 
     # -- for ever
 
@@ -115,7 +136,10 @@ class Webhooks:
         if not self._settings.enabled:
             return
         if self._desk.exchange.webhooks.live and not self._key.is_there:
-            log.error("the key that signs webhooks is gone: receivers turn deliveries away until each secret is rotated")
+            log.error(
+                "the key that signs webhooks is gone: receivers turn deliveries away until each"
+                " secret is rotated"
+            )
         self._desk.on_news = self._news
         try:
             while True:
@@ -146,9 +170,15 @@ class Webhooks:
             self._under_way.pop(id).cancel()
 
     async def _wait(self) -> None:
-        """Until something happens or somebody's time comes; then a little longer, so that what comes together goes together."""
+        """Until something happens or somebody's time comes; then a little longer, so that what
+        comes together goes together."""
         now = self._desk.clock.now()
-        times = [(at - now) / SECOND_US for course in self._waiting() if (at := self._wakes_at(course)) > now]  # who is due already waits for a place
+        # who is due already waits for a place
+        times = [
+            (at - now) / SECOND_US
+            for course in self._waiting()
+            if (at := self._wakes_at(course)) > now
+        ]
         soonest = min([*times, *([KEEP_EVERY_S] if self._courses.unkept else [])], default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(soonest):
@@ -176,7 +206,10 @@ class Webhooks:
         free = self._settings.deliveries_max - len(under_way)
         free_for_slow = min(free, self._slow_max - sum(not course.is_swift for course in under_way))
         for course in self._in_line(busy, with_slow=free_for_slow > 0):
-            if busy[course.record.holder] < PER_HOLDER_MAX - (not course.is_swift) and (free if course.is_swift else free_for_slow) > 0:
+            if (
+                busy[course.record.holder] < PER_HOLDER_MAX - (not course.is_swift)
+                and (free if course.is_swift else free_for_slow) > 0
+            ):
                 self._start(course)
                 busy[course.record.holder] += 1
                 free -= 1
@@ -185,7 +218,11 @@ class Webhooks:
     def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Course]:
         """Who is due, the next one first."""
         now = self._desk.clock.now()
-        due = [course for course in self._waiting() if (course.is_swift or with_slow) and self._wakes_at(course) <= now]
+        due = [
+            course
+            for course in self._waiting()
+            if (course.is_swift or with_slow) and self._wakes_at(course) <= now
+        ]
         return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
 
     def _start(self, course: Course) -> None:
@@ -206,7 +243,9 @@ class Webhooks:
         except ProblemError:
             pass  # the journal has failed: nothing more is sent
         except OSError as error:
-            log.warning("dead letters could not be written", extra={"webhook": id, "reason": error.strerror})
+            log.warning(
+                "dead letters could not be written", extra={"webhook": id, "reason": error.strerror}
+            )
             course.postponed(self._desk.clock.now())
         except Exception:
             log.exception("bug in the delivery to a webhook", extra={"webhook": id})
@@ -218,12 +257,15 @@ class Webhooks:
             self._woken.set()
 
     def _pay(self, holder: str) -> int:
-        """Something was done for it; says for how long it must rest. The operator is never held up."""
+        """Something was done for it; says for how long it must rest. The operator is never held
+        up."""
         if holder == OPERATOR:
             return 0
         now = self._desk.clock.now()
         pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
-        rests_us = round(pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US)
+        rests_us = round(
+            pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US
+        )
         self._rests_until[holder] = now + rests_us
         return rests_us
 

@@ -1,7 +1,8 @@
 """How far each webhook got, and what was given up: files beside the journal, written whole.
 
-The cursors of all are one small file, written after deliveries and at most once a second; so a crash may repeat a delivery, never skip one. Dead
-letters are a file per webhook, written before the cursor passes them. All of them are sealed. A file that is lost or damaged costs repeated
+The cursors of all are one small file, written after deliveries and at most once a second; so a
+crash may repeat a delivery, never skip one. Dead letters are a file per webhook, written before the
+cursor passes them. All of them are sealed. A file that is lost or damaged costs repeated
 deliveries, or the letters, and is told in the log.
 """
 
@@ -29,8 +30,9 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Cursor(msgspec.Struct, forbid_unknown_fields=True):
-    """Where one webhook stands. `starts` and `started_at` say since which start of it that is so, and in which journal: there, its like may have the
-    same id. `through` is where the delivery under way ends, 0 if none is.
+    """Where one webhook stands. `starts` and `started_at` say since which start of it that is so,
+    and in which journal: there, its like may have the same id. `through` is where the delivery
+    under way ends, 0 if none is.
     """
 
     starts: int
@@ -51,7 +53,8 @@ _read_letters = msgspec.json.Decoder(Letters).decode
 
 
 class Keeping:
-    """Without a folder, in memory alone. What is written goes on though nobody waits for it any more, and the next one waits for it."""
+    """Without a folder, in memory alone. What is written goes on though nobody waits for it any
+    more, and the next one waits for it."""
 
     def __init__(self, folder: Path | None, origin: bytes) -> None:
         """`origin` is the identity of the journal that it goes with."""
@@ -64,7 +67,12 @@ class Keeping:
         return self._read(CURSORS, _read_cursors, {}, "where webhooks stand could not be read")
 
     def letters(self, id: str) -> Letters:
-        return self._read(f"{id}.json", _read_letters, Letters(), "the dead letters of a webhook could not be read, and are lost")
+        return self._read(
+            f"{id}.json",
+            _read_letters,
+            Letters(),
+            "the dead letters of a webhook could not be read, and are lost",
+        )
 
     async def keep_cursors(self, cursors: dict[str, Cursor]) -> None:
         await asyncio.shield(self._write_in_turn(CURSORS, msgspec.json.encode(cursors)))
@@ -106,14 +114,16 @@ class Keeping:
         if self._folder is None:
             self._memory[name] = content
         else:
-            await asyncio.to_thread(_write, self._folder / name, seal(self._origin, name, content))  # it waits for the disk
+            # it waits for the disk
+            await asyncio.to_thread(_write, self._folder / name, seal(self._origin, name, content))
 
     def _read(self, name: str, read: Callable[[bytes], T], none: T, warning: str) -> T:
         try:
             if self._folder is None:
                 return read(self._memory[name]) if name in self._memory else none
             stored = (self._folder / name).read_bytes()
-            # One from before there was a seal is taken once more: all would be delivered again, and letters lost. What a seal lay around is none.
+            # One from before there was a seal is taken once more: all would be delivered again, and
+            # letters lost. What a seal lay around is none.
             return read(unseal(self._origin, name, stored) if is_sealed(stored) else stored)
         except FileNotFoundError:
             return none
@@ -129,8 +139,13 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _added(letters: Sequence[DeadLetter], before: Letters) -> Letters:
-    """A whole letter takes the place of the same from before; a range of events that are gone does not take the place of whole ones."""
-    new = [one for letter in letters for one in ([letter] if letter.told is not None else _beyond(letter, before.kept))]
+    """A whole letter takes the place of the same from before; a range of events that are gone does
+    not take the place of whole ones."""
+    new = [
+        one
+        for letter in letters
+        for one in ([letter] if letter.told is not None else _beyond(letter, before.kept))
+    ]
     every = [one for one in before.kept if not new or one.n < new[0].n] + new
     over = max(0, len(every) - DEAD_LETTERS_MAX)
     return Letters(tuple(every[over:]), before.dropped + over)

@@ -1,4 +1,5 @@
-"""Which webhooks there are: part of the exchange's state, so deterministic, durable and replayed. Of a secret it knows only when it was made."""
+"""Which webhooks there are: part of the exchange's state, so deterministic, durable and replayed.
+Of a secret it knows only when it was made."""
 
 from __future__ import annotations
 
@@ -6,9 +7,21 @@ from collections.abc import Iterator
 
 import msgspec
 
-from laissez.service.commands import CreateWebhook, DeleteWebhook, RestartWebhook, RotateWebhookSecret, WebhookCommand
+from laissez.service.commands import (
+    CreateWebhook,
+    DeleteWebhook,
+    RestartWebhook,
+    RotateWebhookSecret,
+    WebhookCommand,
+)
 from laissez.service.turned import Turned
-from laissez.wire.events import WebhookCreated, WebhookDeleted, WebhookEvent, WebhookRestarted, WebhookSecretRotated
+from laissez.wire.events import (
+    WebhookCreated,
+    WebhookDeleted,
+    WebhookEvent,
+    WebhookRestarted,
+    WebhookSecretRotated,
+)
 from laissez.wire.ids import tag_of, webhook_id
 from laissez.wire.limits import WEBHOOKS_MAX
 from laissez.wire.problems import Code
@@ -37,13 +50,22 @@ class Saved(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 class Registry:
     def __init__(self, saved: Saved | None = None) -> None:
-        self.live: dict[str, WebhookRecord] = {record.id: record for record in saved.live} if saved else {}  # oldest first
-        self._numbered: dict[str, int] = dict(saved.numbered) if saved else {}  # how many each holder has ever had: no id is given twice
+        # oldest first
+        self.live: dict[str, WebhookRecord] = (
+            {record.id: record for record in saved.live} if saved else {}
+        )
+        # how many each holder has ever had: no id is given twice
+        self._numbered: dict[str, int] = dict(saved.numbered) if saved else {}
         self.changes = 0  # since the start of the process, for whoever keeps up with it
 
     def saved(self) -> Saved | None:
-        """None where nobody ever had one: such snapshots are as they were before there were webhooks."""
-        return Saved(list(self.live.values()), sorted(self._numbered.items())) if self._numbered else None
+        """None where nobody ever had one: such snapshots are as they were before there were
+        webhooks."""
+        return (
+            Saved(list(self.live.values()), sorted(self._numbered.items()))
+            if self._numbered
+            else None
+        )
 
     def of(self, holder: str) -> Iterator[WebhookRecord]:
         return (record for record in self.live.values() if record.holder == holder)
@@ -72,7 +94,10 @@ class Registry:
 
     def _create(self, at: int, holder: str, command: CreateWebhook, latest: int) -> WebhookEvent:
         if sum(1 for _ in self.of(holder)) >= WEBHOOKS_MAX:
-            raise Turned(Code.TOO_MANY_WEBHOOKS, f"you have {WEBHOOKS_MAX} webhooks and may not have more: delete one first")
+            raise Turned(
+                Code.TOO_MANY_WEBHOOKS,
+                f"you have {WEBHOOKS_MAX} webhooks and may not have more: delete one first",
+            )
         after = _number(latest if command.after is None else command.after, latest)
         number = self._numbered[holder] = self._numbered.get(holder, 0) + 1
         id = webhook_id(tag_of(holder), number)
@@ -94,5 +119,9 @@ class Registry:
 
 def _number(after: int, latest: int) -> int:
     if not 0 <= after <= latest:
-        raise Turned(Code.BAD_REQUEST, f"after: expected the number of an event from 0 to {latest}, your latest, found {after}")
+        raise Turned(
+            Code.BAD_REQUEST,
+            f"after: expected the number of an event from 0 to {latest}, your latest, found"
+            f" {after}",
+        )
     return after

@@ -1,5 +1,6 @@
-"""Small files with a checksum over what they hold, what they are called and whose they are. One that is damaged, of another name or of another
-journal would else be believed, and events passed over, letters of others shown, deliveries signed with a key that nobody knows."""
+"""Small files with a checksum over what they hold, what they are called and whose they are. One
+that is damaged, of another name or of another journal would else be believed, and events passed
+over, letters of others shown, deliveries signed with a key that nobody knows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""One delivery: a connection of its own, one request, the status of the answer, and nothing else. No redirects, no proxies, no cookies.
+"""One delivery: a connection of its own, one request, the status of the answer, and nothing else.
+No redirects, no proxies, no cookies.
 
-Why it failed is told to whoever has the webhook, in words that tell nothing about what is inside: no addresses, nothing that was answered.
+Why it failed is told to whoever has the webhook, in words that tell nothing about what is inside:
+no addresses, nothing that was answered.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class Sender:
         self.guard = guard
         self._allow_http = settings.allow_http
         self._timeout_s = settings.timeout_s
-        self.tls: ssl.SSLContext | None = None  # made when it is first needed: reading all certificates takes a while
+        # made when it is first needed: reading all certificates takes a while
+        self.tls: ssl.SSLContext | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Returns if the receiver took it: any status from 200 to 299."""
@@ -68,14 +71,19 @@ class Sender:
         """To an address that was checked: it is written in digits, so it is not resolved again."""
         *others, last = (await self.guard.addresses(target.host))[:ADDRESSES_TRIED]
         for address in others:
-            with suppress(OSError):  # a TimeoutError is one: an address that says nothing leaves time for the next
+            # a TimeoutError is one: an address that says nothing leaves time for the next
+            with suppress(OSError):
                 async with asyncio.timeout(self._timeout_s / ADDRESSES_TRIED):
                     return await self._open(target, address)
         return await self._open(target, last)
 
-    async def _open(self, target: Target, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _open(
+        self, target: Target, address: str
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         tls, name = (self._tls(), target.host) if target.is_encrypted else (None, None)
-        return await asyncio.open_connection(address, target.port, limit=ANSWER_BYTES_MAX, ssl=tls, server_hostname=name)
+        return await asyncio.open_connection(
+            address, target.port, limit=ANSWER_BYTES_MAX, ssl=tls, server_hostname=name
+        )
 
     def _tls(self) -> ssl.SSLContext:
         if self.tls is None:
@@ -92,7 +100,14 @@ def _head(target: Target, headers: Mapping[str, str], length: int) -> bytes:
         "Connection": "close",
         **headers,
     }
-    return "\r\n".join([f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""]).encode("ascii")
+    return "\r\n".join(
+        [
+            f"POST {target.path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in lines.items()),
+            "",
+            "",
+        ]
+    ).encode("ascii")
 
 
 async def _status(reader: asyncio.StreamReader) -> int:

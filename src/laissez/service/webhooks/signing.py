@@ -1,7 +1,8 @@
 """Secrets and signatures, as in the Standard Webhooks convention.
 
-A secret is made from one key of the service, the webhook's id and when the secret was made; so it can be made again whenever it is needed, and is in
-no journal, snapshot or backup. Whoever has the key file can make them all.
+A secret is made from one key of the service, the webhook's id and when the secret was made; so it
+can be made again whenever it is needed, and is in no journal, snapshot or backup. Whoever has the
+key file can make them all.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class SigningKey:
         """What its holder is told; `made_at` is the time that the event about it tells."""
         return SECRET_PREFIX + base64.b64encode(self._bytes(id, made_at)).decode()
 
-    def headers(self, record: WebhookRecord, delivery: str, body: bytes, now: int) -> dict[str, str]:
+    def headers(
+        self, record: WebhookRecord, delivery: str, body: bytes, now: int
+    ) -> dict[str, str]:
         """`now` is what other clocks show."""
         timestamp = str(now // SECOND_US)
         signed = f"{delivery}.{timestamp}.".encode() + body
@@ -50,7 +53,11 @@ class SigningKey:
         if record.previous_at is not None and now < record.secret_at + BOTH_SIGN_US:
             made.append(record.previous_at)
         signatures = [_signature(self._bytes(record.id, format_time(at)), signed) for at in made]
-        return {"webhook-id": delivery, "webhook-timestamp": timestamp, "webhook-signature": " ".join(signatures)}
+        return {
+            "webhook-id": delivery,
+            "webhook-timestamp": timestamp,
+            "webhook-signature": " ".join(signatures),
+        }
 
     @property
     def is_there(self) -> bool:
@@ -59,7 +66,11 @@ class SigningKey:
     def load(self) -> None:
         """Raises OSError where it can be neither read nor written."""
         if not self._key:
-            self._key = secrets.token_bytes(KEY_BYTES) if self._path is None else _read_or_make(self._path, self._origin)
+            self._key = (
+                secrets.token_bytes(KEY_BYTES)
+                if self._path is None
+                else _read_or_make(self._path, self._origin)
+            )
 
     def _bytes(self, id: str, made_at: str) -> bytes:
         self.load()
@@ -78,13 +89,17 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
     key = None if stored is None else _read(stored, origin)
     if stored is not None and key is not None:
         if not is_sealed(stored):
-            with contextlib.suppress(OSError):  # where keys may not be written, it is taken as it is
+            # where keys may not be written, it is taken as it is
+            with contextlib.suppress(OSError):
                 write(path, key, origin)
         keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
         keep(path.parent.parent)
         return key
     if stored is not None:
-        log.error("the key that signs webhooks is damaged and was put aside: receivers turn deliveries away until each secret is rotated")
+        log.error(
+            "the key that signs webhooks is damaged and was put aside: receivers turn deliveries"
+            " away until each secret is rotated"
+        )
         rename(path, path.with_name(f"{path.name}.damaged"))
     key = secrets.token_bytes(KEY_BYTES)
     write(path, key, origin)

@@ -1,7 +1,9 @@
-"""A cloud, as its tenants see it: they show it orders, limits and leases given up, and it tells them what they got and what they lost.
+"""A cloud, as its tenants see it: they show it orders, limits and leases given up, and it tells
+them what they got and what they lost.
 
-Every cloud takes the same commands and shows the same view, so a tenant cannot tell which one it is in but by how it fares. What differs is the
-contract alone: who gets a GPU, when it is taken away, and what it costs.
+Every cloud takes the same commands and shows the same view, so a tenant cannot tell which one it is
+in but by how it fares. What differs is the contract alone: who gets a GPU, when it is taken away,
+and what it costs.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from laissez.sim.kernel import Kernel
 from laissez.sim.start import Start
 from laissez.tenants import Application, EconAdapter, TenantView
 
-HANDOFF_US: Final = (10_000, 100_000)  # from one owner to the next: fencing and reattaching take 10 to 100 ms
+# from one owner to the next: fencing and reattaching take 10 to 100 ms
+HANDOFF_US: Final = (10_000, 100_000)
 
 
 class Customer(Protocol):
@@ -44,7 +47,8 @@ class Customer(Protocol):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """One lease, when it is over: `charge` in micro-dollar-microseconds per hour (rate x duration), in pieces of (start, rate)."""
+    """One lease, when it is over: `charge` in micro-dollar-microseconds per hour (rate x duration),
+    in pieces of (start, rate)."""
 
     leaf: str
     tenant: str
@@ -56,7 +60,8 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Cloud(ABC):
-    """What all clouds have in common: customers, and the hand-off of a leaf, which takes a moment."""
+    """What all clouds have in common: customers, and the hand-off of a leaf, which takes a
+    moment."""
 
     name: str
 
@@ -101,7 +106,8 @@ class Cloud(ABC):
 
     @abstractmethod
     def start_from(self, start: Start) -> None:
-        """Before it begins: what the market of `start` has is held and asked for here too. Its tenants have joined."""
+        """Before it begins: what the market of `start` has is held and asked for here too. Its
+        tenants have joined."""
 
     def fees(self) -> dict[str, int]:
         """What each tenant owes beside its leases, in the unit of charges."""

@@ -1,8 +1,11 @@
-"""The clouds of today: whoever asked first is served first, at the list price, and keeps what it has.
+"""The clouds of today: whoever asked first is served first, at the list price, and keeps what it
+has.
 
-An order waits until a GPU is free that it can use at a price it is willing to pay; later orders for other hardware may pass it. With preemption
-(`fcfs-p`), an inference tenant that would have to wait takes a GPU from a training tenant instead, without warning: spot instances, seen from below.
-It is the one that was leased last: a cloud knows nothing about what its tenants would lose, but one that has just begun has not much to lose.
+An order waits until a GPU is free that it can use at a price it is willing to pay; later orders for
+other hardware may pass it. With preemption (`fcfs-p`), an inference tenant that would have to wait
+takes a GPU from a training tenant instead, without warning: spot instances, seen from below. It is
+the one that was leased last: a cloud knows nothing about what its tenants would lose, but one that
+has just begun has not much to lose.
 """
 
 from __future__ import annotations
@@ -13,7 +16,15 @@ from random import Random
 
 import msgspec
 
-from laissez.market.commands import Alternative, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit, TenantCommand
+from laissez.market.commands import (
+    Alternative,
+    AmendOrder,
+    CancelOrder,
+    PlaceOrder,
+    Relinquish,
+    SetLimit,
+    TenantCommand,
+)
 from laissez.market.money import split_charge
 from laissez.sim.clouds.cloud import Cloud, Lease
 from laissez.sim.cluster import Cluster
@@ -41,28 +52,38 @@ class Fcfs(Cloud):
         self._placed = 0
         self._held: dict[str, dict[str, Held]] = {}  # by tenant
         self._offline: set[str] = set()
-        self._free: dict[str, list[str]] = {}  # by scope, a heap: leaves that were free when they were put there
+        # by scope, a heap: leaves that were free when they were put there
+        self._free: dict[str, list[str]] = {}
         self._past: list[Lease] = []
         for leaf in cluster.topology.leaves:
             self._put_back(leaf)
 
     def start_from(self, start: Start) -> None:
-        """Who held something holds it, at the list price and whatever it had as a limit; who asked for something is in the queue."""
+        """Who held something holds it, at the list price and whatever it had as a limit; who asked
+        for something is in the queue."""
         self._offline.update(start.offline)
         for lease in start.leases:
-            self._held.setdefault(lease.tenant, {})[lease.leaf] = Held(lease.leaf, self.kernel.now, self._price(lease.leaf), lease.limit)
+            self._held.setdefault(lease.tenant, {})[lease.leaf] = Held(
+                lease.leaf, self.kernel.now, self._price(lease.leaf), lease.limit
+            )
             self._resumed(lease.tenant, lease.leaf)
         for order in start.orders:
             self._enqueue(order.tenant, order.alternatives)
 
     def view(self, adapter: EconAdapter) -> TenantView:
         leases = tuple(self._held.get(adapter.tenant, {}).values())
-        orders = tuple(Resting(one.order, one.since, one.alternatives) for one in self._queue.values() if one.tenant == adapter.tenant)
+        orders = tuple(
+            Resting(one.order, one.since, one.alternatives)
+            for one in self._queue.values()
+            if one.tenant == adapter.tenant
+        )
         spent = 0 if adapter.terms.budget is None else self._spent(adapter.tenant)
         bare = TenantView(self.kernel.now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += 2 + len(scopes)
-        return TenantView(self.kernel.now, leases, orders, {scope: self._quote(scope) for scope in scopes}, spent)
+        return TenantView(
+            self.kernel.now, leases, orders, {scope: self._quote(scope) for scope in scopes}, spent
+        )
 
     def send(self, commands: Sequence[TenantCommand]) -> None:
         for command in commands:
@@ -71,19 +92,26 @@ class Fcfs(Cloud):
                 case PlaceOrder(tenant, alternatives):
                     self._enqueue(tenant, alternatives)
                 case AmendOrder(_, order, alternatives) if order in self._queue:
-                    self._queue[order].alternatives, self._queue[order].since = alternatives, self.kernel.now
+                    self._queue[order].alternatives, self._queue[order].since = (
+                        alternatives,
+                        self.kernel.now,
+                    )
                     self._serve(self._queue[order])
                 case CancelOrder(_, order):
                     self._queue.pop(order, None)
                 case Relinquish(tenant, leaf) if leaf in self._held.get(tenant, {}):
                     self._end(leaf, "relinquished", own_will=True)
                 case SetLimit(tenant, leaf, limit) if leaf in self._held.get(tenant, {}):
-                    self._held[tenant][leaf] = msgspec.structs.replace(self._held[tenant][leaf], limit=limit)
+                    self._held[tenant][leaf] = msgspec.structs.replace(
+                        self._held[tenant][leaf], limit=limit
+                    )
                 case _:
                     pass  # what it names is gone meanwhile
 
     def leave(self, tenant: str) -> None:
-        self.send([CancelOrder(tenant, one.order) for one in self._queue.values() if one.tenant == tenant])
+        self.send(
+            [CancelOrder(tenant, one.order) for one in self._queue.values() if one.tenant == tenant]
+        )
         self.send([Relinquish(tenant, leaf) for leaf in self._held.get(tenant, {})])
 
     def take_offline(self, leaf: str) -> None:
@@ -115,7 +143,11 @@ class Fcfs(Cloud):
 
     def _serve(self, order: Waiting) -> None:
         """Give the order the best of what is free, if anything is."""
-        found = [(one.limit - self._price(one.scope), leaf) for one in self._affordable(order) if (leaf := self._first_free(one.scope))]
+        found = [
+            (one.limit - self._price(one.scope), leaf)
+            for one in self._affordable(order)
+            if (leaf := self._first_free(one.scope))
+        ]
         if found:
             self._start(order, max(found, key=lambda each: each[0])[1])
 
@@ -127,13 +159,26 @@ class Fcfs(Cloud):
 
     def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:
         """The first in the queue who can use the leaf; of one kind only, if that is asked for."""
-        waiting = (order for order in self._queue.values() if kind in (None, self.customers[order.tenant].kind))
-        return next((order for order in waiting if any(is_below(leaf, one.scope) for one in self._affordable(order))), None)
+        waiting = (
+            order
+            for order in self._queue.values()
+            if kind in (None, self.customers[order.tenant].kind)
+        )
+        return next(
+            (
+                order
+                for order in waiting
+                if any(is_below(leaf, one.scope) for one in self._affordable(order))
+            ),
+            None,
+        )
 
     def _start(self, order: Waiting, leaf: str) -> None:
         del self._queue[order.order]
         limit = max(one.limit for one in self._affordable(order) if is_below(leaf, one.scope))
-        self._held.setdefault(order.tenant, {})[leaf] = Held(leaf, self.kernel.now, self._price(leaf), limit)
+        self._held.setdefault(order.tenant, {})[leaf] = Held(
+            leaf, self.kernel.now, self._price(leaf), limit
+        )
         self._granted(order.tenant, leaf)
 
     def _end(self, leaf: str, reason: str, own_will: bool) -> None:
@@ -175,7 +220,13 @@ class Fcfs(Cloud):
 
     def _spent(self, tenant: str) -> int:
         past = sum(lease.charge for lease in self._past if lease.tenant == tenant)
-        return split_charge(past + sum(one.charged * (self.kernel.now - one.since) for one in self._held.get(tenant, {}).values()))[0]
+        return split_charge(
+            past
+            + sum(
+                one.charged * (self.kernel.now - one.since)
+                for one in self._held.get(tenant, {}).values()
+            )
+        )[0]
 
 
 class FcfsPreemptive(Fcfs):
@@ -188,7 +239,11 @@ class FcfsPreemptive(Fcfs):
         super()._serve(order)
         if order.order not in self._queue or self.customers[order.tenant].kind != self.PREEMPTS:
             return
-        victims = [leaf for leaf in self._victims() if any(is_below(leaf, one.scope) for one in self._affordable(order))]
+        victims = [
+            leaf
+            for leaf in self._victims()
+            if any(is_below(leaf, one.scope) for one in self._affordable(order))
+        ]
         if victims:
             leaf = max(victims, key=lambda victim: (self._owners[victim][1], victim))
             tenant, _ = self._owners[leaf]
@@ -205,5 +260,9 @@ class FcfsPreemptive(Fcfs):
         return super()._first_for(leaf, self.PREEMPTS) or first
 
     def _victims(self) -> list[str]:
-        preempted = (held for tenant, held in self._held.items() if self.customers[tenant].kind == self.PREEMPTED)
+        preempted = (
+            held
+            for tenant, held in self._held.items()
+            if self.customers[tenant].kind == self.PREEMPTED
+        )
         return [leaf for held in preempted for leaf in held]

@@ -1,7 +1,8 @@
-"""What an omniscient cloud knows of its tenants: what each has left to do, what each will be asked, and what hardware does for it.
+"""What an omniscient cloud knows of its tenants: what each has left to do, what each will be asked,
+and what hardware does for it.
 
-Everybody's performance counts the same, from 0 to 1. For a job that is the share of its work done at the deadline, for a service the share of all
-its requests served in time.
+Everybody's performance counts the same, from 0 to 1. For a job that is the share of its work done
+at the deadline, for a service the share of all its requests served in time.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ SURE: Final = 0.97  # of a job's rate is counted on: the last restart is not for
 
 @runtime_checkable
 class Transparent(Customer, Protocol):
-    """A customer into which an omniscient cloud can look: not only what it believes, but how things really are with it."""
+    """A customer into which an omniscient cloud can look: not only what it believes, but how things
+    really are with it."""
 
     world: World
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """`rates` are the shares of the work that one GPU of each type does per hour; one that comes or goes costs so many hours of a GPU."""
+    """`rates` are the shares of the work that one GPU of each type does per hour; one that comes or
+    goes costs so many hours of a GPU."""
 
     due: int
     done: float
@@ -48,7 +51,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Level(msgspec.Struct, frozen=True, gc=False):
-    """A level of load: engines of each type that it takes to prefill and to decode; `weight` is its part of all requests, `bins` how long it is."""
+    """A level of load: engines of each type that it takes to prefill and to decode; `weight` is its
+    part of all requests, `bins` how long it is."""
 
     weight: float
     prefill: Mapping[str, float]
@@ -66,23 +70,40 @@ class Service:
         requests = sum(load.requests for load in world.loads) or 1.0
         self._bins = [self._level(world.app, load, requests) for load in world.loads]
         size = max(1, SLOT_US // self._bin_us)
-        self._slots = [_levels(self._bins[at : at + size]) for at in range(0, len(self._bins), size)]
+        self._slots = [
+            _levels(self._bins[at : at + size]) for at in range(0, len(self._bins), size)
+        ]
 
     def between(self, since: int, until: int) -> list[Level]:
-        """The levels of a while, the lowest first. A long one is put together from slots, each of which has its levels already."""
+        """The levels of a while, the lowest first. A long one is put together from slots, each of
+        which has its levels already."""
         if until - since <= SLOT_US:
             return _levels(self._bins[self._part(since, until, self._bin_us)])
-        return _levels([level for slot in self._slots[self._part(since, until, SLOT_US)] for level in slot])
+        return _levels(
+            [level for slot in self._slots[self._part(since, until, SLOT_US)] for level in slot]
+        )
 
     def _part(self, since: int, until: int, width: int) -> slice:
         return slice(max(0, since - self.start) // width, -(-max(0, until - self.start) // width))
 
     def _level(self, app: Dynamo, load: Load, requests: float) -> Level:
-        plan = planned(app.serving.profiles, app.serving.sla, load.requests / self._bin_us * SECOND_US, load.isl, load.osl)
+        plan = planned(
+            app.serving.profiles,
+            app.serving.sla,
+            load.requests / self._bin_us * SECOND_US,
+            load.isl,
+            load.osl,
+        )
         return Level(
             load.requests / requests,
-            {tree: plan.prefill_need / one.prefill if one.prefill else UNABLE for tree, one in plan.capacity.items()},
-            {tree: plan.decode_need / one.decode if one.decode else UNABLE for tree, one in plan.capacity.items()},
+            {
+                tree: plan.prefill_need / one.prefill if one.prefill else UNABLE
+                for tree, one in plan.capacity.items()
+            },
+            {
+                tree: plan.decode_need / one.decode if one.decode else UNABLE
+                for tree, one in plan.capacity.items()
+            },
         )
 
 
@@ -90,7 +111,8 @@ Outlook: TypeAlias = Job | Service
 
 
 def outlook(world: World, now: int) -> Outlook | None:
-    """What is ahead of a tenant; nothing is known of those that run something else. A service's outlook stays the same."""
+    """What is ahead of a tenant; nothing is known of those that run something else. A service's
+    outlook stays the same."""
     if isinstance(world, InferenceWorld):
         return Service(world)
     if isinstance(world.app, Sailor):
@@ -101,17 +123,22 @@ def outlook(world: World, now: int) -> Outlook | None:
 
 
 def _training(app: Sailor, now: int) -> Job:
-    """All of it restarts when a node comes or goes: twice its own part is what a node costs, in the mean."""
+    """All of it restarts when a node comes or goes: twice its own part is what a node costs, in the
+    mean."""
     job, speed, host = app.job, app.shadow.planner.speed, app.shadow.site.gpus_per_host
     trees = [tree_of(scope) for scope in app.shadow.scopes]
     return Job(
         due=job.deadline.due,
         done=job.done,
         rates={tree: SURE * job.share_per_hour(speed(((tree, (host,)),)) / host) for tree in trees},
-        nodes_min={tree: next((count for count in range(1, host) if speed(((tree, (count,)),)) > 0), host) for tree in trees},
+        nodes_min={
+            tree: next((count for count in range(1, host) if speed(((tree, (count,)),)) > 0), host)
+            for tree in trees
+        },
         nodes_max=app.nodes_max,
         come_h=2 * app.restart_s / HOUR_S,
-        go_h=(app.restart_s + min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))) / HOUR_S,
+        go_h=(app.restart_s + min(job.since_checkpoint_s(now), job.until_checkpoint_s(now)))
+        / HOUR_S,
         one_type=True,
     )
 
@@ -141,7 +168,10 @@ def _mean(some: Sequence[Level]) -> Level:
     bins = sum(one.bins for one in some)
     return Level(
         sum(one.weight for one in some),
-        {tree: sum(one.prefill[tree] * one.bins for one in some) / bins for tree in some[0].prefill},
+        {
+            tree: sum(one.prefill[tree] * one.bins for one in some) / bins
+            for tree in some[0].prefill
+        },
         {tree: sum(one.decode[tree] * one.bins for one in some) / bins for tree in some[0].decode},
         bins,
     )

@@ -1,6 +1,8 @@
-"""LaissezCloud: the market itself. Everything that it does is `laissez.market`'s; this only carries news back and forth.
+"""LaissezCloud: the market itself. Everything that it does is `laissez.market`'s; this only carries
+news back and forth.
 
-A market that a run starts from has a time of its own, which goes on; the run's counts from 0. `_origin` is the one at the other's beginning.
+A market that a run starts from has a time of its own, which goes on; the run's counts from 0.
+`_origin` is the one at the other's beginning.
 """
 
 from __future__ import annotations
@@ -87,8 +89,18 @@ class MarketCloud(Cloud):
     def view(self, adapter: EconAdapter) -> TenantView:
         market, now, tenant = self.market, self.kernel.now, adapter.tenant
         self.requests += 2
-        leases = tuple([Held(one.leaf, one.start - self._origin, one.charged, one.limit) for one in market.leases(tenant)])
-        orders = tuple([Resting(one.order, self._since[one.order], one.alternatives) for one in market.orders(tenant)])
+        leases = tuple(
+            [
+                Held(one.leaf, one.start - self._origin, one.charged, one.limit)
+                for one in market.leases(tenant)
+            ]
+        )
+        orders = tuple(
+            [
+                Resting(one.order, self._since[one.order], one.alternatives)
+                for one in market.orders(tenant)
+            ]
+        )
         spent = 0
         if adapter.terms.budget is not None:
             self._apply(AdvanceTime())
@@ -96,7 +108,13 @@ class MarketCloud(Cloud):
         bare = TenantView(now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += len(scopes)
-        return TenantView(now, leases, orders, {scope: market.quote(tenant, scope) for scope in scopes}, spent) if scopes else bare
+        return (
+            TenantView(
+                now, leases, orders, {scope: market.quote(tenant, scope) for scope in scopes}, spent
+            )
+            if scopes
+            else bare
+        )
 
     def send(self, commands: Sequence[TenantCommand]) -> None:
         for command in commands:
@@ -127,18 +145,46 @@ class MarketCloud(Cloud):
 
     def leases(self) -> list[Lease]:
         self._apply(AdvanceTime())
-        charges = {line.lease: line.charge for tenant in self.market.tenants() for line in self.market.bill(tenant, self._origin).leases}
+        charges = {
+            line.lease: line.charge
+            for tenant in self.market.tenants()
+            for line in self.market.bill(tenant, self._origin).leases
+        }
         found = []
         for begun in self._begun:
             ended = self._ended.get(begun.lease)
-            end, reason = (ended.at - self._origin, str(ended.reason)) if ended else (self.kernel.now, "lasting")
-            found.append(Lease(begun.leaf, begun.tenant, begun.at, end, reason, charges.get(begun.lease, 0), self._pieces(begun.lease)))
+            end, reason = (
+                (ended.at - self._origin, str(ended.reason))
+                if ended
+                else (self.kernel.now, "lasting")
+            )
+            found.append(
+                Lease(
+                    begun.leaf,
+                    begun.tenant,
+                    begun.at,
+                    end,
+                    reason,
+                    charges.get(begun.lease, 0),
+                    self._pieces(begun.lease),
+                )
+            )
         return sorted(found, key=lambda lease: (lease.start, lease.leaf))
 
     def _pieces(self, lease: int) -> tuple[tuple[int, int], ...]:
         """What it was charged from when on; what was before the run is left out."""
-        history = [piece for piece in self.market.price_history(lease) if piece.rate is not None and piece.end > self._origin]
-        return tuple([(max(0, piece.start - self._origin), piece.rate) for piece in history if piece.rate is not None])
+        history = [
+            piece
+            for piece in self.market.price_history(lease)
+            if piece.rate is not None and piece.end > self._origin
+        ]
+        return tuple(
+            [
+                (max(0, piece.start - self._origin), piece.rate)
+                for piece in history
+                if piece.rate is not None
+            ]
+        )
 
     def fees(self) -> dict[str, int]:
         self._apply(AdvanceTime())
@@ -151,11 +197,14 @@ class MarketCloud(Cloud):
         self._sleep()
 
     def _sleep(self) -> None:
-        """Until the next hold ends: the market then moves without a command, and has to be told that it is time."""
+        """Until the next hold ends: the market then moves without a command, and has to be told
+        that it is time."""
         deadline = self.market.next_deadline()
         if deadline is not None and (self._wakes_at is None or deadline < self._wakes_at):
             self._wakes_at = deadline
-            self.kernel.at(max(self.kernel.now, deadline - self._origin), lambda: self._wake(deadline))
+            self.kernel.at(
+                max(self.kernel.now, deadline - self._origin), lambda: self._wake(deadline)
+            )
 
     def _wake(self, deadline: int) -> None:
         if deadline == self._wakes_at:  # else something sooner came in between
@@ -164,7 +213,9 @@ class MarketCloud(Cloud):
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, LeaseStarted):
-            self._begun.append(Begun(event.lease, event.leaf, event.tenant, event.at - self._origin))
+            self._begun.append(
+                Begun(event.lease, event.leaf, event.tenant, event.at - self._origin)
+            )
             self._granted(event.tenant, event.leaf)
         elif isinstance(event, LeaseEnded):
             self._ended[event.lease] = event
@@ -175,6 +226,7 @@ class MarketCloud(Cloud):
             self._refused(event)
 
     def _refused(self, event: Refused) -> None:
-        """A tenant decides on what it saw; within one decision its own commands may overtake what it saw. Anything else is a bug."""
+        """A tenant decides on what it saw; within one decision its own commands may overtake what
+        it saw. Anything else is a bug."""
         if event.reason not in (Reason.NOT_YOUR_LEASE, Reason.ALREADY_FILLED):
             raise AssertionError(f"the market refused what a tenant sent: {event}")

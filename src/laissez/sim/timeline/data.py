@@ -1,6 +1,8 @@
-"""What the page knows of a run. Numbers are rounded to what can be seen: hundredths of a second, hundredths of a cent.
+"""What the page knows of a run. Numbers are rounded to what can be seen: hundredths of a second,
+hundredths of a cent.
 
-Paths, tenants and reasons are written once and then named by their position, because a run has thousands of leases.
+Paths, tenants and reasons are written once and then named by their position, because a run has
+thousands of leases.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class TimelineTenant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One type over time, sample by sample. A price is missing where nothing is for sale, or nothing is leased."""
+    """One type over time, sample by sample. A price is missing where nothing is for sale, or
+    nothing is leased."""
 
     tree: str
     at_s: tuple[float, ...]
@@ -70,10 +73,22 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline(result: RunResult) -> Timeline:
-    trees = list(dict.fromkeys([point.tree for point in result.prices] + [tree_of(lease.leaf) for lease in result.leases]))
-    leaves = sorted({lease.leaf for lease in result.leases}, key=lambda leaf: (trees.index(tree_of(leaf)), _natural(leaf)))
+    trees = list(
+        dict.fromkeys(
+            [point.tree for point in result.prices]
+            + [tree_of(lease.leaf) for lease in result.leases]
+        )
+    )
+    leaves = sorted(
+        {lease.leaf for lease in result.leases},
+        key=lambda leaf: (trees.index(tree_of(leaf)), _natural(leaf)),
+    )
     reasons = sorted({lease.reason for lease in result.leases})
-    places = _positions(leaves), _positions(one.tenant for one in result.tenants), _positions(reasons)
+    places = (
+        _positions(leaves),
+        _positions(one.tenant for one in result.tenants),
+        _positions(reasons),
+    )
     return Timeline(
         scenario=result.scenario,
         cloud=result.cloud,
@@ -102,13 +117,20 @@ def _tenant(one: TenantResult) -> TimelineTenant:
         performance=round(one.performance, 4),
         alone=round(one.alone, 4),
         cost=round(one.cost, 4),
-        hours=(round(one.useful_hours, 4), round(one.reconfiguring_hours, 4), round(one.lost_hours, 4), round(one.surplus_hours, 4)),
+        hours=(
+            round(one.useful_hours, 4),
+            round(one.reconfiguring_hours, 4),
+            round(one.lost_hours, 4),
+            round(one.surplus_hours, 4),
+        ),
         moves=one.moves,
         revocations=one.revocations,
     )
 
 
-def _lease(lease: Lease, leaves: dict[str, int], tenants: dict[str, int], reasons: dict[str, int]) -> TimelineLease:
+def _lease(
+    lease: Lease, leaves: dict[str, int], tenants: dict[str, int], reasons: dict[str, int]
+) -> TimelineLease:
     return TimelineLease(
         leaf=leaves[lease.leaf],
         tenant=tenants[lease.tenant],
@@ -136,7 +158,9 @@ def _series(result: RunResult, tree: str) -> TimelineSeries:
         tree=tree,
         at_s=tuple(round(point.at_s, 2) for point in points),
         quoted=tuple(None if point.price is None else round(point.price, 4) for point in points),
-        charged=tuple(None if point.charged is None else round(point.charged, 4) for point in points),
+        charged=tuple(
+            None if point.charged is None else round(point.charged, 4) for point in points
+        ),
         leased=tuple(point.leased for point in points),
     )
 
@@ -147,4 +171,8 @@ def _positions(names: Iterable[str]) -> dict[str, int]:
 
 def _natural(path: str) -> list[tuple[int, int, str]]:
     """So that `gpu10` comes after `gpu9`."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", path) if part]
+    return [
+        (0, int(part), "") if part.isdecimal() else (1, 0, part)
+        for part in re.split(r"(\d+)", path)
+        if part
+    ]

@@ -1,4 +1,5 @@
-"""The page, put together from its template. What a run says is only ever data in it: it is never read as HTML, nor as script."""
+"""The page, put together from its template. What a run says is only ever data in it: it is never
+read as HTML, nor as script."""
 
 from __future__ import annotations
 
@@ -14,7 +15,18 @@ import msgspec
 from laissez.sim.results import RunResult
 from laissez.sim.timeline.data import timeline
 
-SCRIPT: Final = ("model.js", "colours.js", "rows.js", "canvas.js", "lanes.js", "prices.js", "tenants.js", "moving.js", "page.js")  # in this order
+# in this order
+SCRIPT: Final = (
+    "model.js",
+    "colours.js",
+    "rows.js",
+    "canvas.js",
+    "lanes.js",
+    "prices.js",
+    "tenants.js",
+    "moving.js",
+    "page.js",
+)
 HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
 RISKY: Final = {
     ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"
@@ -31,7 +43,10 @@ def render(result: RunResult) -> str:
     data = msgspec.json.encode(timeline(result)).decode().translate(RISKY)
     script = "\n".join(_part(name) for name in SCRIPT)
     title = escape(f"{result.scenario}, {result.cloud}, seed {result.seed}")
-    return _fill(_part("page.html"), {"title": title, "style": _part("page.css"), "script": script, "data": data})
+    return _fill(
+        _part("page.html"),
+        {"title": title, "style": _part("page.css"), "script": script, "data": data},
+    )
 
 
 def _part(name: str) -> str:

@@ -1,11 +1,16 @@
-"""Inference services: load like that of the Azure traces of 2023, and objectives from Dynamo's documentation.
+"""Inference services: load like that of the Azure traces of 2023, and objectives from Dynamo's
+documentation.
 
-The figures were computed from the traces (Patel et al., Splitwise, ISCA 2024). `conv`, conversations: 5.53 requests/s with 1155 and 211 tokens in the
-mean; from one window of 200 s to the next the rate varies by 20 % and goes with the one before (correlation 0.75); within a window, bins of 10 s vary
-by 17 % more. `code`, completions: 2.57 requests/s with 2048 and 28 tokens, 50 %, 0.52 and 160 %. One such stream keeps less than an engine busy, so a
-service is many of them: their windows rise and fall together, as hours of the day do, while the bursts within a window are each stream's own.
+The figures were computed from the traces (Patel et al., Splitwise, ISCA 2024). `conv`,
+conversations: 5.53 requests/s with 1155 and 211 tokens in the mean; from one window of 200 s to the
+next the rate varies by 20 % and goes with the one before (correlation 0.75); within a window, bins
+of 10 s vary by 17 % more. `code`, completions: 2.57 requests/s with 2048 and 28 tokens, 50 %, 0.52
+and 160 %. One such stream keeps less than an engine busy, so a service is many of them: their
+windows rise and fall together, as hours of the day do, while the bursts within a window are each
+stream's own.
 
-A service is worth the same for every request served in time, so that what it bids for is what its performance counts.
+A service is worth the same for every request served in time, so that what it bids for is what its
+performance counts.
 """
 
 from __future__ import annotations
@@ -33,11 +38,23 @@ from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 WINDOW_S: Final = 200
 
 # (TTFT, ITL) in milliseconds: the examples of Dynamo's documentation (v0.7.0)
-OBJECTIVES: Final = ((500, 50), (200, 20), (500, 30), (300, 10), (300, 25), (200, 10), (200, 20), (500, 20), (500, 50), (2000, 100))
+OBJECTIVES: Final = (
+    (500, 50),
+    (200, 20),
+    (500, 30),
+    (300, 10),
+    (300, 25),
+    (200, 10),
+    (200, 20),
+    (500, 20),
+    (500, 50),
+    (2000, 100),
+)
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """One stream. Spreads are coefficients of variation: of lengths, between windows, and of 10 s bins within one; `memory` joins windows."""
+    """One stream. Spreads are coefficients of variation: of lengths, between windows, and of 10 s
+    bins within one; `memory` joins windows."""
 
     req_per_s: float
     isl: float
@@ -69,23 +86,60 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         table = scenario.inference
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
         profiles = {tree: planners.engines[tree] for tree in self.scopes}
-        serving = Serving(profiles, self.sla, predictor=lambda: Steady(intervals), headroom=table.headroom, correct=False, credits=in_proportion)
+        serving = Serving(
+            profiles,
+            self.sla,
+            predictor=lambda: Steady(intervals),
+            headroom=table.headroom,
+            correct=False,
+            credits=in_proportion,
+        )
         believed_s = table.cold_seconds * scenario.tenants.believed_overhead
-        app = Dynamo(serving, self.scopes, self.value * HOUR_US / (self.due - self.start), self.req_per_s, cold_start_s=believed_s)
-        return InferenceWorld(app, self.start, self.loads, BIN_S * SECOND_US, round(table.plan_seconds * SECOND_US), table.cold_seconds)
+        app = Dynamo(
+            serving,
+            self.scopes,
+            self.value * HOUR_US / (self.due - self.start),
+            self.req_per_s,
+            cold_start_s=believed_s,
+        )
+        return InferenceWorld(
+            app,
+            self.start,
+            self.loads,
+            BIN_S * SECOND_US,
+            round(table.plan_seconds * SECOND_US),
+            table.cold_seconds,
+        )
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
-        """What its planner would ask for if it saw the load that comes: whole engines, with headroom, and those of the last peak for a while."""
+        """What its planner would ask for if it saw the load that comes: whole engines, with
+        headroom, and those of the last peak for a while."""
         table = scenario.inference
         memory = 1 + round(table.hold_plan_seconds / BIN_S)
-        wanted = [sum(map(math.ceil, engines(load, self.sla, shares, planners, table.headroom))) for load in self.loads]
+        wanted = [
+            sum(map(math.ceil, engines(load, self.sla, shares, planners, table.headroom)))
+            for load in self.loads
+        ]
         held = [max(wanted[max(0, at - memory) : at + 1]) for at in range(len(wanted))]
-        return [*((self.start + at * BIN_S * SECOND_US, float(count)) for at, count in enumerate(held)), (self.due, 0.0)]
+        return [
+            *((self.start + at * BIN_S * SECOND_US, float(count)) for at, count in enumerate(held)),
+            (self.due, 0.0),
+        ]
 
 
-def engines(load: Load, sla: Sla, shares: Mapping[str, float], planners: Planners, headroom: float = 1.0) -> tuple[float, float]:
-    """Prefill and decode engines of the mix that serve the load just so; types that cannot meet an objective do nothing for it."""
-    plan = planned({tree: planners.engines[tree] for tree in shares}, sla, load.requests / BIN_S, load.isl, load.osl, headroom=headroom)
+def engines(
+    load: Load, sla: Sla, shares: Mapping[str, float], planners: Planners, headroom: float = 1.0
+) -> tuple[float, float]:
+    """Prefill and decode engines of the mix that serve the load just so; types that cannot meet an
+    objective do nothing for it."""
+    plan = planned(
+        {tree: planners.engines[tree] for tree in shares},
+        sla,
+        load.requests / BIN_S,
+        load.isl,
+        load.osl,
+        headroom=headroom,
+    )
     reads = sum(share * plan.capacity[tree].prefill for tree, share in shares.items())
     writes = sum(share * plan.capacity[tree].decode for tree, share in shares.items())
     return plan.prefill_need / reads if reads else 0.0, plan.decode_need / writes if writes else 0.0
@@ -98,14 +152,21 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
     if makings.recorded:
         stream = stretch(chance, makings.recorded, windows * WINDOW_S // BIN_S)
         sla = _objectives(chance, mean_of(stream, "isl"), mean_of(stream, "osl"), makings)
-        times = wanted / max(1e-9, sum(sum(engines(load, sla, makings.shares, makings.planners)) for load in stream) / len(stream))
+        times = wanted / max(
+            1e-9,
+            sum(sum(engines(load, sla, makings.shares, makings.planners)) for load in stream)
+            / len(stream),
+        )
         loads = [Load(load.requests * times, load.isl, load.osl) for load in stream]
     else:
         traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
         sla = _objectives(chance, traffic.isl, traffic.osl, makings)
         one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
         streams = wanted / sum(engines(one, sla, makings.shares, makings.planners))
-        loads = [drawn_bin(chance, traffic, level, streams) for level in busyness(chance, traffic, windows)]
+        loads = [
+            drawn_bin(chance, traffic, level, streams)
+            for level in busyness(chance, traffic, windows)
+        ]
     return InferenceSpec(
         name=name,
         start=start,
@@ -123,12 +184,16 @@ def _objectives(chance: Random, isl: float, osl: float, makings: Makings) -> Sla
     able = [sla for sla in slas if all(engines(one, sla, makings.shares, makings.planners))]
     if not able:
         found = f"{isl:.0f} and {osl:.0f} tokens on {', '.join(makings.shares)}"
-        raise ScenarioError(f"inference: expected requests for which an engine of the cluster meets one of Dynamo's objectives, found {found}")
+        raise ScenarioError(
+            "inference: expected requests for which an engine of the cluster meets one of Dynamo's"
+            f" objectives, found {found}"
+        )
     return chance.choice(able)
 
 
 def busyness(chance: Random, traffic: Traffic, windows: int) -> list[float]:
-    """How busy each bin is, with mean 1: from the middle of one window to that of the next in a straight line."""
+    """How busy each bin is, with mean 1: from the middle of one window to that of the next in a
+    straight line."""
     spread = math.sqrt(math.log(1 + traffic.windows**2))
     state = chance.gauss(0, 1)
     levels = []
@@ -136,14 +201,26 @@ def busyness(chance: Random, traffic: Traffic, windows: int) -> list[float]:
         levels.append(math.exp(spread * state - spread**2 / 2))
         state = traffic.memory * state + math.sqrt(1 - traffic.memory**2) * chance.gauss(0, 1)
     bins = WINDOW_S // BIN_S
-    return [low + (high - low) * step / bins for low, high in pairwise(levels) for step in range(bins)]
+    return [
+        low + (high - low) * step / bins for low, high in pairwise(levels) for step in range(bins)
+    ]
 
 
 def drawn_bin(chance: Random, traffic: Traffic, level: float, streams: float) -> Load:
     """One bin of so many streams together."""
-    requests = traffic.req_per_s * BIN_S * streams * level * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
+    requests = (
+        traffic.req_per_s
+        * BIN_S
+        * streams
+        * level
+        * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
+    )
     few = max(1.0, math.sqrt(requests))  # the mean of many lengths varies less than one
-    return Load(requests, traffic.isl * _varied(chance, traffic.isl_spread / few), traffic.osl * _varied(chance, traffic.osl_spread / few))
+    return Load(
+        requests,
+        traffic.isl * _varied(chance, traffic.isl_spread / few),
+        traffic.osl * _varied(chance, traffic.osl_spread / few),
+    )
 
 
 def _varied(chance: Random, variation: float) -> float:

@@ -17,7 +17,8 @@ from laissez.tenants.sailor import Job, Sailor, Site
 from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
 
 EPOCHS: Final = 20
-URGENCY_MAX: Final = 1.0  # every part of the work counts the same in the end, so being behind is no reason to pay more for it
+# every part of the work counts the same in the end, so being behind is no reason to pay more for it
+URGENCY_MAX: Final = 1.0
 NODES_MAX_TIMES: Final = 2.0  # of what it needs: a job that fell behind can catch up
 
 
@@ -31,15 +32,30 @@ class TrainingSpec(Spec, frozen=True, kw_only=True):
     nodes_max: int
 
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
-        deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
-        job = Job(deadline, epochs=EPOCHS, samples_per_epoch=self.samples / EPOCHS, checkpoint_s=self.checkpoint_s)
+        deadline = Deadline(
+            self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX
+        )
+        job = Job(
+            deadline,
+            epochs=EPOCHS,
+            samples_per_epoch=self.samples / EPOCHS,
+            checkpoint_s=self.checkpoint_s,
+        )
         believed_s = self.restart_s * scenario.tenants.believed_overhead
         shadow = planners.shadow(self.model, self.scopes, site, scenario.training.topology_aware)
         return TrainingWorld(Sailor(job, shadow, believed_s, self.nodes_max), self.restart_s)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s
-        return [(self.start, self.samples / seconds / per_gpu(self.model, shares, scenario.cluster.gpus_per_host, planners)), (self.due, 0.0)]
+        return [
+            (
+                self.start,
+                self.samples
+                / seconds
+                / per_gpu(self.model, shares, scenario.cluster.gpus_per_host, planners),
+            ),
+            (self.due, 0.0),
+        ]
 
 
 class BatchSpec(Spec, frozen=True, kw_only=True):
@@ -51,9 +67,20 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
     nodes_max: int
 
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> BatchWorld:
-        batch = Batch(self.sizes, self.scopes, now=self.start, nodes_max=self.nodes_max, checkpoint_s=self.checkpoint_s)
-        deadline = Deadline(self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX)
-        return BatchWorld(Parabricks(batch, deadline, self.cold_s * scenario.tenants.believed_overhead), self.cold_s)
+        batch = Batch(
+            self.sizes,
+            self.scopes,
+            now=self.start,
+            nodes_max=self.nodes_max,
+            checkpoint_s=self.checkpoint_s,
+        )
+        deadline = Deadline(
+            self.start, self.due, self.value, finish_late=False, urgency_max=URGENCY_MAX
+        )
+        return BatchWorld(
+            Parabricks(batch, deadline, self.cold_s * scenario.tenants.believed_overhead),
+            self.cold_s,
+        )
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         hours = (self.due - self.start) / HOUR_US - COLD_STARTS * self.cold_s / HOUR_S
@@ -61,17 +88,30 @@ class BatchSpec(Spec, frozen=True, kw_only=True):
         return [(self.start, sum(self.sizes) / hours / per_gpu_hour), (self.due, 0.0)]
 
 
-def per_gpu(model: str, shares: Mapping[str, float], gpus_per_host: int, planners: Planners) -> float:
+def per_gpu(
+    model: str, shares: Mapping[str, float], gpus_per_host: int, planners: Planners
+) -> float:
     """Samples per second that a GPU of the mix does in a full host of its own kind."""
-    return sum(share * planners.get(model).speed(((tree, (gpus_per_host,)),)) / gpus_per_host for tree, share in shares.items())
+    return sum(
+        share * planners.get(model).speed(((tree, (gpus_per_host,)),)) / gpus_per_host
+        for tree, share in shares.items()
+    )
 
 
 def draw_training(chance: Random, name: str, start: int, makings: Makings) -> TrainingSpec:
     scenario, shares = makings.scenario, makings.shares
     table = scenario.training
     model = chance.choice(table.models)
-    gpus, hours, restart_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
-    samples = gpus * per_gpu(model, shares, scenario.cluster.gpus_per_host, makings.planners) * (hours * HOUR_S - COLD_STARTS * restart_s)
+    gpus, hours, restart_s = (
+        chance.uniform(*table.gpus),
+        chance.uniform(*table.hours),
+        chance.uniform(*table.cold_seconds),
+    )
+    samples = (
+        gpus
+        * per_gpu(model, shares, scenario.cluster.gpus_per_host, makings.planners)
+        * (hours * HOUR_S - COLD_STARTS * restart_s)
+    )
     return TrainingSpec(
         name=name,
         start=start,
@@ -88,7 +128,11 @@ def draw_training(chance: Random, name: str, start: int, makings: Makings) -> Tr
 def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> BatchSpec:
     scenario, shares = makings.scenario, makings.shares
     table = scenario.batch
-    gpus, hours, cold_s = chance.uniform(*table.gpus), chance.uniform(*table.hours), chance.uniform(*table.cold_seconds)
+    gpus, hours, cold_s = (
+        chance.uniform(*table.gpus),
+        chance.uniform(*table.hours),
+        chance.uniform(*table.cold_seconds),
+    )
     per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
     work = gpus * per_gpu_hour * (hours - COLD_STARTS * cold_s / HOUR_S)
     sizes: list[float] = []

@@ -34,34 +34,73 @@ class Population(msgspec.Struct, frozen=True):
     start: Start | None = None  # who and what is there before they come
 
 
-def draw(scenario: Scenario, seed: int, planners: Planners, again: Mapping[int, int] | None = None, before: Population | None = None) -> Population:
-    """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; the cluster and the value are those of `before`."""
+def draw(
+    scenario: Scenario,
+    seed: int,
+    planners: Planners,
+    again: Mapping[int, int] | None = None,
+    before: Population | None = None,
+) -> Population:
+    """`again` says which tenants (from 0) are drawn anew, and for the how-manieth time; the cluster
+    and the value are those of `before`."""
     if scenario.start is not None:
-        return _on_top(scenario, seed, read_start(scenario.start, {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types}), planners)
+        return _on_top(
+            scenario,
+            seed,
+            read_start(
+                scenario.start,
+                {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types},
+            ),
+            planners,
+        )
     makings = _makings(scenario, shares_of(scenario), planners)
     specs = _tenants(makings, seed, again or {})
     needs = _needs(makings, specs)
     cluster = before.cluster if before else _cluster(makings, typical(needs))
     value = before.value if before else _value(makings, cluster, needs)
-    return Population(_trading(scenario, seed, specs, needs, value, cluster), cluster, typical(needs) / cluster.gpus, value)
+    return Population(
+        _trading(scenario, seed, specs, needs, value, cluster),
+        cluster,
+        typical(needs) / cluster.gpus,
+        value,
+    )
 
 
 def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> Population:
-    """The scenario's own tenants, over the types of the market that they can run on; what else is there is for others."""
-    counts = {tree: start.cluster.topology.leaf_count(tree) for tree in start.cluster.topology.roots if tree in scenario.prices.types}
+    """The scenario's own tenants, over the types of the market that they can run on; what else is
+    there is for others."""
+    counts = {
+        tree: start.cluster.topology.leaf_count(tree)
+        for tree in start.cluster.topology.roots
+        if tree in scenario.prices.types
+    }
     if not scenario.tenants.count:
         return Population((), start.cluster, 0.0, 0.0, start)
     if not counts:
         found = ", ".join(start.cluster.topology.roots)
-        raise ScenarioError(f"start: expected a market with types that tenants can run on, {', '.join(scenario.prices.types)}, found {found}")
-    makings = _makings(scenario, {tree: count / sum(counts.values()) for tree, count in counts.items()}, planners)
+        raise ScenarioError(
+            "start: expected a market with types that tenants can run on,"
+            f" {', '.join(scenario.prices.types)}, found {found}"
+        )
+    makings = _makings(
+        scenario, {tree: count / sum(counts.values()) for tree, count in counts.items()}, planners
+    )
     specs = _tenants(makings, seed, {})
     for spec in specs:
         if spec.name in start.known:
-            raise ScenarioError(f"start: expected a market that does not know {spec.name}, the name of a tenant of this scenario, found it there")
+            raise ScenarioError(
+                f"start: expected a market that does not know {spec.name}, the name of a tenant of"
+                " this scenario, found it there"
+            )
     needs = _needs(makings, specs)
     value = _value(makings, start.cluster, needs)
-    return Population(_trading(scenario, seed, specs, needs, value, start.cluster), start.cluster, typical(needs) / start.cluster.gpus, value, start)
+    return Population(
+        _trading(scenario, seed, specs, needs, value, start.cluster),
+        start.cluster,
+        typical(needs) / start.cluster.gpus,
+        value,
+        start,
+    )
 
 
 def _needs(makings: Makings, specs: tuple[Spec, ...]) -> list[Need]:
@@ -69,9 +108,11 @@ def _needs(makings: Makings, specs: tuple[Spec, ...]) -> list[Need]:
 
 
 def typical(needs: Sequence[Need]) -> float:
-    """How many GPUs all tenants together need when one of them needs one: the mean over the GPU-hours that are needed, not over the clock.
+    """How many GPUs all tenants together need when one of them needs one: the mean over the
+    GPU-hours that are needed, not over the clock.
 
-    So hours in which hardly anyone is there, before most have come and after most are gone, count for little.
+    So hours in which hardly anyone is there, before most have come and after most are gone, count
+    for little.
     """
     changes: list[tuple[int, float]] = []
     for need in needs:
@@ -81,35 +122,58 @@ def typical(needs: Sequence[Need]) -> float:
             before = gpus
     changes.sort()
     totals = accumulate(change for _, change in changes)
-    spans = [(later[0] - sooner[0], total) for (sooner, later), total in zip(pairwise(changes), totals, strict=False)]
-    return sum(span * total**2 for span, total in spans) / sum(span * total for span, total in spans)
+    spans = [
+        (later[0] - sooner[0], total)
+        for (sooner, later), total in zip(pairwise(changes), totals, strict=False)
+    ]
+    return sum(span * total**2 for span, total in spans) / sum(
+        span * total for span, total in spans
+    )
 
 
 def _value(makings: Makings, cluster: Cluster, needs: Sequence[Need]) -> float:
-    """What going from performance 0 to 1 is worth: the same to each, and so many times what they need costs on demand in the mean."""
+    """What going from performance 0 to 1 is worth: the same to each, and so many times what they
+    need costs on demand in the mean."""
     hours = sum(map(node_hours, needs)) / len(needs)
     price = sum(share * cluster.prices[tree] for tree, share in makings.shares.items()) / MICRO
     return makings.scenario.tenants.worth * hours * price
 
 
-def _trading(scenario: Scenario, seed: int, specs: tuple[Spec, ...], needs: Sequence[Need], value: float, cluster: Cluster) -> tuple[Spec, ...]:
+def _trading(
+    scenario: Scenario,
+    seed: int,
+    specs: tuple[Spec, ...],
+    needs: Sequence[Need],
+    value: float,
+    cluster: Cluster,
+) -> tuple[Spec, ...]:
     """What it is worth to each, and how each trades."""
     adaptive = who_adapts(scenario, seed)
     dearest = max(cluster.prices.values()) / MICRO
     return tuple(
-        msgspec.structs.replace(spec, value=value, trading=Adaptive() if number in adaptive else on_demand(need, dearest))
+        msgspec.structs.replace(
+            spec,
+            value=value,
+            trading=Adaptive() if number in adaptive else on_demand(need, dearest),
+        )
         for number, (spec, need) in enumerate(zip(specs, needs, strict=True))
     )
 
 
 def who_adapts(scenario: Scenario, seed: int) -> frozenset[int]:
-    """The numbers, from 0, of those who trade through adapters. Those who adapt when few do are among those who adapt when more do."""
+    """The numbers, from 0, of those who trade through adapters. Those who adapt when few do are
+    among those who adapt when more do."""
     count = scenario.tenants.count
-    return frozenset(stream(seed, "adaptive").sample(range(count), count)[: round(scenario.tenants.adaptive * count)])
+    return frozenset(
+        stream(seed, "adaptive").sample(range(count), count)[
+            : round(scenario.tenants.adaptive * count)
+        ]
+    )
 
 
 def on_demand(need: Need, dearest: float) -> Fixed:
-    """As many GPUs as are needed in the mean, each at a limit so far above the dearest list price that hardly anybody ever bids more."""
+    """As many GPUs as are needed in the mean, each at a limit so far above the dearest list price
+    that hardly anybody ever bids more."""
     hours = (need[-1][0] - need[0][0]) / HOUR_US
     return Fixed(max(1, math.ceil(node_hours(need) / hours)), ON_DEMAND_TIMES * dearest)
 
@@ -159,8 +223,11 @@ def shares_of(scenario: Scenario) -> dict[str, float]:
 
 
 def _sized(gpus: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """So many in all, and at least one of each; those whose share is cut most get what rounding leaves over."""
+    """So many in all, and at least one of each; those whose share is cut most get what rounding
+    leaves over."""
     counts = {tree: max(1, int(gpus * share)) for tree, share in shares.items()}
-    for tree in sorted(shares, key=lambda tree: counts[tree] - gpus * shares[tree])[: max(0, gpus - sum(counts.values()))]:
+    for tree in sorted(shares, key=lambda tree: counts[tree] - gpus * shares[tree])[
+        : max(0, gpus - sum(counts.values()))
+    ]:
         counts[tree] += 1
     return counts

@@ -1,7 +1,8 @@
 """Load that was recorded: the requests of a real trace, in bins.
 
-A service of the size that is simulated has many times the requests of a public trace. Repeated as they are, its bursts would be as many times as
-high; so each repetition is thought of as shifted by up to a minute, which evens out what is shorter and keeps what is longer.
+A service of the size that is simulated has many times the requests of a public trace. Repeated as
+they are, its bursts would be as many times as high; so each repetition is thought of as shifted by
+up to a minute, which evens out what is shorter and keeps what is longer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ SHIFT_BINS: Final = 6
 
 
 def read_bins(path: Path) -> tuple[Load, ...]:
-    """The trace in `path`, from its first request to its last full bin: Azure's CSV or, if its name says `.jsonl`, Mooncake's lines."""
+    """The trace in `path`, from its first request to its last full bin: Azure's CSV or, if its name
+    says `.jsonl`, Mooncake's lines."""
     return _read(path, path.stat().st_mtime_ns if path.exists() else 0)
 
 
@@ -50,10 +52,18 @@ def stretch(chance: Random, bins: Sequence[Load], count: int) -> list[Load]:
 def mean_of(loads: Sequence[Load], length: Literal["isl", "osl"]) -> float:
     """The mean over requests."""
     requests = sum(load.requests for load in loads)
-    return sum(load.requests * float(getattr(load, length)) for load in loads) / requests if requests else 1.0
+    return (
+        sum(load.requests * float(getattr(load, length)) for load in loads) / requests
+        if requests
+        else 1.0
+    )
 
 
 def _evened(totals: list[list[float]], at: int) -> Load:
     near = totals[max(0, at - SHIFT_BINS) : at + SHIFT_BINS + 1]
     requests, came, answered = (sum(row[place] for row in near) for place in range(3))
-    return Load(requests / len(near), max(1.0, came / requests), max(1.0, answered / requests)) if requests else Load(0.0, 1.0, 1.0)
+    return (
+        Load(requests / len(near), max(1.0, came / requests), max(1.0, answered / requests))
+        if requests
+        else Load(0.0, 1.0, 1.0)
+    )

@@ -19,8 +19,9 @@ Need: TypeAlias = list[tuple[int, float]]  # how many GPUs, from which instant o
 
 
 class Planners:
-    """Sailor's planners, one for each model, and Dynamo's engines, one for each type. They only remember what they have computed, so simulations
-    may share them. Models train with Sailor's own `global_batch`, unless given.
+    """Sailor's planners, one for each model, and Dynamo's engines, one for each type. They only
+    remember what they have computed, so simulations may share them. Models train with Sailor's own
+    `global_batch`, unless given.
     """
 
     def __init__(self, global_batch: int | None = None) -> None:
@@ -33,12 +34,15 @@ class Planners:
             self._planners[model] = Planner(builtin_profile(model, self._global_batch))
         return self._planners[model]
 
-    def shadow(self, model: str, scopes: tuple[str, ...], site: Site, topology_aware: bool) -> Shadow:
+    def shadow(
+        self, model: str, scopes: tuple[str, ...], site: Site, topology_aware: bool
+    ) -> Shadow:
         return Shadow(self.get(model), scopes, site, topology_aware=topology_aware)
 
 
 class Makings(msgspec.Struct, frozen=True):
-    """What tenants are drawn from: the scenario, the types in their shares of the cluster, and bins of recorded load, if there are any."""
+    """What tenants are drawn from: the scenario, the types in their shares of the cluster, and bins
+    of recorded load, if there are any."""
 
     scenario: Scenario
     shares: Mapping[str, float]
@@ -67,4 +71,5 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
 
     @abstractmethod
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
-        """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet its objective just so."""
+        """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet
+        its objective just so."""

@@ -1,4 +1,5 @@
-"""A batch of samples at work: every node needs its cold start first; one that is taken has done its part since the last checkpoint for nothing."""
+"""A batch of samples at work: every node needs its cold start first; one that is taken has done its
+part since the last checkpoint for nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ class BatchWorld(World):
     """The samples themselves are the application's: `Batch` runs them."""
 
     def __init__(self, app: Parabricks, cold_s: float | None = None) -> None:
-        """`cold_s` is what a cold start takes in truth; what the application believes, unless given."""
+        """`cold_s` is what a cold start takes in truth; what the application believes, unless
+        given."""
         super().__init__(app.deadline.start)
         self.app: Parabricks = app
         self.due = app.deadline.due
@@ -32,7 +34,10 @@ class BatchWorld(World):
             warm = self._warm()
             until = min([now, *(at for at in self.nodes.values() if at > self.at)])
             if warm and self.app.batch.done < 1:
-                until = min(until, self.at + max(1, round(self.app.batch.until_checkpoint_s(self.at) * SECOND_US)))
+                until = min(
+                    until,
+                    self.at + max(1, round(self.app.batch.until_checkpoint_s(self.at) * SECOND_US)),
+                )
             self._work(warm, until)
             self.at = until
 

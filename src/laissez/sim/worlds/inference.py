@@ -1,8 +1,11 @@
-"""An inference service at work: a fluid queue before its prefill engines, and decode engines that slow down the more they have to do at once.
+"""An inference service at work: a fluid queue before its prefill engines, and decode engines that
+slow down the more they have to do at once.
 
-Time goes in bins, in each of which requests come evenly. Those that would wait much longer than the objective are turned away at the door (early
-rejection, as Mooncake does): serving them would only make all that come after them late as well. They count as not served. What is read waits for
-its turn (TTFT is the wait and the prefill itself); what is written shares its engine with the others (ITL at as many at once as the load makes).
+Time goes in bins, in each of which requests come evenly. Those that would wait much longer than the
+objective are turned away at the door (early rejection, as Mooncake does): serving them would only
+make all that come after them late as well. They count as not served. What is read waits for its
+turn (TTFT is the wait and the prefill itself); what is written shares its engine with the others
+(ITL at as many at once as the load makes).
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
 from laissez.tenants.dynamo.profile import DecodeStep
 from laissez.tenants.units import SECOND_US
 
-PATIENCE: Final = 2.0  # times the objective for the first token that a request may wait before it is turned away
+# times the objective for the first token that a request may wait before it is turned away
+PATIENCE: Final = 2.0
 NEVER: Final = 1 << 62
 
 
@@ -49,7 +53,15 @@ class InferenceWorld(World):
     `cold_s` is what a cold start takes in truth; what the application believes, unless given.
     """
 
-    def __init__(self, app: Dynamo, start: int, loads: Sequence[Load], bin_us: int, interval_us: int, cold_s: float | None = None) -> None:
+    def __init__(
+        self,
+        app: Dynamo,
+        start: int,
+        loads: Sequence[Load],
+        bin_us: int,
+        interval_us: int,
+        cold_s: float | None = None,
+    ) -> None:
         super().__init__(start)
         self.app: Dynamo = app
         self.due = start + len(loads) * bin_us
@@ -84,7 +96,9 @@ class InferenceWorld(World):
     def _warm_up(self) -> None:
         if self.at >= self._warm_until:
             self._warm = tuple(sorted(leaf for leaf, warm in self.nodes.items() if warm <= self.at))
-            self._warm_until = min((warm for warm in self.nodes.values() if warm > self.at), default=NEVER)
+            self._warm_until = min(
+                (warm for warm in self.nodes.values() if warm > self.at), default=NEVER
+            )
 
     def _serve(self, until: int) -> None:
         """One piece of one bin, with the engines that are warm."""
@@ -102,7 +116,9 @@ class InferenceWorld(World):
         if came > 0:
             self._account(load, came, span / SECOND_US, reads, writes)
 
-    def _account(self, load: Load, came: float, seconds: float, reads: Counts, writes: Counts) -> None:
+    def _account(
+        self, load: Load, came: float, seconds: float, reads: Counts, writes: Counts
+    ) -> None:
         sla, profiles, seen = self.app.serving.sla, self.app.serving.profiles, self._seen
         self._came += came
         seen.requests += came
@@ -117,25 +133,50 @@ class InferenceWorld(World):
             seen.ttft_ms += served * ttft_ms
             seen.itl_ms += served * itl_ms
 
-    def _read(self, load: Load, came: float, seconds: float, reads: Counts, profiles: dict[str, EngineProfile]) -> tuple[float, float, float]:
-        """How many requests are taken in, how far they meet the objective for the first token, and their mean TTFT."""
-        paces = [(tree, count * profiles[tree].prefill_tokens_per_s(load.isl)) for tree, count in reads]
+    def _read(
+        self,
+        load: Load,
+        came: float,
+        seconds: float,
+        reads: Counts,
+        profiles: dict[str, EngineProfile],
+    ) -> tuple[float, float, float]:
+        """How many requests are taken in, how far they meet the objective for the first token, and
+        their mean TTFT."""
+        paces = [
+            (tree, count * profiles[tree].prefill_tokens_per_s(load.isl)) for tree, count in reads
+        ]
         capacity = sum([pace for _, pace in paces])
         if capacity <= 0:
             self._queue.waiting = 0.0  # nobody waits for a service that is not there
             return 0.0, 0.0, 0.0
         objective_s = self.app.serving.sla.ttft_ms / 1000
-        pieces = self._queue.passed(seconds, came * load.isl / seconds, capacity, PATIENCE * objective_s)
+        pieces = self._queue.passed(
+            seconds, came * load.isl / seconds, capacity, PATIENCE * objective_s
+        )
         tokens = sum([amount for amount, _, _ in pieces])
         if tokens <= 0:
             return 0.0, 0.0, 0.0
-        alone_s = sum([pace / capacity * profiles[tree].ttft_ms(load.isl) for tree, pace in paces]) / 1000
-        met = sum([amount * share_met(objective_s, alone_s + first_s, alone_s + last_s) for amount, first_s, last_s in pieces]) / tokens
-        wait_s = sum([amount * (first_s + last_s) / 2 for amount, first_s, last_s in pieces]) / tokens
+        alone_s = (
+            sum([pace / capacity * profiles[tree].ttft_ms(load.isl) for tree, pace in paces]) / 1000
+        )
+        met = (
+            sum(
+                [
+                    amount * share_met(objective_s, alone_s + first_s, alone_s + last_s)
+                    for amount, first_s, last_s in pieces
+                ]
+            )
+            / tokens
+        )
+        wait_s = (
+            sum([amount * (first_s + last_s) / 2 for amount, first_s, last_s in pieces]) / tokens
+        )
         return tokens / load.isl, met, (alone_s + wait_s) * 1000
 
     def _at_work(self, warm: Leaves) -> tuple[Counts, Counts, int]:
-        """Engines that prefill and that decode, by type, and how many nodes the load needs; the others only spread it."""
+        """Engines that prefill and that decode, by type, and how many nodes the load needs; the
+        others only spread it."""
         key = (warm, self._plans)
         found = self._engines.get(key)
         if found is None:
@@ -144,7 +185,11 @@ class InferenceWorld(World):
             serving = self.app.serving
             reads, writes = (tuple(sorted(counts.items())) for counts in serving.at_work(warm))
             nodes = sum(count * serving.profiles[tree].gpus for tree, count in (*reads, *writes))
-            found = self._engines[key] = (reads, writes, round(nodes * (1 - serving.standing(warm).spare)))
+            found = self._engines[key] = (
+                reads,
+                writes,
+                round(nodes * (1 - serving.standing(warm).spare)),
+            )
         return found
 
     def _look(self) -> None:
@@ -157,7 +202,18 @@ class InferenceWorld(World):
         ttft_ms, itl_ms, osl = seen.ttft_ms / served, seen.itl_ms / served, seen.osl / came
         duration_s = (ttft_ms + itl_ms * osl) / 1000
         self._warm_up()
-        self.app.observe(Observation(seen.requests, seen.isl / came, osl, ttft_ms, itl_ms, duration_s, seen.span_us / SECOND_US), self._warm)
+        self.app.observe(
+            Observation(
+                seen.requests,
+                seen.isl / came,
+                osl,
+                ttft_ms,
+                itl_ms,
+                duration_s,
+                seen.span_us / SECOND_US,
+            ),
+            self._warm,
+        )
         self._plans += 1
 
     def _gained(self, leaf: str) -> None:
@@ -173,13 +229,19 @@ class InferenceWorld(World):
 Counts = tuple[tuple[str, int], ...]
 
 
-def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineProfile], itl_slo_ms: float) -> tuple[float, float]:
-    """Requests per second that can be answered, and the mean ITL: engines share them by what each can do within the objective."""
+def _write(
+    load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineProfile], itl_slo_ms: float
+) -> tuple[float, float]:
+    """Requests per second that can be answered, and the mean ITL: engines share them by what each
+    can do within the objective."""
     context = load.isl + load.osl / 2
     if per_s <= 0:
         return 0.0, 0.0
     engines = [(profiles[tree], profiles[tree].step(context), count) for tree, count in writes]
-    weights = [profile.decode_tokens_per_s(context, max(itl_slo_ms, step.itl_ms(1))) for profile, step, _ in engines]
+    weights = [
+        profile.decode_tokens_per_s(context, max(itl_slo_ms, step.itl_ms(1)))
+        for profile, step, _ in engines
+    ]
     total = sum([count * weight for (_, _, count), weight in zip(engines, weights, strict=True)])
     if total <= 0:
         return 0.0, 0.0
@@ -194,7 +256,8 @@ def _write(load: Load, per_s: float, writes: Counts, profiles: dict[str, EngineP
 
 
 def _at_once(step: DecodeStep, tokens_per_s: float) -> float:
-    """How many requests an engine has at once so that it writes that many tokens per second: the most it can, if that is not enough."""
+    """How many requests an engine has at once so that it writes that many tokens per second: the
+    most it can, if that is not enough."""
     low, high, itl_ms = 0.0, float(step.batch_max), step.itl_ms
     if high / itl_ms(high) * 1000 <= tokens_per_s:
         return high

@@ -1,7 +1,8 @@
-"""A fluid queue with a door: what comes is taken in as long as it need not wait too long, and is turned away otherwise.
+"""A fluid queue with a door: what comes is taken in as long as it need not wait too long, and is
+turned away otherwise.
 
-While the load and the capacity stay as they are, the wait rises or falls in straight lines, so all of it can be computed exactly, however long or
-short the piece of time is that is looked at.
+While the load and the capacity stay as they are, the wait rises or falls in straight lines, so all
+of it can be computed exactly, however long or short the piece of time is that is looked at.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ class FluidQueue:
     def __init__(self) -> None:
         self.waiting = 0.0
 
-    def passed(self, seconds: float, coming: float, capacity: float, patience_s: float) -> list[Taken]:
-        """What was taken in during `seconds` in which `coming` came and `capacity` could be done per second. Whoever waits already stays."""
+    def passed(
+        self, seconds: float, coming: float, capacity: float, patience_s: float
+    ) -> list[Taken]:
+        """What was taken in during `seconds` in which `coming` came and `capacity` could be done
+        per second. Whoever waits already stays."""
         taken: list[Taken] = []
         bound = capacity * patience_s
         shut_s = min(seconds, max(0.0, self.waiting - bound) / capacity)
@@ -42,12 +46,17 @@ class FluidQueue:
             taken.append(Taken(coming * moving_s, first_s, self.waiting / capacity))
         if left_s > moving_s:
             self.waiting = limit
-            taken.append(Taken(min(coming, capacity) * (left_s - moving_s), limit / capacity, limit / capacity))
+            taken.append(
+                Taken(
+                    min(coming, capacity) * (left_s - moving_s), limit / capacity, limit / capacity
+                )
+            )
         return taken
 
 
 def share_met(objective: float, first: float, last: float) -> float:
-    """The mean of `min(1, objective / latency)` over latencies that go evenly from `first` to `last`."""
+    """The mean of `min(1, objective / latency)` over latencies that go evenly from `first` to
+    `last`."""
     low, high = min(first, last), max(first, last)
     if high <= objective:
         return 1.0

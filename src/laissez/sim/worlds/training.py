@@ -1,8 +1,10 @@
 """A training job at work. All its nodes go in step, so every change of the set restarts it.
 
-A change that the job makes itself is saved first: saving, transforming and loading are the restart. When a node that the plan uses is taken, all go
-back to the last checkpoint, and then restart. Nodes that come as it begins to restart join that restart; nodes that come later are taken in when it
-runs and no other has come for a while, and only if the faster plan makes good for another restart before the deadline.
+A change that the job makes itself is saved first: saving, transforming and loading are the restart.
+When a node that the plan uses is taken, all go back to the last checkpoint, and then restart. Nodes
+that come as it begins to restart join that restart; nodes that come later are taken in when it runs
+and no other has come for a while, and only if the faster plan makes good for another restart before
+the deadline.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from laissez.tenants.sailor import Sailor
 from laissez.tenants.units import HOUR_US, SECOND_US
 
 DONE: Final = 1e-12  # of the work: less is left by rounding
-SETTLE_US: Final = 20 * SECOND_US  # several nodes won one after the other are worth one restart, not several
+# several nodes won one after the other are worth one restart, not several
+SETTLE_US: Final = 20 * SECOND_US
 
 
 class TrainingWorld(World):
     def __init__(self, app: Sailor, restart_s: float | None = None) -> None:
-        """`restart_s` is what a restart takes in truth; what the application believes, unless given."""
+        """`restart_s` is what a restart takes in truth; what the application believes, unless
+        given."""
         super().__init__(app.job.deadline.start)
         self.app: Sailor = app
         self.due = app.job.deadline.due
@@ -42,7 +46,9 @@ class TrainingWorld(World):
             until = min(now, self._next_change())
             self._run(until)
             self.at = until
-            if self._changed_at is not None and until >= max(self._running_from, self._changed_at + SETTLE_US):
+            if self._changed_at is not None and until >= max(
+                self._running_from, self._changed_at + SETTLE_US
+            ):
                 self._take_in()
 
     def _next_change(self) -> int:
@@ -51,7 +57,10 @@ class TrainingWorld(World):
         if self._running_from > self.at:
             due = [self._running_from]
         elif self._working and job.done < 1 and (share := job.share_per_hour(self._speed())):
-            to_save, to_end = job.until_checkpoint_s(self.at) * SECOND_US, (1 - job.done) / share * HOUR_US
+            to_save, to_end = (
+                job.until_checkpoint_s(self.at) * SECOND_US,
+                (1 - job.done) / share * HOUR_US,
+            )
             due = [self.at + max(1, round(to_save)), self.at + max(1, math.ceil(to_end))]
         else:
             due = [self.due + HOUR_US]
@@ -105,7 +114,11 @@ class TrainingWorld(World):
         """The nodes that came are used from now on, if there is time to profit from them."""
         self._changed_at = None
         left_us = self.due - self.at
-        if self._planned() * (left_us - round(self.app.restart_s * SECOND_US)) > self._speed() * left_us and self.app.job.done < 1:
+        if (
+            self._planned() * (left_us - round(self.app.restart_s * SECOND_US))
+            > self._speed() * left_us
+            and self.app.job.done < 1
+        ):
             self._save(self.at)
             self._restart()
 

@@ -1,7 +1,8 @@
 """What a tenant runs, as it really goes: the application only believes; its world knows.
 
-A world is told which nodes it has and lets time pass. It tells its application what an application would find out (load seen, work done, work lost)
-and keeps account of what each node's time was good for.
+A world is told which nodes it has and lets time pass. It tells its application what an application
+would find out (load seen, work done, work lost) and keeps account of what each node's time was good
+for.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class World(ABC):
         self._gained(leaf)
 
     def lose(self, leaf: str, now: int, own_will: bool) -> None:
-        """A node is gone: given up in good order (`own_will`), or taken without warning. One that is not there yet is not missed."""
+        """A node is gone: given up in good order (`own_will`), or taken without warning. One that
+        is not there yet is not missed."""
         self.advance(now)
         if leaf in self.nodes:
             self._lost(leaf, own_will)

@@ -1,7 +1,9 @@
-"""LLM inference on NVIDIA Dynamo: a planner that turns predicted load into prefill and decode engines, and the hooks that price them.
+"""LLM inference on NVIDIA Dynamo: a planner that turns predicted load into prefill and decode
+engines, and the hooks that price them.
 
-`profile`, `builtin`, `loading` and `configurator` say how fast an engine is; `predictors` and `planner` say how much is needed; `fleet` and `pools`
-say how far what is held goes; `serving` keeps all of it together. `profiling` and `pricing` are the adapter. No traffic is simulated here.
+`profile`, `builtin`, `loading` and `configurator` say how fast an engine is; `predictors` and
+`planner` say how much is needed; `fleet` and `pools` say how far what is held goes; `serving` keeps
+all of it together. `profiling` and `pricing` are the adapter. No traffic is simulated here.
 """
 
 from laissez.tenants.dynamo.builtin import built_in
@@ -11,4 +13,13 @@ from laissez.tenants.dynamo.pricing import Dynamo
 from laissez.tenants.dynamo.profile import EngineProfile
 from laissez.tenants.dynamo.serving import Serving
 
-__all__ = ["Dynamo", "EngineProfile", "Observation", "Serving", "Sla", "built_in", "load_aiconfigurator", "load_dynamo"]
+__all__ = [
+    "Dynamo",
+    "EngineProfile",
+    "Observation",
+    "Serving",
+    "Sla",
+    "built_in",
+    "load_aiconfigurator",
+    "load_dynamo",
+]

@@ -1,8 +1,10 @@
-"""Engine profiles straight from AIConfigurator, for a model, a system and a TP that no file was made of yet.
+"""Engine profiles straight from AIConfigurator, for a model, a system and a TP that no file was
+made of yet.
 
-An extra: `pip install 'laissezcloud[aiconfigurator]'` brings the package `aiconfigurator-core`, which carries NVIDIA's kernel measurements. It is
-imported only when it is asked. The sweep is Dynamo's: prefill one request at a time; decode with 500 output tokens, from one request to as many as
-fit.
+An extra: `pip install 'laissezcloud[aiconfigurator]'` brings the package `aiconfigurator-core`,
+which carries NVIDIA's kernel measurements. It is imported only when it is asked. The sweep is
+Dynamo's: prefill one request at a time; decode with 500 output tokens, from one request to as many
+as fit.
 """
 
 from __future__ import annotations
@@ -27,34 +29,61 @@ BATCHED_REQUESTS: Final = 256
 
 
 def ask(
-    model: str, system: str, tp: int, *, backend: str = "vllm", version: str = "current", context_max: int = 16_384, max_kv_tokens: int | None = None
+    model: str,
+    system: str,
+    tp: int,
+    *,
+    backend: str = "vllm",
+    version: str = "current",
+    context_max: int = 16_384,
+    max_kv_tokens: int | None = None,
 ) -> EngineProfile:
-    """The engine of `tp` GPUs of `system` (such as `h100_sxm`) for `model` (its name at Hugging Face).
+    """The engine of `tp` GPUs of `system` (such as `h100_sxm`) for `model` (its name at Hugging
+    Face).
 
     Without `max_kv_tokens` AIConfigurator's own estimate of the cache is taken.
     """
     sdk = _sdk()
     try:
-        engine = sdk.EngineHandle.compile(model, system, backend, backend_version=version, tp_size=tp)
+        engine = sdk.EngineHandle.compile(
+            model, system, backend, backend_version=version, tp_size=tp
+        )
         max_kv = max_kv_tokens or _cache(sdk, model, system, tp, backend, version)
-        return EngineProfile(system.partition("_")[0], tp, max_kv, _prefill(engine, context_max), _decode(engine, context_max, max_kv))
+        return EngineProfile(
+            system.partition("_")[0],
+            tp,
+            max_kv,
+            _prefill(engine, context_max),
+            _decode(engine, context_max, max_kv),
+        )
     except ProfileError:
         raise
     except Exception as error:  # whatever its database lacks, in whichever of its layers
-        raise ProfileError(f"expected AIConfigurator to know {model} on {tp} x {system} with {backend} {version}, found: {error}") from error
+        raise ProfileError(
+            f"expected AIConfigurator to know {model} on {tp} x {system} with {backend} {version},"
+            f" found: {error}"
+        ) from error
 
 
 def _sdk() -> Any:
     try:
         return import_module("aiconfigurator_core.sdk")
     except ImportError as error:
-        raise ProfileError(f"expected the package aiconfigurator-core, found none: install {EXTRA}") from error
+        raise ProfileError(
+            f"expected the package aiconfigurator-core, found none: install {EXTRA}"
+        ) from error
 
 
 def _cache(sdk: Any, model: str, system: str, tp: int, backend: str, version: str) -> int:
-    room = {"max_num_tokens": BATCHED_TOKENS, "max_batch_size": BATCHED_REQUESTS, "memory_fraction_value": MEMORY_SHARE}
+    room = {
+        "max_num_tokens": BATCHED_TOKENS,
+        "max_batch_size": BATCHED_REQUESTS,
+        "memory_fraction_value": MEMORY_SHARE,
+    }
     kind = "of_free" if backend == "trtllm" else "of_total"
-    found = sdk.estimate_kv_cache(model, system, backend, version, tp_size=tp, memory_fraction_kind=kind, **room)
+    found = sdk.estimate_kv_cache(
+        model, system, backend, version, tp_size=tp, memory_fraction_kind=kind, **room
+    )
     return int(found["total_kv_size_tokens"])
 
 
@@ -69,7 +98,10 @@ def _decode(engine: Any, context_max: int, max_kv: int) -> dict[float, list[tupl
     curves = {}
     for isl in (ISL_MIN + step * at for at in range(DECODE_STEPS)):
         context = isl + OSL / 2
-        curves[context] = [(count * context / max_kv, _itl(engine, count, isl)) for count in _concurrencies(max_kv // (isl + OSL))]
+        curves[context] = [
+            (count * context / max_kv, _itl(engine, count, isl))
+            for count in _concurrencies(max_kv // (isl + OSL))
+        ]
     return curves
 
 

@@ -1,7 +1,9 @@
-"""What being late costs: the service credits of the agreement with the service's own customers, as a share of its revenue.
+"""What being late costs: the service credits of the agreement with the service's own customers, as
+a share of its revenue.
 
-A tenth is paid back if more than one request in a thousand is late, a quarter if more than one in a hundred is (Microsoft's online-services SLA as
-the LaissezCloud paper states it). Beyond that, what is not served in time earns nothing. Between those points the share rises evenly, so that every
+A tenth is paid back if more than one request in a thousand is late, a quarter if more than one in a
+hundred is (Microsoft's online-services SLA as the LaissezCloud paper states it). Beyond that, what
+is not served in time earns nothing. Between those points the share rises evenly, so that every
 engine on the way to an objective is worth something.
 """
 
@@ -13,7 +15,8 @@ from typing import Final, TypeAlias
 
 Credits: TypeAlias = Callable[[float], float]  # share of requests late: share of revenue lost
 
-LADDER: Final = ((0.0, 0.0), (0.001, 0.10), (0.01, 0.25), (1.0, 1.0))  # share of requests late, share of revenue lost
+# share of requests late, share of revenue lost
+LADDER: Final = ((0.0, 0.0), (0.001, 0.10), (0.01, 0.25), (1.0, 1.0))
 LATE_MIN: Final = 1e-9  # less is an error of rounding
 
 
@@ -28,5 +31,6 @@ def service_credits(late: float) -> float:
 
 
 def in_proportion(late: float) -> float:
-    """Nothing is earned with what is late, and all with what is not: a service that is paid by the request."""
+    """Nothing is earned with what is late, and all with what is not: a service that is paid by the
+    request."""
     return late if late > LATE_MIN else 0.0

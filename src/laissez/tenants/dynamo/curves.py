@@ -1,6 +1,7 @@
 """Latencies between profiled points: along one curve, and from one curve to another.
 
-Noise only ever adds to a latency. So where a sweep falls although there is more to do, the higher point is the wrong one, and is lowered.
+Noise only ever adds to a latency. So where a sweep falls although there is more to do, the higher
+point is the wrong one, and is lowered.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import msgspec
 
 from laissez.tenants.dynamo.errors import ProfileError
 
-Line: TypeAlias = tuple[float, float, float, float]  # from which x on, the latency there, and how much more it is how much further
+# from which x on, the latency there, and how much more it is how much further
+Line: TypeAlias = tuple[float, float, float, float]
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -54,7 +56,8 @@ def curve(name: str, points: Sequence[tuple[float, float]]) -> Curve:
 
 
 class Band:
-    """What lies between two curves. Between neighbouring points of either, both are straight: one search finds the place on both."""
+    """What lies between two curves. Between neighbouring points of either, both are straight: one
+    search finds the place on both."""
 
     __slots__ = ("edges", "high", "lines", "low")
 
@@ -65,6 +68,8 @@ class Band:
 
     def at(self, x: float, share: float) -> float:
         """The latency at `x`, so far from the low curve to the high one."""
-        low, low_ms, low_rise, low_width, high, high_ms, high_rise, high_width = self.lines[bisect_left(self.edges, x)]
+        low, low_ms, low_rise, low_width, high, high_ms, high_rise, high_width = self.lines[
+            bisect_left(self.edges, x)
+        ]
         ms = low_ms + low_rise * ((x - low) / low_width)
         return ms + (high_ms + high_rise * ((x - high) / high_width) - ms) * share

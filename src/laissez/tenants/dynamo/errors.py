@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class DynamoError(ValueError):
-    """Something that no plan can be made from; the message says what was expected and what was found."""
+    """Something that no plan can be made from; the message says what was expected and what was
+    found."""
 
 
 class ProfileError(DynamoError):
@@ -17,7 +18,11 @@ class SettingError(DynamoError):
 
 def from_zero(name: str, value: float) -> float:
     """`value`, if it is a finite number from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value < float("inf")
+    ):
         raise SettingError(f"expected {name} to be a number from 0 on, found {value!r}")
     return value
 

@@ -1,7 +1,8 @@
 """Engine profiles from files: Dynamo's pre-swept results (as JSON) and AIConfigurator's.
 
-Both carry a throughput per GPU beside the latencies. It is not read: it follows from them, and in Dynamo's H100 file it was divided by 8 for every
-TP. That file also gives all TPs one cache size; latencies are not touched by that, because the share in use was computed with the same size.
+Both carry a throughput per GPU beside the latencies. It is not read: it follows from them, and in
+Dynamo's H100 file it was divided by 8 for every TP. That file also gives all TPs one cache size;
+latencies are not touched by that, because the share in use was computed with the same size.
 """
 
 from __future__ import annotations
@@ -21,21 +22,44 @@ def load_aiconfigurator(path: Path) -> EngineProfile:
     meta, prefill, decode = (_mapping(path, whole, part) for part in ("meta", "prefill", "decode"))
     system, tp = _named(path, meta, "system"), _count(path, "meta.tp", meta.get("tp"))
     max_kv = _count(path, "decode.max_kv_tokens", decode.get("max_kv_tokens"))
-    return _engine(path, _tree(system), tp, max_kv, _columns(path, prefill, PREFILL), _columns(path, decode, DECODE))
+    return _engine(
+        path,
+        _tree(system),
+        tp,
+        max_kv,
+        _columns(path, prefill, PREFILL),
+        _columns(path, decode, DECODE),
+    )
 
 
 def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfile]:
     """The engines of two of Dynamo's files, by TP: each key holds one row per TP."""
     prefill, decode = _read(prefill_path), _read(decode_path)
-    tps = [_count(prefill_path, f"tp[{row}]", value) for row, value in enumerate(_singles(prefill_path, prefill, "tp"))]
+    tps = [
+        _count(prefill_path, f"tp[{row}]", value)
+        for row, value in enumerate(_singles(prefill_path, prefill, "tp"))
+    ]
     if tps != _singles(decode_path, decode, "tp"):
-        raise ProfileError(f"{decode_path}: expected the TPs of {prefill_path}, {tps}, found {decode.get('tp')}")
+        raise ProfileError(
+            f"{decode_path}: expected the TPs of {prefill_path}, {tps}, found {decode.get('tp')}"
+        )
     engines = {}
-    for row, (tp, system) in enumerate(zip(tps, _singles(prefill_path, prefill, "gpu_type"), strict=True)):
-        max_kv = _count(decode_path, f"max_kv_tokens[{row}]", _singles(decode_path, decode, "max_kv_tokens")[row])
+    for row, (tp, system) in enumerate(
+        zip(tps, _singles(prefill_path, prefill, "gpu_type"), strict=True)
+    ):
+        max_kv = _count(
+            decode_path,
+            f"max_kv_tokens[{row}]",
+            _singles(decode_path, decode, "max_kv_tokens")[row],
+        )
         isl_ttft = _columns(prefill_path, _row(prefill_path, prefill, PREFILL, row), PREFILL)
         engines[tp] = _engine(
-            decode_path, _tree(str(system)), tp, max_kv, isl_ttft, _columns(decode_path, _row(decode_path, decode, DECODE, row), DECODE)
+            decode_path,
+            _tree(str(system)),
+            tp,
+            max_kv,
+            isl_ttft,
+            _columns(decode_path, _row(decode_path, decode, DECODE, row), DECODE),
         )
     return engines
 
@@ -44,12 +68,21 @@ PREFILL = ("prefill_isl", "prefill_ttft")
 DECODE = ("y_context_length", "x_kv_usage", "z_itl")
 
 
-def _engine(path: Path, tree: str, tp: int, max_kv: int, prefill: list[list[float]], decode: list[list[float]]) -> EngineProfile:
+def _engine(
+    path: Path,
+    tree: str,
+    tp: int,
+    max_kv: int,
+    prefill: list[list[float]],
+    decode: list[list[float]],
+) -> EngineProfile:
     curves: dict[float, list[tuple[float, float]]] = {}
     for context, used, itl in zip(*decode, strict=True):
         curves.setdefault(context, []).append((used, itl))
     try:
-        return EngineProfile(tree, tp, max_kv, [(isl, ttft) for isl, ttft in zip(*prefill, strict=True)], curves)
+        return EngineProfile(
+            tree, tp, max_kv, [(isl, ttft) for isl, ttft in zip(*prefill, strict=True)], curves
+        )
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
 
@@ -91,15 +124,24 @@ def _count(path: Path, field: str, value: Any) -> int:
 
 def _columns(path: Path, part: Mapping[str, Any], keys: Sequence[str]) -> list[list[float]]:
     """The columns under `keys`, all of one length and of finite numbers above 0."""
-    columns = [[_number(path, f"{key}[{at}]", value) for at, value in enumerate(_list(path, part, key))] for key in keys]
+    columns = [
+        [_number(path, f"{key}[{at}]", value) for at, value in enumerate(_list(path, part, key))]
+        for key in keys
+    ]
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1 or not lengths[0]:
-        raise ProfileError(f"{path}: expected {', '.join(keys)} to be of one length above 0, found {lengths}")
+        raise ProfileError(
+            f"{path}: expected {', '.join(keys)} to be of one length above 0, found {lengths}"
+        )
     return columns
 
 
 def _number(path: Path, field: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 < value < float("inf")
+    ):
         raise ProfileError(f"{path}, {field}: expected a finite number above 0, found {value!r}")
     return float(value)
 
@@ -115,7 +157,9 @@ def _singles(path: Path, whole: Mapping[str, Any], key: str) -> list[Any]:
     """One value per TP, each in a list of its own."""
     rows = _list(path, whole, key)
     if not rows or not all(isinstance(row, list) and len(row) == 1 for row in rows):
-        raise ProfileError(f"{path}: expected one value per TP under {key!r}, found {str(rows)[:80]}")
+        raise ProfileError(
+            f"{path}: expected one value per TP under {key!r}, found {str(rows)[:80]}"
+        )
     return [row[0] for row in rows]
 
 

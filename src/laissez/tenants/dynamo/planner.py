@@ -1,13 +1,16 @@
-"""Dynamo's SLA planner: from what an interval is expected to bring, how many tokens per second have to be read (prefill) and written (decode), and
-how many of them one engine of each type can do within the objectives.
+"""Dynamo's SLA planner: from what an interval is expected to bring, how many tokens per second have
+to be read (prefill) and written (decode), and how many of them one engine of each type can do
+within the objectives.
 
-The formulas are those of ai-dynamo/dynamo v0.7.0 (`planner_core.py`), with the throughput of a decode engine as in its later versions: the largest
-batch whose ITL meets the objective. What is new is that engines may differ. Dynamo divides a need by the throughput of *the* engine; here a need
-stays in tokens per second, and engines of every type add up to it. A type that cannot meet an objective at all, however little it has to do, adds
-nothing.
+The formulas are those of ai-dynamo/dynamo v0.7.0 (`planner_core.py`), with the throughput of a
+decode engine as in its later versions: the largest batch whose ITL meets the objective. What is new
+is that engines may differ. Dynamo divides a need by the throughput of *the* engine; here a need
+stays in tokens per second, and engines of every type add up to it. A type that cannot meet an
+objective at all, however little it has to do, adds nothing.
 
-Profiles are wrong by some factor that lasts: caches are hit, batches are mixed. The corrections are observed over profiled latency. A TTFT below
-the profile means that part of the input need not be read; an ITL above it means that the objective must be aimed at as if it were stricter.
+Profiles are wrong by some factor that lasts: caches are hit, batches are mixed. The corrections are
+observed over profiled latency. A TTFT below the profile means that part of the input need not be
+read; an ITL above it means that the objective must be aimed at as if it were stricter.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from laissez.tenants.dynamo.profile import EngineProfile
 
 
 class Sla(msgspec.Struct, frozen=True, gc=False):
-    """Objectives, and the lengths that are expected before any request was seen. The defaults are Dynamo's."""
+    """Objectives, and the lengths that are expected before any request was seen. The defaults are
+    Dynamo's."""
 
     isl: float = 3000.0
     osl: float = 150.0
@@ -35,7 +39,8 @@ class Sla(msgspec.Struct, frozen=True, gc=False):
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
-    """One interval: how many requests there were, and their means. Without requests the means do not count."""
+    """One interval: how many requests there were, and their means. Without requests the means do
+    not count."""
 
     num_req: float
     isl: float
@@ -66,7 +71,8 @@ class Capacity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What the next interval needs, in tokens per second, and what one engine of each type can do."""
+    """What the next interval needs, in tokens per second, and what one engine of each type can
+    do."""
 
     req_per_s: float
     prefill_need: float
@@ -77,13 +83,18 @@ class Plan(msgspec.Struct, frozen=True):
     def replicas(self, tree: str) -> tuple[int, int]:
         """Prefill and decode engines, if all are of one type."""
         one = self.capacity[tree]
-        return self._engines(tree, self.prefill_need, one.prefill), self._engines(tree, self.decode_need, one.decode)
+        return self._engines(tree, self.prefill_need, one.prefill), self._engines(
+            tree, self.decode_need, one.decode
+        )
 
     def _engines(self, tree: str, need: float, capacity: float) -> int:
         if need <= 0:
             return self.min_endpoint
         if capacity <= 0:
-            raise SettingError(f"expected a type of engine that can meet the objectives, found {tree}: choose another, or a looser objective")
+            raise SettingError(
+                f"expected a type of engine that can meet the objectives, found {tree}: choose"
+                " another, or a looser objective"
+            )
         return max(self.min_endpoint, math.ceil(need / capacity))
 
 
@@ -98,12 +109,16 @@ def planned(
     min_endpoint: int = 1,
     headroom: float = 1.0,
 ) -> Plan:
-    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens. `headroom` times the need is planned for."""
+    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens. `headroom`
+    times the need is planned for."""
     known = corrections or Corrections()
     prefill = req_per_s * isl * min(1.0, known.prefill) * headroom
     decode = req_per_s * osl * headroom
     capacity = {
-        tree: Capacity(prefill_capacity(profile, sla, isl), decode_capacity(profile, sla, isl, osl, known)) for tree, profile in profiles.items()
+        tree: Capacity(
+            prefill_capacity(profile, sla, isl), decode_capacity(profile, sla, isl, osl, known)
+        )
+        for tree, profile in profiles.items()
     }
     return Plan(req_per_s, prefill, decode, min_endpoint, capacity)
 
@@ -112,8 +127,11 @@ def prefill_capacity(profile: EngineProfile, sla: Sla, isl: float) -> float:
     return profile.prefill_tokens_per_s(isl) if profile.ttft_ms(isl) <= sla.ttft_ms else 0.0
 
 
-def decode_capacity(profile: EngineProfile, sla: Sla, isl: float, osl: float, corrections: Corrections) -> float:
-    """Whether a type can meet the objective is asked of its profile alone; if the correction asks for the impossible, it serves one at a time."""
+def decode_capacity(
+    profile: EngineProfile, sla: Sla, isl: float, osl: float, corrections: Corrections
+) -> float:
+    """Whether a type can meet the objective is asked of its profile alone; if the correction asks
+    for the impossible, it serves one at a time."""
     context = isl + osl / 2
     alone_ms = profile.itl_ms(1, context)
     if alone_ms > sla.itl_ms:
@@ -123,9 +141,14 @@ def decode_capacity(profile: EngineProfile, sla: Sla, isl: float, osl: float, co
 
 
 def corrected(
-    seen: Observation, profiles: Mapping[str, EngineProfile], now: Plan, serving: tuple[Mapping[str, int], Mapping[str, int]], before: Corrections
+    seen: Observation,
+    profiles: Mapping[str, EngineProfile],
+    now: Plan,
+    serving: tuple[Mapping[str, int], Mapping[str, int]],
+    before: Corrections,
 ) -> Corrections:
-    """Observed over expected latency of the engines that were `serving` (prefill and decode, by type); as `before` where nothing was seen.
+    """Observed over expected latency of the engines that were `serving` (prefill and decode, by
+    type); as `before` where nothing was seen.
 
     Requests are spread over engines by what each can do.
     """
@@ -134,16 +157,29 @@ def corrected(
     reads = {tree: now.capacity[tree].prefill for tree in profiles}
     writes = {tree: now.capacity[tree].decode for tree in profiles}
     ttft_ms = _mean(serving[0], reads, lambda tree, share: profiles[tree].ttft_ms(seen.isl))
-    itl_ms = _mean(serving[1], writes, lambda tree, share: profiles[tree].itl_ms(in_flight * share, context))
-    return Corrections(_ratio(seen.ttft_ms, ttft_ms, before.prefill), _ratio(seen.itl_ms, itl_ms, before.decode))
+    itl_ms = _mean(
+        serving[1], writes, lambda tree, share: profiles[tree].itl_ms(in_flight * share, context)
+    )
+    return Corrections(
+        _ratio(seen.ttft_ms, ttft_ms, before.prefill), _ratio(seen.itl_ms, itl_ms, before.decode)
+    )
 
 
-def _mean(engines: Mapping[str, int], capacity: Mapping[str, float], latency: Callable[[str, float], float]) -> float:
-    """The mean latency, weighted by what the engines of each type do; `latency` is told the share of all that one engine has. 0 without engines."""
+def _mean(
+    engines: Mapping[str, int],
+    capacity: Mapping[str, float],
+    latency: Callable[[str, float], float],
+) -> float:
+    """The mean latency, weighted by what the engines of each type do; `latency` is told the share
+    of all that one engine has. 0 without engines."""
     total = sum(count * capacity[tree] for tree, count in engines.items())
     if total <= 0:
         return 0.0
-    return sum(count * capacity[tree] / total * latency(tree, capacity[tree] / total) for tree, count in engines.items() if count)
+    return sum(
+        count * capacity[tree] / total * latency(tree, capacity[tree] / total)
+        for tree, count in engines.items()
+        if count
+    )
 
 
 def _ratio(seen_ms: float, expected_ms: float, before: float) -> float:

@@ -1,9 +1,12 @@
-"""How far the nodes that are held go: each is put to prefill or to decode, and each pool is served to some share of its need.
+"""How far the nodes that are held go: each is put to prefill or to decode, and each pool is served
+to some share of its need.
 
-A request needs both pools, so what is served in time is what the pool that is worse off serves, and nodes are split so that this is most. Types
-differ in what they are comparatively good at. If they stand in the order of how much more of the prefill need than of the decode need one covers, a
-good split gives the first ones to prefill and the rest to decode; so there are only as many splits to look at as there are nodes. A further node can
-be put into any such split on its own side of the cut, and makes neither pool worse: what is lost never rises with what is held.
+A request needs both pools, so what is served in time is what the pool that is worse off serves, and
+nodes are split so that this is most. Types differ in what they are comparatively good at. If they
+stand in the order of how much more of the prefill need than of the decode need one covers, a good
+split gives the first ones to prefill and the rest to decode; so there are only as many splits to
+look at as there are nodes. A further node can be put into any such split on its own side of the
+cut, and makes neither pool worse: what is lost never rises with what is held.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from laissez.tenants.dynamo.planner import Plan
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """The share of each pool's need that one node covers. A pool that needs nothing gains nothing."""
+    """The share of each pool's need that one node covers. A pool that needs nothing gains
+    nothing."""
 
     prefill: float
     decode: float
@@ -25,11 +29,14 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     @property
     def advantage(self) -> float:
         """How much rather it is put to prefill, from 0 to 1."""
-        return self.prefill / (self.prefill + self.decode) if self.prefill + self.decode > 0 else 0.0
+        return (
+            self.prefill / (self.prefill + self.decode) if self.prefill + self.decode > 0 else 0.0
+        )
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
-    """How some nodes serve: the shares that are late and what that loses; and the share beyond need."""
+    """How some nodes serve: the shares that are late and what that loses; and the share beyond
+    need."""
 
     prefill_late: float
     decode_late: float
@@ -44,21 +51,35 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     def closed_by(self, step: Step) -> float:
         """What a node with this step is worth on the way to the objective.
 
-        A single node often helps nothing, where the other pool would have to grow as well; yet without it the objective is not reached. So each
-        node on the way has its share of what all of them together gain: one over how many such nodes are missing.
+        A single node often helps nothing, where the other pool would have to grow as well; yet
+        without it the objective is not reached. So each node on the way has its share of what all
+        of them together gain: one over how many such nodes are missing.
         """
-        prefills, decodes = _missing(self.prefill_late, step.prefill), _missing(self.decode_late, step.decode)
+        prefills, decodes = (
+            _missing(self.prefill_late, step.prefill),
+            _missing(self.decode_late, step.decode),
+        )
         missing = prefills + decodes
         if missing <= 0:
             return 0.0
-        if missing == float("inf"):  # it can do one of the two only: its part of what that pool lacks
-            late, covered = (self.decode_late, step.decode) if prefills == missing else (self.prefill_late, step.prefill)
-            return self.lost * min(1.0, covered / (self.prefill_late + self.decode_late)) if late > 0 else 0.0
+        # it can do one of the two only: its part of what that pool lacks
+        if missing == float("inf"):
+            late, covered = (
+                (self.decode_late, step.decode)
+                if prefills == missing
+                else (self.prefill_late, step.prefill)
+            )
+            return (
+                self.lost * min(1.0, covered / (self.prefill_late + self.decode_late))
+                if late > 0
+                else 0.0
+            )
         return self.lost * min(1.0, 1 / missing)
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """A node that comes or goes: how all stand without it and with it, and its share of what is lost without it."""
+    """A node that comes or goes: how all stand without it and with it, and its share of what is
+    lost without it."""
 
     before: Standing
     after: Standing
@@ -68,11 +89,15 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 def step_of(plan: Plan, tree: str, gpus: int) -> Step:
     """What one of the `gpus` GPUs of an engine covers."""
     one = plan.capacity[tree]
-    return Step(_covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus, _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus)
+    return Step(
+        _covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus,
+        _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus,
+    )
 
 
 class Pools:
-    """The two pools of a plan, of which one node of each type covers its step; a pool that is not `wanted` is served as it is."""
+    """The two pools of a plan, of which one node of each type covers its step; a pool that is not
+    `wanted` is served as it is."""
 
     def __init__(self, steps: Sequence[Step], wanted: tuple[bool, bool], credits: Credits) -> None:
         self._order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
@@ -84,7 +109,12 @@ class Pools:
         """How so many nodes of each type serve."""
         (served, _, prefill, decode), _ = self._best(counts)
         late = _late(served)
-        return Standing(_late(prefill), _late(decode), self._credits(late), 0.0 if late else max(0.0, 1 - 1 / served))
+        return Standing(
+            _late(prefill),
+            _late(decode),
+            self._credits(late),
+            0.0 if late else max(0.0, 1 - 1 / served),
+        )
 
     def prefills(self, counts: Sequence[int]) -> tuple[int, ...]:
         """How many of so many nodes of each type prefill."""
@@ -96,7 +126,8 @@ class Pools:
         return tuple(taken)
 
     def _best(self, counts: Sequence[int]) -> tuple[tuple[float, float, float, float], int]:
-        """The best split: what it serves, both pools together and each of them, and how many nodes prefill."""
+        """The best split: what it serves, both pools together and each of them, and how many nodes
+        prefill."""
         prefill, base = self._base
         decodes = [counts[at] * write for at, _, write in self._steps]
         decode = base + sum(decodes)
@@ -118,10 +149,14 @@ class Pools:
 
 
 def _covered(need: float, capacity: float, min_endpoint: int) -> float:
-    """The share of a pool that one engine covers: of its need, but never more than of its fewest engines."""
+    """The share of a pool that one engine covers: of its need, but never more than of its fewest
+    engines."""
     if capacity <= 0 or (need <= 0 and not min_endpoint):
         return 0.0
-    return min(capacity / need if need > 0 else float("inf"), 1 / min_endpoint if min_endpoint else float("inf"))
+    return min(
+        capacity / need if need > 0 else float("inf"),
+        1 / min_endpoint if min_endpoint else float("inf"),
+    )
 
 
 def _late(served: float) -> float:

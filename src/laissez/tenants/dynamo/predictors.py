@@ -1,8 +1,9 @@
-"""What the next interval will bring, from the ones before it. A planner has one predictor for each of the request rate, the input and the output
-length.
+"""What the next interval will bring, from the ones before it. A planner has one predictor for each
+of the request rate, the input and the output length.
 
-The service is idle before its first request, and that says nothing about later: leading zeros are skipped. A mean over no requests is no number and
-counts as 0. Dynamo's default, ARIMA, is left out because it needs `pmdarima`; its newer Kalman filter follows a trend without it.
+The service is idle before its first request, and that says nothing about later: leading zeros are
+skipped. A mean over no requests is no number and counts as 0. Dynamo's default, ARIMA, is left out
+because it needs `pmdarima`; its newer Kalman filter follows a trend without it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Constant:
 
 
 class Kalman(Constant):
-    """A level and its trend, both of which wander (local linear trend); before five points the last value."""
+    """A level and its trend, both of which wander (local linear trend); before five points the last
+    value."""
 
     def __init__(self, q_level: float = Q_LEVEL, q_trend: float = Q_TREND, r: float = R) -> None:
         super().__init__()
@@ -66,8 +68,15 @@ class Kalman(Constant):
         var_trend = self.var_trend + self.q_trend
         gain_level, gain_trend = var_level / (var_level + self.r), covar / (var_level + self.r)
         surprise = value - expected
-        self.level, self.trend = expected + gain_level * surprise, self.trend + gain_trend * surprise
-        self.var_level, self.covar, self.var_trend = (1 - gain_level) * var_level, (1 - gain_level) * covar, var_trend - gain_trend * covar
+        self.level, self.trend = (
+            expected + gain_level * surprise,
+            self.trend + gain_trend * surprise,
+        )
+        self.var_level, self.covar, self.var_trend = (
+            (1 - gain_level) * var_level,
+            (1 - gain_level) * covar,
+            var_trend - gain_trend * covar,
+        )
 
     def next(self) -> float:
         if self.points < POINTS_MIN:
@@ -78,7 +87,8 @@ class Kalman(Constant):
 class Steady:
     """Up at once, down slowly: the highest of the last few values and predictions.
 
-    An engine that is given up costs a cold start when the next burst comes. Kubernetes' autoscaler waits as well, by default five minutes.
+    An engine that is given up costs a cold start when the next burst comes. Kubernetes' autoscaler
+    waits as well, by default five minutes.
     """
 
     def __init__(self, intervals: int, inner: Callable[[], Predictor] = Kalman) -> None:

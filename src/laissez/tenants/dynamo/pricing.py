@@ -1,4 +1,5 @@
-"""What inference is worth: the pricing hooks. The revenue at risk, and the nodes that would save it."""
+"""What inference is worth: the pricing hooks. The revenue at risk, and the nodes that would save
+it."""
 
 from __future__ import annotations
 
@@ -11,13 +12,22 @@ from laissez.tenants.dynamo.serving import Serving
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.paths import tree_of
 
-LOAD_MIN: Final = 0.1  # an idle service is worth this much of a busy one: its customers come back, and should find it warm
+# an idle service is worth this much of a busy one: its customers come back, and should find it warm
+LOAD_MIN: Final = 0.1
 
 
 class Dynamo(DynamoProfile):
-    """A service that can run below `scopes` and earns `revenue_per_hour`: always, or at `nominal_req_per_s` and in proportion otherwise."""
+    """A service that can run below `scopes` and earns `revenue_per_hour`: always, or at
+    `nominal_req_per_s` and in proportion otherwise."""
 
-    def __init__(self, serving: Serving, scopes: Sequence[str], revenue_per_hour: float, nominal_req_per_s: float = 0.0, **settings: float) -> None:
+    def __init__(
+        self,
+        serving: Serving,
+        scopes: Sequence[str],
+        revenue_per_hour: float,
+        nominal_req_per_s: float = 0.0,
+        **settings: float,
+    ) -> None:
         super().__init__(serving, **settings)
         self.scopes = serving.scopes(scopes)
         self.revenue_per_hour = from_zero("revenue_per_hour", revenue_per_hour)
@@ -26,12 +36,16 @@ class Dynamo(DynamoProfile):
     def value_per_utility(self, now: int) -> float:
         if not self.nominal_req_per_s:
             return self.revenue_per_hour
-        return self.revenue_per_hour * max(LOAD_MIN, self.serving.plan.req_per_s / self.nominal_req_per_s)
+        return self.revenue_per_hour * max(
+            LOAD_MIN, self.serving.plan.req_per_s / self.nominal_req_per_s
+        )
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
         """First what completes an engine, then a node for each engine that is short."""
         wished: list[Wish] = [(host,) for host in self.serving.begun(held)]
         for short in self.serving.shortages(held, [tree_of(scope) for scope in self.scopes]):
-            able = tuple(scope for tree in short.trees for scope in self.scopes if tree_of(scope) == tree)
+            able = tuple(
+                scope for tree in short.trees for scope in self.scopes if tree_of(scope) == tree
+            )
             wished += [able] * short.engines
         return wished

@@ -1,7 +1,8 @@
 """What hardware does for an inference service: the profiling hooks.
 
-Utility is the share of revenue that is not lost to late requests. The objective is to lose none. An engine that goes takes only its own share with
-it, and one that nobody misses can go at any time: redundancy, and shrink-and-continue. There is nothing to checkpoint; a new engine has to load the
+Utility is the share of revenue that is not lost to late requests. The objective is to lose none. An
+engine that goes takes only its own share with it, and one that nobody misses can go at any time:
+redundancy, and shrink-and-continue. There is nothing to checkpoint; a new engine has to load the
 model first.
 """
 
@@ -22,7 +23,9 @@ COLD_START_S: Final = 60.0  # ServerlessLLM (Fu et al., OSDI 2024) loads 30B in 
 class DynamoProfile(Application):
     """Told what it `observe`s, it says how useful nodes are under the plan that follows."""
 
-    def __init__(self, serving: Serving, *, cold_start_s: float = COLD_START_S, hold_s: float = HOLD_S) -> None:
+    def __init__(
+        self, serving: Serving, *, cold_start_s: float = COLD_START_S, hold_s: float = HOLD_S
+    ) -> None:
         self.serving = serving
         self._cold_start_s = from_zero("cold_start_s", cold_start_s)
         self.holding = Holding(above_zero("hold_s", hold_s))
@@ -35,11 +38,12 @@ class DynamoProfile(Application):
         return self.serving.standing(held).gap
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
-        """Its share of what is missing; the last one closes all of it, and may leave something to spare. The same whether it comes or goes, so that
-        nothing bought is shed again.
+        """Its share of what is missing; the last one closes all of it, and may leave something to
+        spare. The same whether it comes or goes, so that nothing bought is shed again.
 
-        Not what is lost with it and not without it: that jumps with every split of the rest into two pools, and prices would jump along. Only a node
-        that cannot do what is missing, and frees another for it, is worth just that.
+        Not what is lost with it and not without it: that jumps with every split of the rest into
+        two pools, and prices would jump along. Only a node that cannot do what is missing, and
+        frees another for it, is worth just that.
         """
         change = self.serving.change(node, held)
         before, after = change.before, change.after

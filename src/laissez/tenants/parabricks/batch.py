@@ -1,8 +1,9 @@
 """A batch: a queue of samples, how far each has got, and what of that is saved.
 
-`advance` is told which nodes worked and until when; it lets the samples run on, takes a checkpoint at every interval, and notices a pause when none
-worked. `lost` takes back what a node did since the last checkpoint, `released` saves it. A sample that is finished is written and cannot be lost.
-Sizes count in samples of 50x coverage, and a sample of size 2 takes twice as long.
+`advance` is told which nodes worked and until when; it lets the samples run on, takes a checkpoint
+at every interval, and notices a pause when none worked. `lost` takes back what a node did since the
+last checkpoint, `released` saves it. A sample that is finished is written and cannot be lost. Sizes
+count in samples of 50x coverage, and a sample of size 2 takes twice as long.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from laissez.tenants.parabricks.slots import machines, slots
 from laissez.tenants.paths import tree_of, without
 from laissez.tenants.units import HOUR_US, SECOND_US
 
-CHECKPOINT_S: Final = 900.0  # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
+# the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
+CHECKPOINT_S: Final = 900.0
 FINISHED: Final = 1e-9  # samples; less than this is rounding
 CACHED_MAX: Final = 8_192  # speeds remembered; what is held changes slowly
 
 
 class Batch:
-    """`scopes` are the places it can run in, any one as good as its type; `nodes_max` is how many samples run at once, at most."""
+    """`scopes` are the places it can run in, any one as good as its type; `nodes_max` is how many
+    samples run at once, at most."""
 
     def __init__(
         self,
@@ -42,7 +45,8 @@ class Batch:
         self.done = 0.0  # share of the whole work
         self.done_at: int | None = None  # when the last sample was finished
         self._left, self._saved = list(sizes), list(sizes)
-        self._unsaved: dict[str, float] = {}  # what each node did since the last checkpoint, in samples
+        # what each node did since the last checkpoint, in samples
+        self._unsaved: dict[str, float] = {}
         self._interval_us = round(checkpoint_s * SECOND_US)
         self._at = self._saved_at = now
         self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
@@ -89,13 +93,16 @@ class Batch:
 
     def since_checkpoint_s(self, now: int) -> float:
         """Seconds of work that are not saved; none while paused or done."""
-        return max(0, now - self._saved_at) / SECOND_US if self._unfinished and self._working else 0.0
+        return (
+            max(0, now - self._saved_at) / SECOND_US if self._unfinished and self._working else 0.0
+        )
 
     def until_checkpoint_s(self, now: int) -> float:
         return max(0, self._saved_at + self._interval_us - now) / SECOND_US
 
     def advance(self, held: Leaves, now: int) -> None:
-        """`held` worked from the last time told until `now`. Nodes that were still starting are not among them."""
+        """`held` worked from the last time told until `now`. Nodes that were still starting are not
+        among them."""
         if now < self._at:
             raise ParabricksError(f"expected a time from {self._at} on, found {now}")
         self._working = bool(held)
@@ -115,23 +122,33 @@ class Batch:
         self._unsaved.clear()
 
     def lost(self, node: str, held: Leaves, now: int) -> float:
-        """`node`, one of the `held` that worked until `now`, was taken: what it did since the checkpoint has to be done again.
+        """`node`, one of the `held` that worked until `now`, was taken: what it did since the
+        checkpoint has to be done again.
 
         The share of it that has: not what was done for samples that are finished.
         """
         self.advance(held, now)
         total, part = math.fsum(self._unsaved.values()), self._part_of(node)
-        open_work = math.fsum(saved - left for left, saved in zip(self._left, self._saved, strict=True) if left)
-        self._left = [left + part * (saved - left) if left else 0.0 for left, saved in zip(self._left, self._saved, strict=True)]
+        open_work = math.fsum(
+            saved - left for left, saved in zip(self._left, self._saved, strict=True) if left
+        )
+        self._left = [
+            left + part * (saved - left) if left else 0.0
+            for left, saved in zip(self._left, self._saved, strict=True)
+        ]
         self._working = len(held) > 1
         self._recount(now)
         return min(1.0, open_work / total) if total > 0 else 0.0
 
     def released(self, node: str, held: Leaves, now: int) -> None:
-        """`node`, one of the `held` that worked until `now`, was given up in good order: what it did is saved first."""
+        """`node`, one of the `held` that worked until `now`, was given up in good order: what it
+        did is saved first."""
         self.advance(held, now)
         part = self._part_of(node)
-        self._saved = [saved - part * (saved - left) for left, saved in zip(self._left, self._saved, strict=True)]
+        self._saved = [
+            saved - part * (saved - left)
+            for left, saved in zip(self._left, self._saved, strict=True)
+        ]
         self._working = len(held) > 1
 
     def _part_of(self, node: str) -> float:
@@ -142,21 +159,29 @@ class Batch:
     def finished(self, sample: int, now: int) -> None:
         """A sample turned out to be done, whatever the model thought of it."""
         if not 0 <= sample < len(self._left):
-            raise ParabricksError(f"expected a sample from 0 to {len(self._left) - 1}, found {sample}")
+            raise ParabricksError(
+                f"expected a sample from 0 to {len(self._left) - 1}, found {sample}"
+            )
         self._left[sample] = self._saved[sample] = 0.0
         self._recount(now)
         if not self._unfinished:
             self.checkpointed(now)
 
     def _run(self, held: Leaves, duration_us: int) -> None:
-        """Let the longest samples run in the fastest slots; whenever one ends, share out the GPUs anew."""
+        """Let the longest samples run in the fastest slots; whenever one ends, share out the GPUs
+        anew."""
         hours = duration_us / HOUR_US
         while hours > 0 and self._unfinished:
             rates = slots(machines(held, self.scopes), self._width, self.run_times)
             if not rates:
                 return
-            longest = sorted(range(len(self._left)), key=self._left.__getitem__, reverse=True)[: len(rates)]
-            step = min(hours, *(self._left[sample] / rate for sample, rate in zip(longest, rates, strict=True)))
+            longest = sorted(range(len(self._left)), key=self._left.__getitem__, reverse=True)[
+                : len(rates)
+            ]
+            step = min(
+                hours,
+                *(self._left[sample] / rate for sample, rate in zip(longest, rates, strict=True)),
+            )
             for sample, rate in zip(longest, rates, strict=True):
                 left = self._left[sample] - rate * step
                 self._left[sample] = left if left > FINISHED else 0.0
@@ -168,7 +193,9 @@ class Batch:
         """Those who did it, each by how fast it is."""
         total = sum(self._alone.get(tree_of(leaf), 0.0) for leaf in held)
         for leaf in held:
-            self._unsaved[leaf] = self._unsaved.get(leaf, 0.0) + samples * self._alone.get(tree_of(leaf), 0.0) / total
+            self._unsaved[leaf] = (
+                self._unsaved.get(leaf, 0.0) + samples * self._alone.get(tree_of(leaf), 0.0) / total
+            )
 
     def _recount(self, now: int) -> None:
         unfinished = sum(left > 0 for left in self._left)
@@ -180,12 +207,25 @@ class Batch:
             self.done_at = now
 
 
-def _check(sizes: Sequence[float], scopes: Wish, nodes_max: int, checkpoint_s: float, run_times: Mapping[str, RunTime]) -> None:
+def _check(
+    sizes: Sequence[float],
+    scopes: Wish,
+    nodes_max: int,
+    checkpoint_s: float,
+    run_times: Mapping[str, RunTime],
+) -> None:
     if not sizes or not all(0 < size < math.inf for size in sizes):
-        raise ParabricksError(f"expected one or more samples of sizes above 0, found {list(sizes)[:10]}")
+        raise ParabricksError(
+            f"expected one or more samples of sizes above 0, found {list(sizes)[:10]}"
+        )
     if not scopes or any(tree_of(scope) not in run_times for scope in scopes):
-        raise ParabricksError(f"expected scopes of the types {', '.join(sorted(run_times))}, found {', '.join(scopes) or 'none'}")
+        raise ParabricksError(
+            f"expected scopes of the types {', '.join(sorted(run_times))}, found"
+            f" {', '.join(scopes) or 'none'}"
+        )
     if nodes_max < 1:
         raise ParabricksError(f"expected nodes_max of 1 or more, found {nodes_max}")
     if not 1 <= checkpoint_s < math.inf:
-        raise ParabricksError(f"expected a checkpoint every second or less often, found every {checkpoint_s} s")
+        raise ParabricksError(
+            f"expected a checkpoint every second or less often, found every {checkpoint_s} s"
+        )

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 
 class ParabricksError(ValueError):
-    """A number or a file that no batch can be run with; the message says which, and what was expected."""
+    """A number or a file that no batch can be run with; the message says which, and what was
+    expected."""

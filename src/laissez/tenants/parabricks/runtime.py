@@ -1,12 +1,15 @@
-"""How long a sample takes on `n` GPUs of one machine: a part that does not shrink, and a part that is divided among them.
+"""How long a sample takes on `n` GPUs of one machine: a part that does not shrink, and a part that
+is divided among them.
 
     T(n) = serial + parallel / n
 
-The A100 figures are those of the AT-CG group's blog, "Benchmarking human whole genome and RNA sequencing using Nvidia Ampere A100 GPUs": fq2bam on
-a human genome read 50 times over (ERR194147). `A100_DNA` meets the run on one GPU exactly and the others within 3 %.
+The A100 figures are those of the AT-CG group's blog, "Benchmarking human whole genome and RNA
+sequencing using Nvidia Ampere A100 GPUs": fq2bam on a human genome read 50 times over (ERR194147).
+`A100_DNA` meets the run on one GPU exactly and the others within 3 %.
 
-Nobody has published the same input on as many H100s. That an H100 is `H100_SPEEDUP` times as fast for this pipeline, which waits for CPUs and disks
-part of the time, is an ASSUMPTION; what has been published about unlike inputs leaves 1.3 to 1.6 open.
+Nobody has published the same input on as many H100s. That an H100 is `H100_SPEEDUP` times as fast
+for this pipeline, which waits for CPUs and disks part of the time, is an ASSUMPTION; what has been
+published about unlike inputs leaves 1.3 to 1.6 open.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ import msgspec
 
 from laissez.tenants.parabricks.errors import ParabricksError
 
-A100_DNA_S: Final[Mapping[int, float]] = MappingProxyType({1: 11_053.0, 2: 5_903.0, 4: 3_389.0, 8: 2_204.0})  # GPUs: seconds, published
+# GPUs: seconds, published
+A100_DNA_S: Final[Mapping[int, float]] = MappingProxyType(
+    {1: 11_053.0, 2: 5_903.0, 4: 3_389.0, 8: 2_204.0}
+)
 H100_SPEEDUP: Final = 1.45  # an assumption
 H100_SPEEDUP_RANGE: Final = (1.3, 1.6)  # what to try instead
 COLUMNS: Final = ("gpu", "num_gpus", "pipeline", "total_s", "source")
@@ -36,7 +42,10 @@ class RunTime(msgspec.Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if not (0 <= self.serial_s < math.inf and 0 < self.parallel_s < math.inf):
-            raise ParabricksError(f"expected a serial part from 0 s and a parallel part above 0 s, found {self.serial_s} and {self.parallel_s}")
+            raise ParabricksError(
+                "expected a serial part from 0 s and a parallel part above 0 s, found"
+                f" {self.serial_s} and {self.parallel_s}"
+            )
 
     def seconds(self, gpus: int) -> float:
         return self.serial_s + self.parallel_s / gpus
@@ -58,7 +67,8 @@ RUN_TIMES: Final[Mapping[str, RunTime]] = MappingProxyType({"a100": A100_DNA, "h
 
 
 class Published(msgspec.Struct, frozen=True):
-    """One published run. Sources differ in input and version, so only runs of one source can be compared."""
+    """One published run. Sources differ in input and version, so only runs of one source can be
+    compared."""
 
     gpu: str
     gpus: int | None
@@ -68,30 +78,42 @@ class Published(msgspec.Struct, frozen=True):
 
 
 def fit(points: Iterable[tuple[int, float]]) -> RunTime:
-    """The run time that lies nearest, by least squares over 1/n, to runs on `n` GPUs that took so many seconds."""
+    """The run time that lies nearest, by least squares over 1/n, to runs on `n` GPUs that took so
+    many seconds."""
     runs = [(1.0 / gpus, seconds) for gpus, seconds in points if _is_run(gpus, seconds)]
     if len({x for x, _ in runs}) < 2:
-        raise ParabricksError(f"expected runs on at least two different counts of GPUs to fit a run time to, found {len(runs)} run(s)")
+        raise ParabricksError(
+            "expected runs on at least two different counts of GPUs to fit a run time to, found"
+            f" {len(runs)} run(s)"
+        )
     x_mean = sum(x for x, _ in runs) / len(runs)
     y_mean = sum(y for _, y in runs) / len(runs)
-    slope = sum((x - x_mean) * (y - y_mean) for x, y in runs) / sum((x - x_mean) ** 2 for x, _ in runs)
+    slope = sum((x - x_mean) * (y - y_mean) for x, y in runs) / sum(
+        (x - x_mean) ** 2 for x, _ in runs
+    )
     return RunTime(max(0.0, y_mean - slope * x_mean), slope)
 
 
 def _is_run(gpus: int, seconds: float) -> bool:
     if gpus < 1 or not 0 < seconds < math.inf:
-        raise ParabricksError(f"expected 1 GPU or more and seconds above 0, found {gpus} GPUs and {seconds} s")
+        raise ParabricksError(
+            f"expected 1 GPU or more and seconds above 0, found {gpus} GPUs and {seconds} s"
+        )
     return True
 
 
 def load_published(path: Path) -> tuple[Published, ...]:
-    """Published run times from a CSV file with at least the columns of `COLUMNS`; `num_gpus` may be empty."""
+    """Published run times from a CSV file with at least the columns of `COLUMNS`; `num_gpus` may be
+    empty."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
             if missing:
-                raise ParabricksError(f"{path}: expected the columns {', '.join(COLUMNS)}, found no {', '.join(missing)}")
+                raise ParabricksError(
+                    f"{path}: expected the columns {', '.join(COLUMNS)}, found no"
+                    f" {', '.join(missing)}"
+                )
             return tuple(_published(row, f"{path}:{rows.line_num}") for row in rows)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParabricksError(f"{path}: expected a readable CSV file, found: {error}") from error
@@ -100,9 +122,17 @@ def load_published(path: Path) -> tuple[Published, ...]:
 def _published(row: Mapping[str, str | None], place: str) -> Published:
     gpus = _number(row, "num_gpus", place) if row["num_gpus"] else None
     if gpus is not None and not gpus.is_integer():
-        raise ParabricksError(f"{place}: num_gpus: expected a whole number, found {row['num_gpus']!r}")
+        raise ParabricksError(
+            f"{place}: num_gpus: expected a whole number, found {row['num_gpus']!r}"
+        )
     total_s = _number(row, "total_s", place)
-    return Published(row["gpu"] or "", None if gpus is None else int(gpus), row["pipeline"] or "", total_s, row["source"] or "")
+    return Published(
+        row["gpu"] or "",
+        None if gpus is None else int(gpus),
+        row["pipeline"] or "",
+        total_s,
+        row["source"] or "",
+    )
 
 
 def _number(row: Mapping[str, str | None], column: str, place: str) -> float:
@@ -111,5 +141,7 @@ def _number(row: Mapping[str, str | None], column: str, place: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise ParabricksError(f"{place}: {column}: expected a number above 0, found {row[column]!r}")
+        raise ParabricksError(
+            f"{place}: {column}: expected a number above 0, found {row[column]!r}"
+        )
     return number

@@ -1,7 +1,9 @@
-"""Training with Sailor: its model of iteration time, its planner, and the adapter that bids for the hardware its plans could use.
+"""Training with Sailor: its model of iteration time, its planner, and the adapter that bids for the
+hardware its plans could use.
 
-`builtin` and `loading` give a profile; `planner` the best plan for a set of GPUs; `shadow` what could be bought or lost; `job` how far the training
-is. `profiling` and `pricing` are the adapter: all that ties this to the market.
+`builtin` and `loading` give a profile; `planner` the best plan for a set of GPUs; `shadow` what
+could be bought or lost; `job` how far the training is. `profiling` and `pricing` are the adapter:
+all that ties this to the market.
 """
 
 from laissez.tenants.sailor.builtin import builtin_profile

@@ -1,8 +1,11 @@
-"""Small profiles of two models on two GPU types, so that nothing has to be downloaded to train in a simulation.
+"""Small profiles of two models on two GPU types, so that nothing has to be downloaded to train in a
+simulation.
 
-Facts from Sailor's repository (eth-easl/sailor, MIT; `profiles_tmp.json`, `llm_info.json`, `network_coeffs_all_homo.json`), rounded. A model is its
-first layer (embedding), one average transformer layer that is repeated, and its last layer (head). There is no plain H100 in that repository:
-`h100` is GH-96, the Hopper of a Grace Hopper with 96 GB. `a100` is A100-40. `loading.load_profile` reads the full files.
+Facts from Sailor's repository (eth-easl/sailor, MIT; `profiles_tmp.json`, `llm_info.json`,
+`network_coeffs_all_homo.json`), rounded. A model is its first layer (embedding), one average
+transformer layer that is repeated, and its last layer (head). There is no plain H100 in that
+repository: `h100` is GH-96, the Hopper of a Grace Hopper with 96 GB. `a100` is A100-40.
+`loading.load_profile` reads the full files.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from laissez.tenants.sailor.model import Curve, Gpu, LayerSize, LayerTime, Profi
 TPS: Final = (1, 2, 4)
 Row: TypeAlias = tuple[float, float, float]  # first, middle and last layer
 
-# Bandwidth between hosts is what 1, 2 or 4 GPUs of a host reach together; one of them gets its part.
+# Bandwidth between hosts is what 1, 2 or 4 GPUs of a host reach together; one of them gets its
+# part.
 GPUS: Final[Mapping[str, Gpu]] = {
     "h100": Gpu(
         memory_bytes=102_625_181_696,
@@ -42,7 +46,8 @@ GPUS: Final[Mapping[str, Gpu]] = {
 
 
 class Compact(msgspec.Struct, frozen=True):
-    """A model in three layers: by tp, millions of parameters, outputs and activations; by GPU type and microbatch, milliseconds for each tp."""
+    """A model in three layers: by tp, millions of parameters, outputs and activations; by GPU type
+    and microbatch, milliseconds for each tp."""
 
     layers: int
     global_batch: int
@@ -105,12 +110,18 @@ def builtin_profile(model: str, global_batch: int | None = None) -> Profile:
     """A built-in model, with Sailor's own global batch unless another is given."""
     compact = COMPACT.get(model)
     if compact is None:
-        raise ProfileError(f"expected a built-in model ({', '.join(sorted(COMPACT))}), found {model!r}; others are read with load_profile")
+        raise ProfileError(
+            f"expected a built-in model ({', '.join(sorted(COMPACT))}), found {model!r}; others are"
+            " read with load_profile"
+        )
     return Profile(
         model=model,
         global_batch=compact.global_batch if global_batch is None else global_batch,
         sizes={tp: _sizes(compact, at) for at, tp in enumerate(TPS)},
-        times={gpu: {microbatch: _times(compact, gpu, rows) for microbatch, rows in table.items()} for gpu, table in compact.work_ms.items()},
+        times={
+            gpu: {microbatch: _times(compact, gpu, rows) for microbatch, rows in table.items()}
+            for gpu, table in compact.work_ms.items()
+        },
         gpus=GPUS,
     )
 
@@ -121,7 +132,9 @@ def _sizes(compact: Compact, at: int) -> tuple[LayerSize, ...]:
     return (first, *[middle] * (compact.layers - 2), last)
 
 
-def _times(compact: Compact, gpu: str, rows: tuple[Row, Row, Row]) -> dict[int, tuple[LayerTime, ...]]:
+def _times(
+    compact: Compact, gpu: str, rows: tuple[Row, Row, Row]
+) -> dict[int, tuple[LayerTime, ...]]:
     found = {}
     for tp, row, update in zip(TPS, rows, compact.update_ms[gpu], strict=True):
         first, middle, last = (LayerTime(work / 1e3, update / 1e3) for work in row)

@@ -1,7 +1,8 @@
-"""What there is to choose from, before anybody says how many GPUs there are: made once per profile, and searched for every set of hosts.
+"""What there is to choose from, before anybody says how many GPUs there are: made once per profile,
+and searched for every set of hosts.
 
-A course is a microbatch and one GPU type with its tp, or two. Its groups are the ways to cut the layers into segments, each with the mixes of the
-two types over them.
+A course is a microbatch and one GPU type with its tp, or two. Its groups are the ways to cut the
+layers into segments, each with the mixes of the two types over them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ Side: TypeAlias = tuple[str, int]  # a GPU type and its tp
 
 
 class Group:
-    """Layers in `segments` of some length. `slower` and `faster` are the types, and how many GPUs one replica of a segment takes of each.
+    """Layers in `segments` of some length. `slower` and `faster` are the types, and how many GPUs
+    one replica of a segment takes of each.
 
-    `worst` and `once` are the least of its mixes: none of them takes less than so much per microbatch, and so much once.
+    `worst` and `once` are the least of its mixes: none of them takes less than so much per
+    microbatch, and so much once.
     """
 
     __slots__ = ("batch", "faster", "mixes", "once", "segments", "slower", "worst")
@@ -29,7 +32,9 @@ class Group:
     def __init__(self, segments: int, mixes: list[Mix]) -> None:
         self.segments, self.mixes = segments, mixes
         one = mixes[0]
-        self.slower, self.faster = ((table.gpu, table.tp * one.length) for table in (one.tables[0], one.tables[-1]))
+        self.slower, self.faster = (
+            (table.gpu, table.tp * one.length) for table in (one.tables[0], one.tables[-1])
+        )
         self.batch = one.batch
         self.worst = min(mix.worst for mix in mixes)
         self.once = min(mix.once for mix in mixes)
@@ -41,18 +46,29 @@ class Course:
         self._groups: list[Group] | None = None
         self.microbatch, self.sides = microbatch, sides
         self.types = frozenset(gpu for gpu, _ in sides)
-        self.work = tables.profile.global_batch / microbatch * tables.common_share(microbatch, sides)
+        self.work = (
+            tables.profile.global_batch / microbatch * tables.common_share(microbatch, sides)
+        )
         self.wholes = tuple(tables.whole(microbatch, gpu, tp) for gpu, tp in sides)
 
     @property
     def groups(self) -> Sequence[Group]:
         """Those that fit into memory."""
         if self._groups is None:
-            self._groups = [group for stages in STAGES if stages <= self._tables.profile.layers for group in self._cut(stages)]
+            self._groups = [
+                group
+                for stages in STAGES
+                if stages <= self._tables.profile.layers
+                for group in self._cut(stages)
+            ]
         return self._groups
 
     def _cut(self, stages: int) -> Iterator[Group]:
-        tables = [table for gpu, tp in self.sides if (table := self._tables.table(stages, self.microbatch, gpu, tp)) is not None]
+        tables = [
+            table
+            for gpu, tp in self.sides
+            if (table := self._tables.table(stages, self.microbatch, gpu, tp)) is not None
+        ]
         if len(tables) < len(self.sides):
             return
         tables.sort(key=lambda table: -sum(table.work))
@@ -60,12 +76,20 @@ class Course:
             if stages % length == 0:
                 segments = stages // length
                 counts = [(segments, 0, 0)] if len(tables) == 1 else _counts(segments)
-                yield Group(segments, [Mix(self._tables, tables, self.microbatch, length, each) for each in counts])
+                yield Group(
+                    segments,
+                    [Mix(self._tables, tables, self.microbatch, length, each) for each in counts],
+                )
 
 
 def singles(tables: Tables) -> list[Course]:
     times = tables.profile.times
-    return [Course(tables, microbatch, ((gpu, tp),)) for gpu in sorted(times) for microbatch, tps in times[gpu].items() for tp in tps]
+    return [
+        Course(tables, microbatch, ((gpu, tp),))
+        for gpu in sorted(times)
+        for microbatch, tps in times[gpu].items()
+        for tp in tps
+    ]
 
 
 def pairs(tables: Tables) -> list[Course]:
@@ -79,7 +103,8 @@ def pairs(tables: Tables) -> list[Course]:
 
 
 def _counts(segments: int) -> Iterator[Counts]:
-    """Slow, mixed and fast segments: all mixed, or slow before fast with at most one mixed between them."""
+    """Slow, mixed and fast segments: all mixed, or slow before fast with at most one mixed between
+    them."""
     yield 0, segments, 0
     for mixed in range(min(2, segments)):
         for slow in range(segments - mixed + 1):

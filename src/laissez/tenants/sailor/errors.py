@@ -4,11 +4,13 @@ from __future__ import annotations
 
 
 class SailorError(ValueError):
-    """Something given to the Sailor application cannot be used; the message says what was expected, what was found and where."""
+    """Something given to the Sailor application cannot be used; the message says what was expected,
+    what was found and where."""
 
 
 class ProfileError(SailorError):
-    """A profile, read from a file or built in code, is incomplete or holds a number that no time can be made from."""
+    """A profile, read from a file or built in code, is incomplete or holds a number that no time
+    can be made from."""
 
 
 class PlanError(SailorError):

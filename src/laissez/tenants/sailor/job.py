@@ -1,7 +1,9 @@
-"""How far a training job is: what it has done, what of that is saved, and what is left to do until when.
+"""How far a training job is: what it has done, what of that is saved, and what is left to do until
+when.
 
-Work is lost back to the last checkpoint. A job that has done nothing since (it waits, or has just restarted) has nothing to lose, however long ago
-that checkpoint was; so what counts is the time since the job began to do work that is not saved.
+Work is lost back to the last checkpoint. A job that has done nothing since (it waits, or has just
+restarted) has nothing to lose, however long ago that checkpoint was; so what counts is the time
+since the job began to do work that is not saved.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ from laissez.tenants.units import HOUR_S, SECOND_US
 
 
 class Job:
-    """`epochs` over `samples_per_epoch` samples by a deadline, saved every `checkpoint_s` seconds of work."""
+    """`epochs` over `samples_per_epoch` samples by a deadline, saved every `checkpoint_s` seconds
+    of work."""
 
-    def __init__(self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float) -> None:
+    def __init__(
+        self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float
+    ) -> None:
         self.deadline = deadline
         self.samples = _above_0("epochs", epochs) * _above_0("samples_per_epoch", samples_per_epoch)
         self.checkpoint_s = _above_0("checkpoint_s", checkpoint_s)
@@ -25,7 +30,8 @@ class Job:
         self._unsaved_from = deadline.start
 
     def progressed(self, done: float, now: int) -> None:
-        """The share of the work that is done, from 0 to 1; it falls when work was lost. To be told again and again, also while nothing is done."""
+        """The share of the work that is done, from 0 to 1; it falls when work was lost. To be told
+        again and again, also while nothing is done."""
         if not 0 <= done <= 1:
             raise JobError(f"expected the share of the work done, from 0 to 1, found {done}")
         if done <= self.saved:

@@ -1,4 +1,5 @@
-"""Some leaves, and where they are: how many in each host. What is found out about them is kept beside them, so that it is looked up together."""
+"""Some leaves, and where they are: how many in each host. What is found out about them is kept
+beside them, so that it is looked up together."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from laissez.tenants.sailor.site import Site
 
 
 class Layout:
-    """`hosts` are the leaves per host; one that is not known to be in any host counts in `sizes` as alone in its own.
+    """`hosts` are the leaves per host; one that is not known to be in any host counts in `sizes` as
+    alone in its own.
 
-    The rest is the shadow planner's to fill in: the speed, and by node what it gains, what its loss takes and whether it is spare.
+    The rest is the shadow planner's to fill in: the speed, and by node what it gains, what its loss
+    takes and whether it is spare.
     """
 
     __slots__ = ("alternatives", "gains", "hosts", "losses", "sizes", "spare", "speed", "unused")
@@ -27,7 +30,9 @@ class Layout:
                 self.hosts[host] = self.hosts.get(host, 0) + 1
         for host, count in self.hosts.items():
             by_type.setdefault(tree_of(host), []).append(count)
-        self.sizes: HostSizes = tuple((tree, tuple(sorted(by_type[tree], reverse=True))) for tree in sorted(by_type))
+        self.sizes: HostSizes = tuple(
+            (tree, tuple(sorted(by_type[tree], reverse=True))) for tree in sorted(by_type)
+        )
         self.speed = 0.0
         self.gains: dict[str, float] = {}
         self.losses: dict[str, float] = {}
@@ -37,7 +42,8 @@ class Layout:
 
 
 def resized(sizes: HostSizes, tree: str, before: int, after: int, times: int = 1) -> HostSizes:
-    """The same hosts, but `times` one of `tree` that had `before` GPUs has `after`: none is no host."""
+    """The same hosts, but `times` one of `tree` that had `before` GPUs has `after`: none is no
+    host."""
     by_type = dict(sizes)
     each = list(by_type.get(tree, ()))
     for _ in range(times if before else 0):

@@ -1,8 +1,9 @@
 """What Sailor measured: how long each layer takes, how large it is, and how fast messages travel.
 
-Sailor (Strati et al., SOSP 2025; repository eth-easl/sailor, MIT) times every layer of a model on one GPU type by microbatch and by the number of
-GPUs that share the layer (tensor parallelism, tp), and fits the bandwidth between two GPUs as a parabola over the logarithm of the message. From
-these facts alone `iteration` computes how long any way of training the model takes, without training it.
+Sailor (Strati et al., SOSP 2025; repository eth-easl/sailor, MIT) times every layer of a model on
+one GPU type by microbatch and by the number of GPUs that share the layer (tensor parallelism, tp),
+and fits the bandwidth between two GPUs as a parabola over the logarithm of the message. From these
+facts alone `iteration` computes how long any way of training the model takes, without training it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ FLOAT_BYTES: Final = 4
 class Curve(msgspec.Struct, frozen=True, gc=False):
     """GB/s that one GPU gets for a message of x bytes: a m^2 + b m + c with m = log2(x / 1e6).
 
-    The fit holds from about 1 MB up to its peak. Below, it would soon give nothing or less; above, it would fall again. So m stays between the two.
+    The fit holds from about 1 MB up to its peak. Below, it would soon give nothing or less; above,
+    it would fall again. So m stays between the two.
     """
 
     a: float
@@ -32,7 +34,10 @@ class Curve(msgspec.Struct, frozen=True, gc=False):
         for name in ("a", "b", "c"):
             finite(f"bandwidth coefficient {name}", getattr(self, name))
         if self.c <= 0 or self.b < 0:
-            raise ProfileError(f"expected a bandwidth above 0 that grows from 1 MB on (c > 0, b >= 0), found b = {self.b}, c = {self.c}")
+            raise ProfileError(
+                "expected a bandwidth above 0 that grows from 1 MB on (c > 0, b >= 0), found b ="
+                f" {self.b}, c = {self.c}"
+            )
 
     def seconds(self, size: float) -> float:
         """How long a message of `size` bytes takes."""
@@ -48,7 +53,8 @@ class Curve(msgspec.Struct, frozen=True, gc=False):
 
 
 class Gpu(msgspec.Struct, frozen=True, gc=False):
-    """A GPU type: its memory, and its links inside a host and between hosts (by how many GPUs of a host use the network together)."""
+    """A GPU type: its memory, and its links inside a host and between hosts (by how many GPUs of a
+    host use the network together)."""
 
     memory_bytes: float
     intra: Curve
@@ -57,10 +63,14 @@ class Gpu(msgspec.Struct, frozen=True, gc=False):
     def __post_init__(self) -> None:
         positive("memory of a GPU", self.memory_bytes)
         if 1 not in self.inter:
-            raise ProfileError(f"expected the bandwidth between hosts for 1 GPU at least, found it for {sorted(self.inter)}")
+            raise ProfileError(
+                "expected the bandwidth between hosts for 1 GPU at least, found it for"
+                f" {sorted(self.inter)}"
+            )
 
     def far(self, tp: int) -> Curve:
-        """The link between hosts when `tp` GPUs share it; where that was not measured, the nearest smaller number."""
+        """The link between hosts when `tp` GPUs share it; where that was not measured, the nearest
+        smaller number."""
         return self.inter[max(count for count in self.inter if count <= tp)]
 
 
@@ -102,9 +112,15 @@ class Profile(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.global_batch < 1:
-            raise ProfileError(f"expected a global batch of 1 sample or more for {self.model}, found {self.global_batch}")
+            raise ProfileError(
+                f"expected a global batch of 1 sample or more for {self.model}, found"
+                f" {self.global_batch}"
+            )
         if not self.sizes or not self.times:
-            raise ProfileError(f"expected sizes and times for {self.model}, found {len(self.sizes)} tp and {len(self.times)} GPU types")
+            raise ProfileError(
+                f"expected sizes and times for {self.model}, found {len(self.sizes)} tp and"
+                f" {len(self.times)} GPU types"
+            )
         self._check_layers()
 
     @property
@@ -116,14 +132,23 @@ class Profile(msgspec.Struct, frozen=True):
             _same_layers(self.layers, len(sizes), f"sizes of {self.model}, tp {tp}")
         for gpu, microbatches in self.times.items():
             if gpu not in self.gpus:
-                raise ProfileError(f"expected memory and network of GPU type {gpu}, found them for {sorted(self.gpus)}")
+                raise ProfileError(
+                    f"expected memory and network of GPU type {gpu}, found them for"
+                    f" {sorted(self.gpus)}"
+                )
             for microbatch, tps in microbatches.items():
                 for tp, times in tps.items():
-                    self._check_times(times, tp, f"times of {self.model} on {gpu}, microbatch {microbatch}, tp {tp}")
+                    self._check_times(
+                        times,
+                        tp,
+                        f"times of {self.model} on {gpu}, microbatch {microbatch}, tp {tp}",
+                    )
 
     def _check_times(self, times: tuple[LayerTime, ...], tp: int, where: str) -> None:
         if tp not in self.sizes:
-            raise ProfileError(f"{where}: expected sizes for this tp, found them for {sorted(self.sizes)}")
+            raise ProfileError(
+                f"{where}: expected sizes for this tp, found them for {sorted(self.sizes)}"
+            )
         _same_layers(self.layers, len(times), where)
         if sum(time.work_s for time in times) <= 0:
             raise ProfileError(f"{where}: expected some time to be spent, found none")
@@ -149,4 +174,6 @@ def positive(what: str, number: float) -> float:
 
 def _same_layers(expected: int, found: int, where: str) -> None:
     if found != expected or found == 0:
-        raise ProfileError(f"{where}: expected {expected or 'some'} layers as for the others, found {found}")
+        raise ProfileError(
+            f"{where}: expected {expected or 'some'} layers as for the others, found {found}"
+        )

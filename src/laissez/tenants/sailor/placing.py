@@ -1,8 +1,9 @@
 """From a shape, what the planner decided, to a plan, which leaf does what.
 
-The largest hosts are used first, so that what a plan does not need is left over in the small ones. Along the pipeline they come last: the last
-stages have the extra layers, and crossing hosts before them costs less. Among hosts of one size and leaves of one host the names decide, so the
-same leaves always give the same plan.
+The largest hosts are used first, so that what a plan does not need is left over in the small ones.
+Along the pipeline they come last: the last stages have the extra layers, and crossing hosts before
+them costs less. Among hosts of one size and leaves of one host the names decide, so the same leaves
+always give the same plan.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from laissez.tenants.sailor.iteration import Group, Plan, Stage, split_layers
 from laissez.tenants.sailor.model import Profile
 
 Hosts: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]  # leaves by GPU type and host
-Slot: TypeAlias = tuple[Group, ...]  # the groups of one replica of a segment, in the order of its stages
+# the groups of one replica of a segment, in the order of its stages
+Slot: TypeAlias = tuple[Group, ...]
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
-    """A plan without names: how many segments are of the slower type, of both and of the faster one; `sides` are these types, each with its tp."""
+    """A plan without names: how many segments are of the slower type, of both and of the faster
+    one; `sides` are these types, each with its tp."""
 
     microbatch: int
     length: int
@@ -36,7 +39,8 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 
 
 def slots_used(shape: Shape, slower: int) -> tuple[int, int]:
-    """Slots of the slower and of the faster type that a shape takes where there are `slower` of the former: mixed segments take these first."""
+    """Slots of the slower and of the faster type that a shape takes where there are `slower` of the
+    former: mixed segments take these first."""
     slow, mixed, _ = shape.counts
     used = min(slower, (slow + mixed) * shape.replicas)
     return used, sum(shape.counts) * shape.replicas - used
@@ -44,28 +48,44 @@ def slots_used(shape: Shape, slower: int) -> tuple[int, int]:
 
 def place(profile: Profile, shape: Shape, hosts: Hosts) -> Plan:
     """The plan of that shape over `hosts`, which must have room for it."""
-    slots = [_cut(hosts, gpu, tp, shape.length, shape.replicas if shape.packed else 1) for gpu, tp in shape.sides]
+    slots = [
+        _cut(hosts, gpu, tp, shape.length, shape.replicas if shape.packed else 1)
+        for gpu, tp in shape.sides
+    ]
     used = slots_used(shape, len(slots[0]))
-    queue = [slot for side, count in zip(slots, used, strict=False) for slot in reversed(side[:count])]
+    queue = [
+        slot for side, count in zip(slots, used, strict=False) for slot in reversed(side[:count])
+    ]
     segments = [queue[at : at + shape.replicas] for at in range(0, len(queue), shape.replicas)]
     layers = split_layers(profile.layers, shape.stages)
-    stages = [Stage(count, tuple(slot[at % shape.length] for slot in segments[at // shape.length])) for at, count in enumerate(layers)]
+    stages = [
+        Stage(count, tuple(slot[at % shape.length] for slot in segments[at // shape.length]))
+        for at, count in enumerate(layers)
+    ]
     return Plan(shape.microbatch, tuple(stages), _left_over(hosts, queue))
 
 
 def _left_over(hosts: Hosts, queue: list[Slot]) -> tuple[str, ...]:
-    """What no group has. Scopes that stand for leaves may occur more than once, so they are counted."""
+    """What no group has. Scopes that stand for leaves may occur more than once, so they are
+    counted."""
     left = Counter(leaf for leaves in hosts.values() for leaf in leaves)
     left.subtract(leaf for slot in queue for group in slot for leaf in group.leaves)
     return tuple(sorted(left.elements()))
 
 
 def _cut(hosts: Hosts, gpu: str, tp: int, length: int, together: int) -> list[Slot]:
-    """All slots of `length` groups of `tp` GPUs; `together` of them, one after the other in the list, always share a host."""
-    mine = sorted(((host, sorted(leaves)) for (kind, host), leaves in hosts.items() if kind == gpu), key=lambda entry: (-len(entry[1]), entry[0]))
+    """All slots of `length` groups of `tp` GPUs; `together` of them, one after the other in the
+    list, always share a host."""
+    mine = sorted(
+        ((host, sorted(leaves)) for (kind, host), leaves in hosts.items() if kind == gpu),
+        key=lambda entry: (-len(entry[1]), entry[0]),
+    )
     slots = []
     for host, leaves in mine:
-        groups = [Group(gpu, host, tuple(leaves[at : at + tp])) for at in range(0, len(leaves) - tp + 1, tp)]
+        groups = [
+            Group(gpu, host, tuple(leaves[at : at + tp]))
+            for at in range(0, len(leaves) - tp + 1, tp)
+        ]
         count = len(groups) // (length * together) * together
         slots += [tuple(groups[at * length : (at + 1) * length]) for at in range(count)]
     return slots

@@ -1,12 +1,16 @@
-"""The shadow planner: what the best plan would be with hardware that could be bought, or without hardware that could be lost.
+"""The shadow planner: what the best plan would be with hardware that could be bought, or without
+hardware that could be lost.
 
-Gain. One more GPU often adds nothing by itself, where four more would double the replicas. So a node is worth its part of the bundle that adds most
-per node, and the job can buy its way there one node at a time. A node in a host is planned there, a node anywhere above in a host of its own.
+Gain. One more GPU often adds nothing by itself, where four more would double the replicas. So a
+node is worth its part of the bundle that adds most per node, and the job can buy its way there one
+node at a time. A node in a host is planned there, a node anywhere above in a host of its own.
 
-Loss. What the plan does not use is given up first. A node that is used is worth its part of what is lost with the bundle, out of its host first,
-whose loss costs most per node: where one GPU less costs nothing four less may cost half, and then each of them is worth its share of that.
+Loss. What the plan does not use is given up first. A node that is used is worth its part of what is
+lost with the bundle, out of its host first, whose loss costs most per node: where one GPU less
+costs nothing four less may cost half, and then each of them is worth its share of that.
 
-A job that is not topology-aware (for comparison) counts nodes as if they always came in full hosts, and asks for them anywhere.
+A job that is not topology-aware (for comparison) counts nodes as if they always came in full hosts,
+and asks for them anywhere.
 """
 
 from __future__ import annotations
@@ -32,12 +36,24 @@ REMEMBERED_MAX: Final = 4096
 class Shadow:
     """Speeds (samples per second) for one job that may use the hardware below `scopes`."""
 
-    def __init__(self, planner: Planner, scopes: Sequence[str], site: Site | None = None, *, topology_aware: bool = True) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        scopes: Sequence[str],
+        site: Site | None = None,
+        *,
+        topology_aware: bool = True,
+    ) -> None:
         if not scopes or len(scopes) > ALTERNATIVES_MAX:
-            raise SailorError(f"expected 1 to {ALTERNATIVES_MAX} scopes that the job can use, found {len(scopes)}")
+            raise SailorError(
+                f"expected 1 to {ALTERNATIVES_MAX} scopes that the job can use, found {len(scopes)}"
+            )
         unknown = sorted({tree_of(scope) for scope in scopes} - planner.profile.times.keys())
         if unknown:
-            raise SailorError(f"expected scopes of GPU types with a profile ({', '.join(sorted(planner.profile.times))}), found {', '.join(unknown)}")
+            raise SailorError(
+                "expected scopes of GPU types with a profile"
+                f" ({', '.join(sorted(planner.profile.times))}), found {', '.join(unknown)}"
+            )
         self.planner = planner
         self.scopes = tuple(scopes)
         self.site = site or Site()
@@ -64,7 +80,11 @@ class Shadow:
         """Whether the plan is the same with and without `node`."""
         here = self._layouts[held]
         if node not in here.spare:
-            here.spare[node] = node in self.unused(held) if node in held else self._valued(self._with(node, 1, here)) <= self._valued(here.sizes)
+            here.spare[node] = (
+                node in self.unused(held)
+                if node in held
+                else self._valued(self._with(node, 1, here)) <= self._valued(here.sizes)
+            )
         return here.spare[node]
 
     def gain(self, node: str, held: Leaves) -> float:
@@ -82,7 +102,8 @@ class Shadow:
         return here.losses[node]
 
     def alternatives(self, held: Leaves) -> Wish:
-        """Where one more node would do: hosts that have room beside what is held, what is above them, then anywhere; deepest first."""
+        """Where one more node would do: hosts that have room beside what is held, what is above
+        them, then anywhere; deepest first."""
         here = self._layouts[held]
         if here.alternatives is None:
             here.alternatives = self._alternatives(here) if self.topology_aware else self.scopes
@@ -92,7 +113,9 @@ class Shadow:
         """What a node adds in a full host of the fastest type."""
         if self._speed_per_node is None:
             trees = sorted({tree_of(scope) for scope in self.scopes})
-            fastest = max(self.planner.speed(((tree, (self.site.gpus_per_host,)),)) for tree in trees)
+            fastest = max(
+                self.planner.speed(((tree, (self.site.gpus_per_host,)),)) for tree in trees
+            )
             self._speed_per_node = fastest / self.site.gpus_per_host
         return self._speed_per_node
 
@@ -103,7 +126,10 @@ class Shadow:
 
     def _gain(self, node: str, here: Layout) -> float:
         before = self._valued(here.sizes)
-        return max(0.0, *((self._valued(self._with(node, count, here)) - before) / count for count in BUNDLES))
+        return max(
+            0.0,
+            *((self._valued(self._with(node, count, here)) - before) / count for count in BUNDLES),
+        )
 
     def _loss(self, node: str, held: Leaves) -> float:
         spare = self.unused(held)
@@ -112,8 +138,12 @@ class Shadow:
         gone = Counter(spare)
         busy = tuple(leaf for leaf in held if not _take(gone, leaf))
         host = self.site.host_of(node)
-        near = sorted(without(busy, node), key=lambda leaf: self.site.host_of(leaf) != host)  # what goes with it, its own host first
-        before, after = self._valued(self._layouts[busy].sizes), self._without([node, *near], self._layouts[busy])
+        # what goes with it, its own host first
+        near = sorted(without(busy, node), key=lambda leaf: self.site.host_of(leaf) != host)
+        before, after = (
+            self._valued(self._layouts[busy].sizes),
+            self._without([node, *near], self._layouts[busy]),
+        )
         return max(0.0, *((before - speed) / count for count, speed in after))
 
     def _without(self, going: Sequence[str], here: Layout) -> Iterator[tuple[int, float]]:
@@ -133,8 +163,14 @@ class Shadow:
         for host, count in here.hosts.items():
             if any(is_below(host, scope) for scope in self.scopes):
                 above = ancestors(host)
-                near.update(dict.fromkeys(above if count < self.site.gpus_per_host else above[:-1], count))
-        allowed = [place for place in near if place not in self.scopes and any(is_below(place, scope) for scope in self.scopes)]
+                near.update(
+                    dict.fromkeys(above if count < self.site.gpus_per_host else above[:-1], count)
+                )
+        allowed = [
+            place
+            for place in near
+            if place not in self.scopes and any(is_below(place, scope) for scope in self.scopes)
+        ]
         allowed.sort(key=lambda place: (-place.count("/"), -near[place], place))
         return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
 
@@ -147,7 +183,12 @@ class Shadow:
         if host is None or not self.topology_aware:
             return resized(here.sizes, tree_of(node), 0, 1, count)
         size = here.hosts.get(host, 0)
-        return resized(here.sizes, tree_of(node), size, size + min(count, max(0, self.site.gpus_per_host - size)))
+        return resized(
+            here.sizes,
+            tree_of(node),
+            size,
+            size + min(count, max(0, self.site.gpus_per_host - size)),
+        )
 
     def _packed(self, sizes: HostSizes) -> HostSizes:
         return tuple((tree, self._full_hosts(sum(each))) for tree, each in sizes)

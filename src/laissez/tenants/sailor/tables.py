@@ -1,6 +1,8 @@
-"""What the planner looks up over and over, computed once per profile: each stage's times for a number of stages, a microbatch, a GPU type and a tp.
+"""What the planner looks up over and over, computed once per profile: each stage's times for a
+number of stages, a microbatch, a GPU type and a tp.
 
-All of it follows from `iteration`; nothing here is a second model. The search asks for the same few hundred numbers millions of times.
+All of it follows from `iteration`; nothing here is a second model. The search asks for the same few
+hundred numbers millions of times.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from laissez.tenants.sailor.model import FLOAT_BYTES, Profile
 
 
 class Table(msgspec.Struct, frozen=True, gc=False):
-    """One GPU type with one tp in every stage: seconds of work, seconds to pass a microbatch on inside a host and between hosts, gradient bytes."""
+    """One GPU type with one tp in every stage: seconds of work, seconds to pass a microbatch on
+    inside a host and between hosts, gradient bytes."""
 
     gpu: str
     tp: int
@@ -48,12 +51,16 @@ class Tables:
         return self._wholes[key]
 
     def common_share(self, microbatch: int, sides: tuple[tuple[str, int], ...]) -> float:
-        """How much of the work can be counted as the same share on every one of `sides`: 1 if each layer takes the same share of each's time."""
+        """How much of the work can be counted as the same share on every one of `sides`: 1 if each
+        layer takes the same share of each's time."""
         key = (microbatch, sides)
         if key not in self._shares:
             times = [self.profile.times[gpu][microbatch][tp] for gpu, tp in sides]
             wholes = [self.whole(microbatch, gpu, tp) for gpu, tp in sides]
-            self._shares[key] = sum(min(layer.work_s / whole for layer, whole in zip(row, wholes, strict=True)) for row in zip(*times, strict=True))
+            self._shares[key] = sum(
+                min(layer.work_s / whole for layer, whole in zip(row, wholes, strict=True))
+                for row in zip(*times, strict=True)
+            )
         return self._shares[key]
 
     def ring(self, gpu: str, tp: int, size: float, replicas: int) -> float:
@@ -66,12 +73,19 @@ class Tables:
 
     def _make(self, stages: int, microbatch: int, gpu: str, tp: int) -> Table | None:
         profile = self.profile
-        kind, sizes, times = profile.gpus[gpu], profile.sizes[tp], profile.times[gpu][microbatch][tp]
+        kind, sizes, times = (
+            profile.gpus[gpu],
+            profile.sizes[tp],
+            profile.times[gpu][microbatch][tp],
+        )
         parts, first = [], 0
         for layers in split_layers(profile.layers, stages):
             parts.append(slice(first, first + layers))
             first += layers
-        if any(memory_bytes(profile, tp, microbatch, stages, at, part) > kind.memory_bytes for at, part in enumerate(parts)):
+        if any(
+            memory_bytes(profile, tp, microbatch, stages, at, part) > kind.memory_bytes
+            for at, part in enumerate(parts)
+        ):
             return None
         passed = [sizes[part.stop - 1].output * FLOAT_BYTES * microbatch for part in parts[:-1]]
         return Table(
@@ -80,6 +94,8 @@ class Tables:
             work=tuple(sum(time.work_s for time in times[part]) for part in parts),
             near=tuple(kind.intra.seconds(size) for size in passed),
             far=tuple(kind.far(tp).seconds(size) for size in passed),
-            gradients=tuple(sum(size.params for size in sizes[part]) * FLOAT_BYTES for part in parts),
+            gradients=tuple(
+                sum(size.params for size in sizes[part]) * FLOAT_BYTES for part in parts
+            ),
             update=max(times[part.start].update_s for part in parts),
         )

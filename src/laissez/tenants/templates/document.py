@@ -1,7 +1,8 @@
-"""A task's YAML as fields that know where they stand, so that every complaint names the file, the line and the field.
+"""A task's YAML as fields that know where they stand, so that every complaint names the file, the
+line and the field.
 
-The nodes of the parser are read directly: nothing is converted before somebody says what it should be. So `6.50` is the text "6.50" and not a binary
-fraction, and a name that appears twice is seen.
+The nodes of the parser are read directly: nothing is converted before somebody says what it should
+be. So `6.50` is the text "6.50" and not a binary fraction, and a name that appears twice is seen.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class Field(msgspec.Struct, frozen=True):
         if not isinstance(self.node, yaml.ScalarNode):
             return "a mapping" if isinstance(self.node, yaml.MappingNode) else "a list"
         text = str(self.node.value)
-        return "nothing" if self.kind == "null" else repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "...")
+        return (
+            "nothing"
+            if self.kind == "null"
+            else repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "...")
+        )
 
     @property
     def kind(self) -> str:
@@ -48,13 +53,19 @@ class Field(msgspec.Struct, frozen=True):
 
     def scalar(self, *kinds: str) -> str | None:
         """The text of a single value of one of these kinds."""
-        return str(self.node.value) if isinstance(self.node, yaml.ScalarNode) and self.kind in kinds else None
+        return (
+            str(self.node.value)
+            if isinstance(self.node, yaml.ScalarNode) and self.kind in kinds
+            else None
+        )
 
     def items(self) -> list[Field] | None:
         """The values of a list, if it is one."""
         if not isinstance(self.node, yaml.SequenceNode):
             return None
-        return [Field(self.file, f"{self.path}[{at}]", node) for at, node in enumerate(self.node.value)]
+        return [
+            Field(self.file, f"{self.path}[{at}]", node) for at, node in enumerate(self.node.value)
+        ]
 
     def fields(self) -> dict[str, Field] | None:
         """The values of a mapping by name, if it is one."""
@@ -66,12 +77,15 @@ class Field(msgspec.Struct, frozen=True):
             if name is None:
                 raise Field(self.file, self.path, key).unlike("the name of a field")
             if name in found:
-                raise Field(self.file, self._below(name), key).error("appears twice; keep one of them")
+                raise Field(self.file, self._below(name), key).error(
+                    "appears twice; keep one of them"
+                )
             found[name] = Field(self.file, self._below(name), value)
         return found
 
     def section(self, known: Collection[str], refused: Mapping[str, str] | None = None) -> Section:
-        """A mapping with these fields and no others; `refused` are others that may be expected here, with what to do instead."""
+        """A mapping with these fields and no others; `refused` are others that may be expected
+        here, with what to do instead."""
         found = self.fields()
         if found is None:
             raise self.unlike(f"a mapping with the fields {', '.join(known)}")
@@ -80,7 +94,10 @@ class Field(msgspec.Struct, frozen=True):
                 raise field.error(f"cannot be honoured here; {(refused or {})[name]}")
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
-                raise field.error(f"is not a field of this section; {f'did you mean {near[0]}?' if near else 'expected ' + ', '.join(known)}")
+                raise field.error(
+                    "is not a field of this section;"
+                    f" {f'did you mean {near[0]}?' if near else 'expected ' + ', '.join(known)}"
+                )
         return Section(self, found)
 
     def _below(self, name: str) -> str:
@@ -102,7 +119,9 @@ class Section(msgspec.Struct, frozen=True):
         return self.fields[name]
 
     def absent(self, name: str, expected: str) -> TaskError:
-        return Field(self.field.file, self.field._below(name), self.field.node).error(f"expected {expected}, found no such field")
+        return Field(self.field.file, self.field._below(name), self.field.node).error(
+            f"expected {expected}, found no such field"
+        )
 
 
 def parse(text: str, file: str) -> Field:

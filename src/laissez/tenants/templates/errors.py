@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class TemplateError(ValueError):
-    """A template was given something it cannot work with; the message says what was expected and what was found."""
+    """A template was given something it cannot work with; the message says what was expected and
+    what was found."""
 
 
 class TaskError(TemplateError):

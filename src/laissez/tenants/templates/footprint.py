@@ -1,6 +1,8 @@
-"""A fixed number of nodes at a fixed price. Utility counts nodes, so a missing node is worth the price and one too many is worth nothing.
+"""A fixed number of nodes at a fixed price. Utility counts nodes, so a missing node is worth the
+price and one too many is worth nothing.
 
-Such a tenant says nothing about restarts or checkpoints, so no node is worth more for being there already.
+Such a tenant says nothing about restarts or checkpoints, so no node is worth more for being there
+already.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""On demand: so many nodes, whatever they cost up to a price set high. It asks at that price and keeps at that price."""
+"""On demand: so many nodes, whatever they cost up to a price set high. It asks at that price and
+keeps at that price."""
 
 from __future__ import annotations
 

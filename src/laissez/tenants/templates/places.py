@@ -7,10 +7,12 @@ or, for other places, `scopes` alone:
 
     scopes: [h100/zone-a/rack1, a100]
 
-Names of accelerators are those of the resource types in small letters. As in SkyPilot, several mean that any one will do; all are alike here, so the
-order says nothing. A node is one leaf of the cluster, and nothing in the market sells several leaves as one, so no more than one accelerator per node
-can be asked for: ask for more nodes. What else SkyPilot knows is either refused, because the task would not be run as written, or, where the hardware
-is what it is and the task runs all the same, ignored with a warning.
+Names of accelerators are those of the resource types in small letters. As in SkyPilot, several mean
+that any one will do; all are alike here, so the order says nothing. A node is one leaf of the
+cluster, and nothing in the market sells several leaves as one, so no more than one accelerator per
+node can be asked for: ask for more nodes. What else SkyPilot knows is either refused, because the
+task would not be run as written, or, where the hardware is what it is and the task runs all the
+same, ignored with a warning.
 """
 
 from __future__ import annotations
@@ -52,7 +54,11 @@ _SCOPE_NAME: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,64}")
 
 def read_scopes(field: Field, warnings: list[str]) -> Wish:
     section = field.section(("accelerators", "zone", "scopes", *IGNORED), REFUSED)
-    warnings += [f"{section.fields[name].path} is ignored: a node has what its hardware has" for name in IGNORED if name in section.fields]
+    warnings += [
+        f"{section.fields[name].path} is ignored: a node has what its hardware has"
+        for name in IGNORED
+        if name in section.fields
+    ]
     listed = section.get("scopes")
     scopes = _accelerators(section) if listed is None else _listed(listed, section)
     if len(scopes) > ALTERNATIVES_MAX:
@@ -64,14 +70,22 @@ def _listed(listed: Field, section: Section) -> Wish:
     for name in ("accelerators", "zone"):
         if other := section.get(name):
             raise other.error("cannot stand beside `scopes`, which say it all; keep one of the two")
-    return _distinct([(one, _scope(one)) for one in _each(listed, "a scope such as h100/zone-a, or a list of them")])
+    return _distinct(
+        [
+            (one, _scope(one))
+            for one in _each(listed, "a scope such as h100/zone-a, or a list of them")
+        ]
+    )
 
 
 def _scope(field: Field) -> str:
     path = values.text(field, "a scope such as h100/zone-a")
     names = path.split("/")
     if len(names) > DEPTH_MAX or not all(map(_SCOPE_NAME.fullmatch, names)):
-        raise field.unlike(f"a scope such as h100/zone-a: up to {DEPTH_MAX} names of letters, digits, '.', '_' or '-', with slashes between")
+        raise field.unlike(
+            f"a scope such as h100/zone-a: up to {DEPTH_MAX} names of letters, digits, '.', '_' or"
+            " '-', with slashes between"
+        )
     return path
 
 
@@ -84,7 +98,10 @@ def _accelerators(section: Section) -> Wish:
     if by_name is None:
         kinds = [(one, _kind(one, expected)) for one in _each(field, expected)]
     else:
-        kinds = [(count, _counted(count, name, count.scalar("int", "float") or count.shown())) for name, count in by_name.items()]
+        kinds = [
+            (count, _counted(count, name, count.scalar("int", "float") or count.shown()))
+            for name, count in by_name.items()
+        ]
     if not kinds:
         raise field.error(f"expected {expected}, found none")
     return _distinct([(one, kind + below) for one, kind in kinds])
@@ -110,7 +127,10 @@ def _counted(field: Field, name: str, count: str) -> str:
     if not _SCOPE_NAME.fullmatch(name):
         raise field.error(f"expected the name of an accelerator such as H100, found {name[:40]!r}")
     if count != "1":
-        raise field.error(f"expected 1 accelerator per node, found {count}; a node is one leaf of the cluster, so ask for more `num_nodes` instead")
+        raise field.error(
+            f"expected 1 accelerator per node, found {count}; a node is one leaf of the cluster, so"
+            " ask for more `num_nodes` instead"
+        )
     return name.lower()
 
 

@@ -1,10 +1,12 @@
 """A service with an objective: what it needs is told (`needed`), and what it lacks costs a penalty.
 
-Utility is the share of the objective that is met. Each replica that is needed meets an equal part of it, so each is worth the penalty over their
-number. A *spare* replica meets nothing by itself; it stands in while a lost one starts anew. If every replica is lost once in the time a node is
-usually kept, a spare saves all their cold starts, so it is worth that share of the penalty, and never more than a replica that is needed. A spare can
-come and go without anything being missed. Which replicas are the spares is settled by their names: if any of them could be it, all would be priced as
-one, and all could be lost at once.
+Utility is the share of the objective that is met. Each replica that is needed meets an equal part
+of it, so each is worth the penalty over their number. A *spare* replica meets nothing by itself; it
+stands in while a lost one starts anew. If every replica is lost once in the time a node is usually
+kept, a spare saves all their cold starts, so it is worth that share of the penalty, and never more
+than a replica that is needed. A spare can come and go without anything being missed. Which replicas
+are the spares is settled by their names: if any of them could be it, all would be priced as one,
+and all could be lost at once.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ import msgspec
 
 from laissez.tenants.hooks import HOLD_S, Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
-from laissez.tenants.templates.template import State, Template, checked, checked_duration, read_state
+from laissez.tenants.templates.template import (
+    State,
+    Template,
+    checked,
+    checked_duration,
+    read_state,
+)
 from laissez.tenants.view import TenantView
 
 COLD_START_S: Final = 60.0
@@ -30,7 +38,8 @@ class SloState(State, frozen=True, tag="slo"):
 
 
 class SloService(Template):
-    """Loses `penalty` dollars per hour while it has no replica; `replicas` are needed until something else is told, within `least` and `most`."""
+    """Loses `penalty` dollars per hour while it has no replica; `replicas` are needed until
+    something else is told, within `least` and `most`."""
 
     def __init__(
         self,
@@ -47,7 +56,10 @@ class SloService(Template):
         self.least, self.most, self.spares = least, replicas if most is None else most, spares
         super().__init__(scopes, self.most + spares, start)
         if not 0 <= least <= self.most:
-            raise TemplateError(f"expected replicas from 0 on and at least as many at most as at least, found {least} to {self.most}")
+            raise TemplateError(
+                "expected replicas from 0 on and at least as many at most as at least, found"
+                f" {least} to {self.most}"
+            )
         if spares < 0:
             raise TemplateError(f"expected 0 spare replicas or more, found {spares}")
         self.penalty = checked("the penalty in dollars per hour", penalty)
@@ -56,7 +68,9 @@ class SloService(Template):
         self.needed(replicas, start)
 
     def state(self) -> dict[str, object]:
-        written: dict[str, object] = msgspec.to_builtins(SloState(start=self.start, needed=self._needed))
+        written: dict[str, object] = msgspec.to_builtins(
+            SloState(start=self.start, needed=self._needed)
+        )
         return written
 
     def restore(self, state: Mapping[str, object]) -> None:
@@ -101,9 +115,12 @@ class SloService(Template):
         return self.cold_s
 
     def _rank(self, node: str, held: Leaves) -> int:
-        """How many replicas come before `node`: all of them if it is new, else those that cost less. The dearest are the spares."""
+        """How many replicas come before `node`: all of them if it is new, else those that cost
+        less. The dearest are the spares."""
         own = self._cost(node)
-        return sum(self.is_usable(leaf) and (node not in held or self._cost(leaf) < own) for leaf in held)
+        return sum(
+            self.is_usable(leaf) and (node not in held or self._cost(leaf) < own) for leaf in held
+        )
 
     def _cost(self, leaf: str) -> tuple[int, str]:
         """By cost, then by name; one that is not there yet will have been got for less."""
@@ -114,8 +131,12 @@ class SloService(Template):
         return self._needed + self.spares if self._needed else 0
 
     def _met(self, count: int) -> float:
-        """The share of the objective that so many replicas meet, and what its spares add to that."""
+        """The share of the objective that so many replicas meet, and what its spares add to
+        that."""
         if not self._needed:
             return 0.0
         spare = min(1.0 / self._needed, self.cold_s / HOLD_S)
-        return min(count, self._needed) / self._needed + min(self.spares, max(0, count - self._needed)) * spare
+        return (
+            min(count, self._needed) / self._needed
+            + min(self.spares, max(0, count - self._needed)) * spare
+        )

@@ -1,7 +1,8 @@
 """Spot: so many nodes, but only while they are cheap.
 
-With a `margin` it leaves in good order before it is outbid: a node that is charged more than the limit less the margin is given up while the market
-would still let it stay, so there is time to save what is on it. For that it must be told what its nodes cost (`charged`). It asks at the lower price
+With a `margin` it leaves in good order before it is outbid: a node that is charged more than the
+limit less the margin is given up while the market would still let it stay, so there is time to save
+what is on it. For that it must be told what its nodes cost (`charged`). It asks at the lower price
 too; else it would come back at once to what it has just left.
 """
 
@@ -27,7 +28,9 @@ class Spot(FixedFootprint):
 
     form = SpotState
 
-    def __init__(self, scopes: Wish, nodes: int, limit: float, margin: float = 0.0, start: int = 0) -> None:
+    def __init__(
+        self, scopes: Wish, nodes: int, limit: float, margin: float = 0.0, start: int = 0
+    ) -> None:
         super().__init__(scopes, nodes, limit, start)
         if not 0 <= margin < 1:
             raise TemplateError(f"expected a margin from 0 to below 1 of the limit, found {margin}")
@@ -35,9 +38,19 @@ class Spot(FixedFootprint):
         self._charged: dict[str, float] = {}
 
     @classmethod
-    def below_on_demand(cls, scopes: Wish, nodes: int, on_demand: float, share: float, margin: float = 0.0, start: int = 0) -> Spot:
+    def below_on_demand(
+        cls,
+        scopes: Wish,
+        nodes: int,
+        on_demand: float,
+        share: float,
+        margin: float = 0.0,
+        start: int = 0,
+    ) -> Spot:
         """With a limit of `share` of the on-demand price."""
-        limit = checked("the on-demand price", on_demand) * checked("the share of the on-demand price", share, most=1.0)
+        limit = checked("the on-demand price", on_demand) * checked(
+            "the share of the on-demand price", share, most=1.0
+        )
         return cls(scopes, nodes, limit, margin, start)
 
     def see(self, view: TenantView) -> None:

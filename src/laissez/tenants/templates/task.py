@@ -1,5 +1,6 @@
-"""A task as a YAML file in the manner of SkyPilot: what to run on (`resources`, `num_nodes`), on which terms (`market`), and which commands tell the
-job about its nodes (`hooks`) and us about the job (`probes`).
+"""A task as a YAML file in the manner of SkyPilot: what to run on (`resources`, `num_nodes`), on
+which terms (`market`), and which commands tell the job about its nodes (`hooks`) and us about the
+job (`probes`).
 
     name: finetune
     resources:
@@ -21,9 +22,10 @@ job about its nodes (`hooks`) and us about the job (`probes`).
     probes:
       progress: ./progress.sh
 
-`places` describes `resources`, `offers` describes `market`. A field of SkyPilot's that would change what is run is refused with what to do instead;
-nothing is quietly left out. `setup` and `run` are such fields: a node of ours starts when it is won and may be lost at any time, so what to do then
-is said by the hooks. Whatever else is not known is refused too, for it may be a misspelling.
+`places` describes `resources`, `offers` describes `market`. A field of SkyPilot's that would change
+what is run is refused with what to do instead; nothing is quietly left out. `setup` and `run` are
+such fields: a node of ours starts when it is won and may be lost at any time, so what to do then is
+said by the hooks. Whatever else is not known is refused too, for it may be a misspelling.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ PROBE_OF: Final[Mapping[str, str]] = MappingProxyType({"progress": "deadline", "
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """Commands to run when a node comes, when its price nears its limit, and when it goes; each is ended after `timeout_s`."""
+    """Commands to run when a node comes, when its price nears its limit, and when it goes; each is
+    ended after `timeout_s`."""
 
     on_lease_start: str | None = None
     on_limit_near: str | None = None
@@ -76,7 +79,8 @@ class Hooks(msgspec.Struct, frozen=True):
 
 
 class Probes(msgspec.Struct, frozen=True):
-    """Commands that print one number: how much of the work is done (0 to 1), or how many replicas are needed."""
+    """Commands that print one number: how much of the work is done (0 to 1), or how many replicas
+    are needed."""
 
     progress: str | None = None
     needed: str | None = None
@@ -137,7 +141,9 @@ def _name(section: Section, stem: str) -> str:
     if label is not None:
         return values.name(label, "a name for the task")
     if not values.is_name(stem):
-        raise section.absent("name", f"a name for the task, since {stem[:40]!r}, from the file, cannot be one")
+        raise section.absent(
+            "name", f"a name for the task, since {stem[:40]!r}, from the file, cannot be one"
+        )
     return stem
 
 
@@ -147,8 +153,12 @@ def _hooks(field: Field | None) -> Hooks:
     events = ("on_lease_start", "on_limit_near", "on_lease_end")
     section = field.section((*events, "timeout"))
     timeout = section.get("timeout")
-    commands = {name: values.command(section.fields[name]) for name in events if name in section.fields}
-    return Hooks(**commands, timeout_s=TIMEOUT_S if timeout is None else values.duration_s(timeout, 1))
+    commands = {
+        name: values.command(section.fields[name]) for name in events if name in section.fields
+    }
+    return Hooks(
+        **commands, timeout_s=TIMEOUT_S if timeout is None else values.duration_s(timeout, 1)
+    )
 
 
 def _probes(task: Section, template: str, warnings: list[str]) -> Probes:
@@ -156,7 +166,10 @@ def _probes(task: Section, template: str, warnings: list[str]) -> Probes:
     given = {} if field is None else field.section(tuple(PROBE_OF)).fields
     for name, one in given.items():
         if PROBE_OF[name] != template:
-            raise one.error(f"belongs to the template {PROBE_OF[name]}, and this task uses {template}; leave it out")
+            raise one.error(
+                f"belongs to the template {PROBE_OF[name]}, and this task uses {template}; leave"
+                " it out"
+            )
     if not given:
         warnings += _WITHOUT_PROBE.get(template, ())
     return Probes(**{name: values.command(one) for name, one in given.items()})
@@ -164,7 +177,12 @@ def _probes(task: Section, template: str, warnings: list[str]) -> Probes:
 
 _WITHOUT_PROBE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "deadline": ("without probes.progress, progress is estimated from market.work_hours, and the task ends when the estimate says so",),
+        "deadline": (
+            (
+                "without probes.progress, progress is estimated from market.work_hours, and the"
+                " task ends when the estimate says so"
+            ),
+        ),
         "slo": ("without probes.needed, num_nodes replicas are needed all the time",),
     }
 )

@@ -1,7 +1,8 @@
-"""What all templates share: where they may run, how many nodes at most, and a state small enough to be written down at every step.
+"""What all templates share: where they may run, how many nodes at most, and a state small enough to
+be written down at every step.
 
-The state holds only what was learned since the start. All that was asked for comes from the task again, so a task that is changed while its runner is
-down takes effect when it is back.
+The state holds only what was learned since the start. All that was asked for comes from the task
+again, so a task that is changed while its runner is down takes effect when it is back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from laissez.tenants.hooks import Application, Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="template"):
+class State(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="template"
+):
     """What a template has learned; `start` is when its task began."""
 
     start: int
@@ -31,7 +34,9 @@ class Template(Application):
 
     def __init__(self, scopes: Wish, nodes_max: int, start: int = 0) -> None:
         if not scopes or not all(scopes):
-            raise TemplateError(f"expected at least one scope, none of them empty, found {list(scopes)}")
+            raise TemplateError(
+                f"expected at least one scope, none of them empty, found {list(scopes)}"
+            )
         if nodes_max < 1:
             raise TemplateError(f"expected one node or more, found {nodes_max}")
         self.scopes, self.nodes_max, self.start = scopes, nodes_max, start
@@ -43,7 +48,8 @@ class Template(Application):
 
     @abstractmethod
     def restore(self, state: Mapping[str, object]) -> None:
-        """Go on from what `state` gave. Raises `TemplateError`, and changes nothing, if it is not a state of this template."""
+        """Go on from what `state` gave. Raises `TemplateError`, and changes nothing, if it is not a
+        state of this template."""
 
     def probed(self, probe: str, number: float, now: int) -> None:
         """What a probe of the task printed. Raises `TemplateError` if it makes no sense."""
@@ -84,7 +90,10 @@ def begun(state: Mapping[str, object]) -> int:
 def checked(name: str, number: float, above: float = 0.0, most: float = math.inf) -> float:
     """`number`, if it is above one bound, not beyond the other, and finite."""
     if not above < number <= most or math.isinf(number):
-        raise TemplateError(f"expected {name} above {above:g}{'' if math.isinf(most) else f' and at most {most:g}'}, found {number}")
+        raise TemplateError(
+            f"expected {name} above"
+            f" {above:g}{'' if math.isinf(most) else f' and at most {most:g}'}, found {number}"
+        )
     return number
 
 

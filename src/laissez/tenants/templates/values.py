@@ -1,4 +1,5 @@
-"""Reading single values: text, numbers, money, durations and times. Each says what it expects, and gives whole numbers where rounding would hurt."""
+"""Reading single values: text, numbers, money, durations and times. Each says what it expects, and
+gives whole numbers where rounding would hurt."""
 
 from __future__ import annotations
 
@@ -20,14 +21,19 @@ _DECIMAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 _MONEY: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 _WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,14}")
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd])")
-_MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def text(field: Field, expected: str) -> str:
     found = field.scalar("str")
     if found is None or not found.strip():
-        raise field.unlike(expected, "put it in quotes" if field.scalar("int", "float", "bool", "timestamp") else "")
+        raise field.unlike(
+            expected,
+            "put it in quotes" if field.scalar("int", "float", "bool", "timestamp") else "",
+        )
     return found
 
 
@@ -117,7 +123,9 @@ def duration_us(field: Field, least_us: int = 0) -> int:
         raise field.unlike("a duration with its unit, such as 90s, 15m, 6h or 2d")
     micro = int(Decimal(found[1]) * UNITS_S[found[2]] * SECOND_US)
     if not least_us <= micro <= DURATION_MAX_US:
-        raise field.unlike(f"a duration from {least_us // SECOND_US}s to {DURATION_MAX_US // (86400 * SECOND_US)}d")
+        raise field.unlike(
+            f"a duration from {least_us // SECOND_US}s to {DURATION_MAX_US // (86400 * SECOND_US)}d"
+        )
     return micro
 
 
@@ -131,7 +139,9 @@ def moment(field: Field) -> int | None:
     if not _MOMENT.fullmatch(found):
         return None
     try:
-        us = (datetime.fromisoformat(found.upper().replace(" ", "T")) - _EPOCH) // timedelta(microseconds=1)
+        us = (datetime.fromisoformat(found.upper().replace(" ", "T")) - _EPOCH) // timedelta(
+            microseconds=1
+        )
     except (ValueError, OverflowError):
         us = -1
     if not 0 <= us <= TIME_MAX_US:
@@ -140,4 +150,6 @@ def moment(field: Field) -> int | None:
 
 
 def shown_time(us: int) -> str:
-    return (_EPOCH + timedelta(microseconds=us)).isoformat() if 0 <= us <= TIME_MAX_US else f"{us} us"
+    return (
+        (_EPOCH + timedelta(microseconds=us)).isoformat() if 0 <= us <= TIME_MAX_US else f"{us} us"
+    )
