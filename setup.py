@@ -61,7 +61,7 @@ def compiler_works() -> bool:
         try:
             compiler = new_compiler()
             customize_compiler(compiler)
-            with silenced():
+            with Silenced():
                 compiler.compile(
                     [str(source)],
                     output_dir=folder,
@@ -72,7 +72,7 @@ def compiler_works() -> bool:
     return True
 
 
-class silenced:
+class Silenced:
     """The compiler is another process: only its file descriptors can be turned off."""
 
     def __enter__(self) -> None:

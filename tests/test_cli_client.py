@@ -301,12 +301,12 @@ def test_a_command_sends_what_it_says(
     [
         ("quote h100/rack1", "/v1/prices", QUOTE, "h100/rack1 2.50 2026-11-15T08:30:00Z"),
         ("quote", "/v1/prices", [QUOTE], "h100/rack1 2.50 2026-11-15T08:30:00Z"),
-        ("orders", "/v1/orders", [ORDER], "ord_aaaaaaaa1 2026-11-15T08:30:00Z h100@2.00:3.50 "
-            "a100@1.00"),
-        ("leases list", "/v1/leases", [LEASE], "lse_aaaaaaaa1 h100/rack1/host1/gpu0 2.75 2.50 "
-            "none 0.123456 2026-11-15T08:30:00Z"),
-        ("instances", "/v1/instances", [RUNNING], "ins_aaaaaaaa1 running h100/rack1/host1/gpu0 "
-            "lse_aaaaaaaa1 2.75 3.50 2026-11-15T08:30:00Z"),
+        ("orders", "/v1/orders", [ORDER], ("ord_aaaaaaaa1 2026-11-15T08:30:00Z h100@2.00:3.50 "
+            "a100@1.00")),
+        ("leases list", "/v1/leases", [LEASE], ("lse_aaaaaaaa1 h100/rack1/host1/gpu0 2.75 2.50 "
+            "none 0.123456 2026-11-15T08:30:00Z")),
+        ("instances", "/v1/instances", [RUNNING], ("ins_aaaaaaaa1 running h100/rack1/host1/gpu0 "
+            "lse_aaaaaaaa1 2.75 3.50 2026-11-15T08:30:00Z")),
         ("price-history lse_1", "/v1/leases/lse_1/prices",
             views.PriceHistory("lse_1", "h100/gpu0",
                 (views.PriceSegment(AT, AT, None, "1.000000"),)),

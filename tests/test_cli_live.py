@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -64,7 +64,7 @@ class Live:
         self.process.communicate(timeout=WITHIN_S)
         return self.process.returncode
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

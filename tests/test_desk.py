@@ -7,7 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -38,7 +38,7 @@ class Gate:
         self._fails = False
         journal.append = self._store  # type: ignore[method-assign]
 
-    def __enter__(self) -> Gate:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Example]]]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Example]]:
     """All examples, with what they printed."""
     found: dict[str, list[Example]] = {}
     for page, text in PAGES.items():
@@ -51,7 +50,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Exa
                 shell.run(example)
         finally:
             shell.close()
-    yield found
+    return found
 
 
 @pytest.mark.slow

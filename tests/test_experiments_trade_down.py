@@ -58,7 +58,7 @@ STAYS = course(lease("h100", 0.0, 3.0, (0.0, 1.2)))
 
 def found(trades: Course, stays: Course = STAYS, others: Course | None = None) -> Findings:
     """`others` is what the batch does if its work is worth the most."""
-    made_up: dict[Cell, Course] = {cell: trades for cell in TradeDown().cells(PLAN)}
+    made_up: dict[Cell, Course] = dict.fromkeys(TradeDown().cells(PLAN), trades)
     most = TradeDownRun(worth=WORTHS[-1])
     return TradeDown().findings(
         PLAN, {**made_up, TradeDownRun(stays=True): stays, most: others or trades}

@@ -389,7 +389,7 @@ def test_a_copy_hears_answers_and_holds_on_to_nothing_else() -> None:
         )
 
     async def story() -> None:
-        with open(os.devnull) as held, Copy(work) as copy:
+        with Path(os.devnull).open() as held, Copy(work) as copy:
             assert held.fileno() > 2
             await copy.tell(b"hello")
             word, _, files = (await copy.answer()).partition(b" ")

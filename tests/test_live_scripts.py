@@ -164,7 +164,7 @@ def test_what_is_remembered_comes_back_and_nobody_else_may_read_it(tmp_path: Pat
     )
     file.write(memory)
     assert memory == file.read()
-    assert 0o600 == os.stat(path).st_mode & 0o777
+    assert 0o600 == path.stat().st_mode & 0o777
     file.forget()
     assert file.read() is None
     file.close()

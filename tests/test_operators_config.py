@@ -112,8 +112,10 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + "[flors]\n",
             [
-                "flors: expected one of the tables floors, base, signals, maps, maintenance,"
-                " controls, found 'flors'"
+                (
+                    "flors: expected one of the tables floors, base, signals, maps, maintenance,"
+                    " controls, found 'flors'"
+                )
             ],
         ),
         ("base = 3", ["base: expected tables such as [base.name], found 3"]),
@@ -127,50 +129,64 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE.replace('"2.00"', "2.00"),
             [
-                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
-                ' "2.00", found 2.0'
+                (
+                    'base.h100.price: expected dollars per hour in quotes, from "0" to "10000",'
+                    ' such as "2.00", found 2.0'
+                )
             ],
         ),
         (
             BASE.replace("2.00", "-2"),
             [
-                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
-                " \"2.00\", found '-2'"
+                (
+                    'base.h100.price: expected dollars per hour in quotes, from "0" to "10000",'
+                    " such as \"2.00\", found '-2'"
+                )
             ],
         ),
         (
             BASE.replace("2.00", "1e3"),
             [
-                'base.h100.price: expected dollars per hour in quotes, from "0" to "10000", such as'
-                " \"2.00\", found '1e3'"
+                (
+                    'base.h100.price: expected dollars per hour in quotes, from "0" to "10000",'
+                    " such as \"2.00\", found '1e3'"
+                )
             ],
         ),
         (
             BASE.replace("20.00", "10000.01"),
             [
-                'base.h100.floor_max: expected dollars per hour in quotes, from "0" to "10000",'
-                " such as \"2.00\", found '10000.01'"
+                (
+                    'base.h100.floor_max: expected dollars per hour in quotes, from "0" to "10000",'
+                    " such as \"2.00\", found '10000.01'"
+                )
             ],
         ),
         (
             BASE.replace("20.00", "1.00"),
             [
-                'base.h100.price: expected a base price within floor_min and floor_max, "0.00" to'
-                ' "1.00", found "2.00"'
+                (
+                    "base.h100.price: expected a base price within floor_min and floor_max,"
+                    ' "0.00" to "1.00", found "2.00"'
+                )
             ],
         ),
         (
             BASE + 'times = [{ price = "1", day = "mon" }]',
             [
-                "base.h100.times: [0]: object contains unknown field day, found [{'price': '1',"
-                " 'day': 'mon'}]"
+                (
+                    "base.h100.times: [0]: object contains unknown field day, found [{'price': '1',"
+                    " 'day': 'mon'}]"
+                )
             ],
         ),
         (
             BASE + "times = [{ price = 1 }]",
             [
-                'base.h100.times: [0].price: expected dollars per hour in quotes, from "0" to'
-                ' "10000", such as "2.00", found [{\'price\': 1}]'
+                (
+                    'base.h100.times: [0].price: expected dollars per hour in quotes, from "0" to'
+                    ' "10000", such as "2.00", found [{\'price\': 1}]'
+                )
             ],
         ),
         (
@@ -189,15 +205,19 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             '[base."h100//x"]\nprice = "1"\nfloor_max = "2"',
             [
-                'base.h100//x: expected the path of a node, such as [base."h100/row1"], found'
-                " 'h100//x'"
+                (
+                    'base.h100//x: expected the path of a node, such as [base."h100/row1"], found'
+                    " 'h100//x'"
+                )
             ],
         ),
         (
             BASE + SIGNAL + POWER.replace("power", "powr"),
             [
-                "maps.p.kind: expected one of power, cooling, carbon, utilisation, or"
-                " \"package.module:Class\", found 'powr'"
+                (
+                    "maps.p.kind: expected one of power, cooling, carbon, utilisation, or"
+                    " \"package.module:Class\", found 'powr'"
+                )
             ],
         ),
         (
@@ -207,15 +227,19 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + SIGNAL + POWER.replace("power", "laissez.operators:Maintenance"),
             [
-                "maps.p.kind: expected a subclass of InfraMap, found <class"
-                " 'laissez.operators.maintenance.Maintenance'>"
+                (
+                    "maps.p.kind: expected a subclass of InfraMap, found <class"
+                    " 'laissez.operators.maintenance.Maintenance'>"
+                )
             ],
         ),
         (
             BASE + SIGNAL + POWER.replace("power", "math:Pi"),
             [
-                "maps.p.kind: expected Pi in the Python module math: module 'math' has no attribute"
-                " 'Pi'"
+                (
+                    "maps.p.kind: expected Pi in the Python module math: module 'math' has no"
+                    " attribute 'Pi'"
+                )
             ],
         ),
         (BASE + POWER, ["maps.p: expected a signal with a table [signals.s], found no signals"]),
@@ -232,8 +256,10 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + SIGNAL + POWER + 'name = "q"',
             [
-                "maps.p.name: expected one of nodes, weight, safe_pressure, stale_after_s, signal,"
-                " cap, comfortable, found 'name'"
+                (
+                    "maps.p.name: expected one of nodes, weight, safe_pressure, stale_after_s,"
+                    " signal, cap, comfortable, found 'name'"
+                )
             ],
         ),
         (
@@ -243,8 +269,10 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + SIGNAL + POWER.replace("h100/row1", "a100/row1"),
             [
-                "a100/row1: expected a base price at it or above it, such as one for a100, found"
-                " none"
+                (
+                    "a100/row1: expected a base price at it or above it, such as one for a100,"
+                    " found none"
+                )
             ],
         ),
         (
@@ -262,8 +290,10 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + '[signals.s]\nsource = "prometheus"\nurl = "x"\nquery = "up"',
             [
-                "signals.s.url: expected the address of a Prometheus, such as"
-                ' "http://127.0.0.1:9090", found another'
+                (
+                    "signals.s.url: expected the address of a Prometheus, such as"
+                    ' "http://127.0.0.1:9090", found another'
+                )
             ],
         ),
         (
@@ -278,16 +308,20 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         (
             BASE + '[signals.s]\nsource = "csv"\nfile = "x"\nstarts_at = 5',
             [
-                "signals.s.starts_at: expected a date and time with its offset, such as"
-                " 2026-09-01T02:00:00Z, found 5"
+                (
+                    "signals.s.starts_at: expected a date and time with its offset, such as"
+                    " 2026-09-01T02:00:00Z, found 5"
+                )
             ],
         ),
         (
             BASE
             + '[maintenance.m]\nnodes = ["h100"]\nstart = 2026-03-04\nend = 2026-03-04T13:00:00Z',
             [
-                "maintenance.m.start: expected a date and time with its offset, such as"
-                " 2026-09-01T02:00:00Z, found datetime.date(2026, 3, 4)"
+                (
+                    "maintenance.m.start: expected a date and time with its offset, such as"
+                    " 2026-09-01T02:00:00Z, found datetime.date(2026, 3, 4)"
+                )
             ],
         ),
         (

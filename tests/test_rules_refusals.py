@@ -548,7 +548,7 @@ def test_an_offline_inner_node_is_no_leaf_rather_than_online_already() -> None:
 @pytest.mark.parametrize("tenant", ["ann", "newcomer"])
 @pytest.mark.parametrize(
     "command",
-    [lambda who, id: CancelOrder(who, id), lambda who, id: amend(who, id, "g 1")],
+    [CancelOrder, lambda who, id: amend(who, id, "g 1")],
     ids=["cancel", "amend"],
 )
 def test_m12_anothers_order_answers_exactly_like_one_that_never_was(
@@ -564,7 +564,7 @@ def test_m12_anothers_order_answers_exactly_like_one_that_never_was(
 @pytest.mark.parametrize("tenant", ["ann", "newcomer"])
 @pytest.mark.parametrize(
     "command",
-    [lambda who, leaf: Relinquish(who, leaf), lambda who, leaf: SetLimit(who, leaf, -1)],
+    [Relinquish, lambda who, leaf: SetLimit(who, leaf, -1)],
     ids=["relinquish", "set_limit"],
 )
 def test_m12_anothers_leaf_answers_exactly_like_one_that_never_was(

@@ -67,7 +67,7 @@ class Running:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                preexec_fn=limit,
+                preexec_fn=limit,  # noqa: PLW1509  no other thread runs
             )
         assert self.process.stdout is not None
         self.said = ""

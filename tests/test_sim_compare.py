@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -214,10 +214,10 @@ def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(
 
 
 @pytest.fixture(scope="module")
-def folder(runs: list[RunResult], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(runs: list[RunResult], tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("csv")
     assert [found / name for name in FILES] == write_csv_files(runs, found)
-    yield found
+    return found
 
 
 def test_gpu_hours_add_up(folder: Path) -> None:

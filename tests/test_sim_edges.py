@@ -60,7 +60,7 @@ SCENARIO = tiny(2, None, {"h100": 4}, mix={"batch": 1.0})
 
 def tenant(kind: str = "batch") -> TenantResult:
     fields: dict[str, Any] = {"tenant": "ann", "kind": kind, "performance_per_cost": None}
-    return TenantResult(**{name: 0 for name in TenantResult.__struct_fields__} | fields)
+    return TenantResult(**dict.fromkeys(TenantResult.__struct_fields__, 0) | fields)
 
 
 def a_run(cloud: str = "market", seed: int = 0, kind: str = "batch") -> RunResult:

@@ -358,7 +358,7 @@ def test_other_files_are_looked_for_there_too(file: Path, field: str) -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Scenario(), "demand: expected either this or cluster.gpus, found neither"),
+        (Scenario, "demand: expected either this or cluster.gpus, found neither"),
         (
             lambda: Scenario(demand=-1.0),
             "demand: expected a number above 0 up to 1,000,000, found -1.0",

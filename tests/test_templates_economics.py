@@ -335,7 +335,7 @@ def test_prices_of_fixed_footprints_are_sound(
     held: tuple[str, ...], nodes: int, price: float, margin: float
 ) -> None:
     spot = Spot(SCOPES, nodes, price, margin)
-    spot.charged({leaf: price * 0.9 for leaf in held})
+    spot.charged(dict.fromkeys(held, price * 0.9))
     assert_prices_are_sound(spot, held, 0)
     assert_prices_are_sound(OnDemand(SCOPES, nodes, price), held, 0)
 

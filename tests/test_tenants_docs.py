@@ -200,7 +200,7 @@ def test_the_defaults_are_as_the_tables_say() -> None:
         f" {attending.AGAIN_S_MAX:g} s apart" in PAGE
     )
     assert (0.5, 3600.0) == (AHEAD, HOLD_S)  # "half of its value", "one lease of an hour"
-    # "five seconds", "a minute", "5 %"
+    # As the page says: five seconds, a minute, 5 %.
     assert (5.0, 60.0, 0.05) == (scripts.GRACE_S, Terms().guard_s, Terms().tolerance)
 
 

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import deque
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Times:
         step = round(math.log(max(seconds, 1e-6)) / self.STEP)
         self._counts[step] = self._counts.get(step, 0) + 1
 
-    def __iadd__(self, other: Times) -> Times:
+    def __iadd__(self, other: Times) -> Self:
         for step, count in other._counts.items():
             self._counts[step] = self._counts.get(step, 0) + count
         return self

@@ -256,7 +256,8 @@ def transfer(crowd: Crowd, timer: Timer) -> None:
         crowd, timer, [Relinquish(crowd.market.owner(leaf) or "", leaf) for leaf in leaves]
     )
     for ended, started in moves:
-        assert isinstance(ended, LeaseEnded) and isinstance(started, LeaseStarted)
+        assert isinstance(ended, LeaseEnded)
+        assert isinstance(started, LeaseStarted)
         del crowd.resting[started.order]
         crowd.do(SetLimit(started.tenant, started.leaf, crowd.random.randint(*LIMITS)))
     for _ in moves:
@@ -343,7 +344,7 @@ def times_oracle() -> float:
 
 def _fill(engine: Market | Oracle) -> None:
     engine.apply(SetFloor("h100", 1_000_000), 0)
-    scopes = [leaf for leaf in tree(ORACLE_LEAVES).leaves] + ["h100"] * ORACLE_RESTING
+    scopes = list(tree(ORACLE_LEAVES).leaves) + ["h100"] * ORACLE_RESTING
     for i, scope in enumerate(scopes):
         price = LIMITS[0] if scope != "h100" else 1_500_000
         engine.apply(PlaceOrder(f"tenant{i % TENANTS}", (at_price(scope, price),)), i)

@@ -204,7 +204,7 @@ class OpenRest(RestConnection):
             self.tenant.heard(told["event"])
 
 
-KINDS: dict[str, type[OpenSession] | type[OpenRest]] = {"session": OpenSession, "rest": OpenRest}
+KINDS: dict[str, type[OpenSession | OpenRest]] = {"session": OpenSession, "rest": OpenRest}
 
 # of this kind, as long as the block lasts; None is none
 MakeNoise: TypeAlias = Callable[[OpenPlan, str | None], AbstractAsyncContextManager[None]]
@@ -250,7 +250,8 @@ async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "laissez_bench.noise", stdin=PIPE, stdout=PIPE
     )
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         process.stdin.write(asked)
         process.stdin.close()

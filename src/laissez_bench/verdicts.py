@@ -54,8 +54,10 @@ def judge_noisy(rows: list[Noisy], real: bool = False) -> NoisyVerdict:
             rows,
             [],
             [
-                "all of it: by the clock, what else this machine does counts too; without --real it"
-                " does not"
+                (
+                    "all of it: by the clock, what else this machine does counts too; without"
+                    " --real it does not"
+                )
             ],
         )
     if silence.rounds < ROUNDS_LEAST:
@@ -63,8 +65,10 @@ def judge_noisy(rows: list[Noisy], real: bool = False) -> NoisyVerdict:
             rows,
             [],
             [
-                f"all of it: {ROUNDS_LEAST} rounds are needed to be sure of something, there were"
-                f" {silence.rounds}"
+                (
+                    f"all of it: {ROUNDS_LEAST} rounds are needed to be sure of something, there"
+                    f" were {silence.rounds}"
+                )
             ],
         )
     failures, not_judged = [], []

@@ -32,9 +32,7 @@ def micro(text: str) -> int:
 
 def instant(text: str) -> int:
     """Microseconds since 1970 from RFC 3339 text."""
-    return (datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH) // timedelta(
-        microseconds=1
-    )
+    return (datetime.fromisoformat(text) - EPOCH) // timedelta(microseconds=1)
 
 
 def path(leaf: str) -> Iterator[str]:

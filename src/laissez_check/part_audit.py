@@ -51,7 +51,7 @@ class PartAudit:
     def _concerning(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """The event as far as it is about these leaves; None if it is not."""
         kind = event["type"]
-        if kind == "order.placed" or kind == "order.amended":
+        if kind in {"order.placed", "order.amended"}:
             wanted = [one for one in event["alternatives"] if one["scope"] in self._nodes]
             if not wanted:
                 return self._gone(event)

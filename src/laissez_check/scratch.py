@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")  # noqa: S108  folders in it have names that cannot be guessed
 
 _within: Path | None = None  # where the folders of this process are made, if that was said
 
@@ -29,5 +29,5 @@ def scratch() -> Iterator[Path]:
 
 
 def make_folders_in(folder: Path) -> None:
-    global _within
+    global _within  # noqa: PLW0603  of a worker process
     _within = folder

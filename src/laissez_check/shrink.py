@@ -99,11 +99,11 @@ def without_steps(history: History, start: int, end: int) -> History:
         placed = placed_order(long, step)
         if start <= place < end:
             continue
-        step = Step(step.at, renamed(step.command, new_id))
-        placed_now = placed_order(short, step)
+        kept = Step(step.at, renamed(step.command, new_id))
+        placed_now = placed_order(short, kept)
         if placed is not None and placed_now is not None:
             new_id[placed] = placed_now
-        steps.append(step)
+        steps.append(kept)
     return msgspec.structs.replace(history, steps=tuple(steps))
 
 

@@ -112,7 +112,7 @@ def _harmless(point: Point, loss: Estimate) -> Claim:
             return None
         if found.low > HARMLESS or found.high < -HARMLESS:
             return False
-        return True if -HARMLESS < found.low and found.high < HARMLESS else None
+        return True if found.low > -HARMLESS and found.high < HARMLESS else None
 
     claim = (
         f"an error of {point.label} changes performance by less than {HARMLESS * PERCENT:g} %:"

@@ -99,12 +99,12 @@ def test_a_reload_stays_signed_in_and_on_the_same_page(
     market: Market, open_window: Opening
 ) -> None:
     window = open_window(market).sign_in(market.key)
-    window.page.get_by_role("navigation").get_by_role("link").last.click()
-    title, heading = window.page.title(), window.page.get_by_role("heading", level=1).text_content()
+    window.page.get_by_role("link", name="Events", exact=True).click()
+    expect(window.page).to_have_title("Events · LaissezCloud")
     window.page.reload()
     expect(window.state).to_have_text("Live")
-    expect(window.page).to_have_title(title)
-    expect(window.page.get_by_role("heading", level=1)).to_have_text(heading or "")
+    expect(window.page).to_have_title("Events · LaissezCloud")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Events")
 
 
 def test_a_revoked_key_ends_the_console_and_it_says_so(

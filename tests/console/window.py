@@ -18,7 +18,7 @@ from console.market import Market
 pytest.importorskip("playwright.sync_api", reason="playwright is missing: install the extra `test`")
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, Response
-from playwright.sync_api import expect as expect
+from playwright.sync_api import expect as expect  # noqa: PLC0414  for tests to import
 
 if TYPE_CHECKING:
     from playwright.sync_api import ViewportSize

@@ -55,7 +55,7 @@ FLOORS: list[Column[FloorReport]] = [
         "ASKED $/h", lambda floor: floor.asked and money(floor.asked), right=True, optional=True
     ),
     Column("WANTED $/h", lambda floor: money(floor.wanted), right=True),
-    Column("FROM", lambda floor: how(floor)),
+    Column("FROM", lambda floor: how(floor)),  # noqa: PLW0108  defined below
 ]
 ALARMS: list[Column[AlarmReport]] = [
     Column("ALARM", lambda alarm: alarm.kind),

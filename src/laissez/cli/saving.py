@@ -35,7 +35,7 @@ def _saved(make: Callable[[], Made], path: Path) -> Made:
             f"--save: expected the name of a new file, found {path}: {error.strerror}"
         ) from None
     try:
-        with open(descriptor, "w") as file:
+        with os.fdopen(descriptor, "w") as file:
             made = _told(make())
             file.write(f"{made.secret}\n")
     except BaseException:

@@ -52,7 +52,7 @@ class _Discreet(logging.LoggerAdapter[logging.Logger]):
     """At level DEBUG, websockets logs headers and frames, and so the key: this says that nobody
     listens at that level."""
 
-    def isEnabledFor(self, level: int) -> bool:
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802  of logging
         return level > logging.DEBUG and super().isEnabledFor(level)
 
 

@@ -46,16 +46,15 @@ class System:
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
         """A file with this content, kept."""
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(file, "wb") as stream:
-            for part in parts:
-                stream.write(part)
+        with os.fdopen(file, "wb") as stream:
+            stream.writelines(parts)
             stream.flush()
             os.fsync(file)
 
     def append(self, path: Path, content: bytes) -> None:
         """More at the end of a file, which may be new, kept."""
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with open(file, "ab") as stream:
+        with os.fdopen(file, "ab") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(file)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from laissez.journal import chain
 from laissez.journal.entries import Entry, Filed, Group
@@ -90,7 +90,7 @@ class Reader:
     def close(self) -> None:
         self._connection.close()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

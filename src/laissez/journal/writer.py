@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from laissez.journal.entries import Document, Entry
 from laissez.journal.errors import JournalFailed
@@ -137,7 +138,7 @@ class GroupCommit(Storing):
         self._woken.set()
         self._thread.join()
 
-    def __enter__(self) -> GroupCommit:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

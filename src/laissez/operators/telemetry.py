@@ -76,7 +76,7 @@ def _usable(
     if isinstance(reading, Missing):
         raise _Unusable(AlarmKind.MISSING, reading.reason)
     value: object = reading.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124
         raise _Unusable(AlarmKind.NOT_A_NUMBER, f"expected a number, found {shown(value)}")
     if not plausible[0] <= value <= plausible[1]:
         raise _Unusable(

@@ -85,8 +85,8 @@ class Copy:
         said = bytearray()
         while piece := await loop.sock_recv(self._line, PIECE_BYTES):
             said += piece
-        # the line is closed when it has ended, so there is nothing to wait for
-        _, status = os.waitpid(self._pid, 0)
+        # The line is closed when it has ended, so there is nothing to wait for.
+        _, status = os.waitpid(self._pid, 0)  # noqa: ASYNC222
         self._ended = True
         code = os.waitstatus_to_exitcode(status)
         if code != 0:

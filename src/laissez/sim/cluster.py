@@ -44,7 +44,7 @@ def build(
     ]
     dear = {tree: round(prices[tree] * MICRO) for tree in counts}
     return Cluster(
-        Topology.of(leaves, {tree: LEVELS for tree in counts}),
+        Topology.of(leaves, dict.fromkeys(counts, LEVELS)),
         dear,
         {tree: round(price * floor_share) for tree, price in dear.items()},
         gpus_per_host,

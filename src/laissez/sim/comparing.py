@@ -7,13 +7,13 @@ the end: one worker or twenty, the answer is the same to the byte.
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -127,7 +127,7 @@ def _named(seed: int, what: str) -> Iterator[None]:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise RunFailed(
-            f"seed {seed}, {what}: {why} ({os.path.basename(place.filename)}, line {place.lineno})"
+            f"seed {seed}, {what}: {why} ({Path(place.filename).name}, line {place.lineno})"
         ) from error
 
 

@@ -266,7 +266,7 @@ class Scenario(Table, frozen=True, kw_only=True):
     training: TrainingTable = TrainingTable()
     batch: BatchTable = BatchTable()
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[tuple[str, str]]:  # noqa: C901  one guard after the other
         for field in ("start", "maps"):
             if (file := getattr(self, field)) is not None and not is_there(file):
                 yield field, f"expected a file that is there, found {shown(file)}"

@@ -120,7 +120,7 @@ def _instant_us(path: Path, number: int, text: str) -> int:
     try:
         if len(head) != 19 or (digits and not digits.isdecimal()):
             raise ValueError(text)
-        since = datetime.fromisoformat(head) - datetime.min
+        since = datetime.fromisoformat(head) - datetime.min  # noqa: DTZ901  the trace names no zone
     except ValueError:
         raise TraceError(
             f"{path}, line {number}: expected a time like 2023-11-16 18:15:46.6805900, found"

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from laissez.wire.events import Event, Numbered
 
-SECRET_PREFIX: Final = "whsec_"
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105
 EVENT_TYPES: Final = tuple(sorted(str(kind.__struct_config__.tag) for kind in get_args(Event)))
 
 EventNumber: TypeAlias = Annotated[int, Meta(ge=0, le=10**18)]

@@ -46,7 +46,7 @@ class Inspector:
         self._began = began
         self._auditor = Auditor(leaves)
         # how far each holder's events were compared
-        self.read: dict[str, int] = {holder: 0 for holder in rest}
+        self.read: dict[str, int] = dict.fromkeys(rest, 0)
         self._unaudited: list[Json] = []
         self.bills = 0
         self.quotes = 0

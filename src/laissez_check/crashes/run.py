@@ -276,7 +276,7 @@ class Life:
                 raise Finding(f"a bill was {bill} before the last start and is {again} after it")
         await self._inspector.inspect(at_rest=True)
         await self._server.stop()
-        verified = subprocess.run(
+        verified = subprocess.run(  # noqa: ASYNC221  nothing else is under way
             [sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)],
             capture_output=True,
             text=True,

@@ -230,7 +230,8 @@ class Ours:
         drained = asyncio.create_task(self._session.drain())
         await self._while_up(drained)
         if drained.done():
-            return await drained
+            await drained
+            return
         drained.cancel()
         if self._down.is_set():
             raise Lost

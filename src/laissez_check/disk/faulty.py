@@ -218,7 +218,8 @@ class FaultyDisk(disk.System):
 
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
         if not self.owns(str(path)):
-            return super().write(path, parts)
+            super().write(path, parts)
+            return
         data = b"".join(parts)
         self.create(path)
         self._refuse_the_dead()
@@ -236,7 +237,8 @@ class FaultyDisk(disk.System):
 
     def append(self, path: Path, content: bytes) -> None:
         if not self.owns(str(path)):
-            return super().append(path, content)
+            super().append(path, content)
+            return
         self.create(path)
         self._refuse_the_dead()
         image = self._image(str(path))
@@ -252,8 +254,9 @@ class FaultyDisk(disk.System):
 
     def keep(self, path: Path) -> None:
         if not self.owns(f"{path}{os.sep}"):
-            # what lies above stays
-            return None if self.root.is_relative_to(path) else super().keep(path)
+            if not self.root.is_relative_to(path):  # all above the root stays
+                super().keep(path)
+            return
         if path.is_dir():
             self._do("sync of a folder", path, lambda: self._names.keep(str(path)))
         else:
@@ -262,7 +265,8 @@ class FaultyDisk(disk.System):
 
     def create(self, path: Path) -> None:
         if not self.owns(str(path)):
-            return super().create(path)
+            super().create(path)
+            return
         if not path.exists():
             self._do(
                 "creation",
@@ -272,14 +276,16 @@ class FaultyDisk(disk.System):
 
     def rename(self, old: Path, new: Path) -> None:
         if not self.owns(str(old)):
-            return super().rename(old, new)
+            super().rename(old, new)
+            return
         image = self._image(str(old))
         self._image(str(new))
         self._do("renaming", old, lambda: self._rename(old, new, image))
 
     def remove(self, path: Path) -> None:
         if not self.owns(str(path)):
-            return super().remove(path)
+            super().remove(path)
+            return
         if not path.exists():
             raise FileNotFoundError(path)
         size = self._image(str(path)).size
@@ -288,7 +294,8 @@ class FaultyDisk(disk.System):
 
     def make_folder(self, path: Path) -> None:
         if not self.owns(str(path)):
-            return super().make_folder(path)
+            super().make_folder(path)
+            return
         self._do(
             "creation",
             path,

@@ -148,13 +148,15 @@ class Machine:
     @property
     def now(self) -> int:
         """By the service's own clock."""
-        assert self.life is not None and self.life.service is not None
+        assert self.life is not None
+        assert self.life.service is not None
         return self.life.service.desk.clock.now()
 
     @property
     def places(self) -> int:
         """How many sessions and streams the service takes for open."""
-        assert self.life is not None and self.life.service is not None
+        assert self.life is not None
+        assert self.life.service is not None
         return len(self.life.service.places)
 
     def key_of(self, holder: str) -> str:
@@ -187,7 +189,9 @@ class Machine:
     async def stop(self) -> None:
         """As it is asked to: with a last word, and a snapshot."""
         life = self.life
-        assert life is not None and life.server is not None and life.service is not None
+        assert life is not None
+        assert life.server is not None
+        assert life.service is not None
         server, service, life.server = life.server, life.service, None
         stopping = self._loop.begin(life, self._loop.create_task, self._stop(server, service))
         await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)

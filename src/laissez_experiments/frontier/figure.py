@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT_IN: Final = 3.9
-# others: below
+# All others have theirs below.
 ASIDE: Final[Mapping[str, tuple[tuple[float, float], str]]] = {
     FCFS: ((0, 14), "center"),
     ON_DEMAND: ((-8, 9), "right"),
@@ -69,8 +69,10 @@ def drawn(points: Sequence[FrontierPoint], front: Sequence[FrontierPoint], seeds
 def tips(points: Sequence[FrontierPoint]) -> dict[str, list[str]]:
     return {
         point.policy: [
-            f"{_long_name(point)}: cost {shown(point.cost, 2)}, performance"
-            f" {shown(point.performance, 2)}"
+            (
+                f"{_long_name(point)}: cost {shown(point.cost, 2)}, performance"
+                f" {shown(point.performance, 2)}"
+            )
         ]
         for point in points
     }

@@ -73,7 +73,7 @@ def styled(name: str) -> Iterator[None]:
     """Figures made and written in here look alike, and the same data gives the same bytes."""
     import matplotlib
 
-    global _numbers
+    global _numbers  # noqa: PLW0603  each figure counts from 0
     _numbers = count()
     with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": f"laissez {name}"}):
         yield

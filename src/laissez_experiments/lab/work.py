@@ -3,11 +3,11 @@ other from being done."""
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Final
 
 from laissez.workers import cores, deaf_to_interrupts, worker_pool
@@ -93,7 +93,7 @@ def _done(cell: Cell, store: Store) -> str:
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return f"{cell}: {why} ({os.path.basename(place.filename)}, line {place.lineno})"
+        return f"{cell}: {why} ({Path(place.filename).name}, line {place.lineno})"
     return ""
 
 

@@ -237,7 +237,9 @@ def short(tenant: str) -> str:
 def tips(shown: Shown) -> dict[str, list[str]]:
     return {
         "prices": [
-            f"seed 0: power {shown.rows.source}; the price of a node is the rate charged, or its"
-            " floor while it is nobody's"
+            (
+                f"seed 0: power {shown.rows.source}; the price of a node is the rate charged, or"
+                " its floor while it is nobody's"
+            )
         ]
     }

@@ -35,7 +35,7 @@ class Inline(msgspec.Struct, frozen=True):
 
 def inline(svg: str, name: str, label: str) -> Inline:
     """`name` must differ from figure to figure; `label` is read aloud in place of the figure."""
-    root = ElementTree.fromstring(svg)
+    root = ElementTree.fromstring(svg)  # noqa: S314  matplotlib wrote it
     _only_drawn(root)
     for element in root.iter():
         element.tag = _local(element.tag)

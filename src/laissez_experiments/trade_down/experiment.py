@@ -220,8 +220,10 @@ def _hours(at: int) -> float:
 def _tips(course: Course, states: Sequence[Span]) -> dict[str, list[str]]:
     return {
         f"{one.start}": [
-            f"{_label(one.state)}, {_hours(one.start):.2f} to {_hours(one.end):.2f} h: "
-            f"${spent(course.leases, one.end) - spent(course.leases, one.start):.2f}"
+            (
+                f"{_label(one.state)}, {_hours(one.start):.2f} to {_hours(one.end):.2f} h: "
+                f"${spent(course.leases, one.end) - spent(course.leases, one.start):.2f}"
+            )
         ]
         for one in states
     }

@@ -39,7 +39,7 @@ BODY_BYTES_MAX: Final = 1 << 20  # a few thousand series; one is wanted
 
 
 class _Data(msgspec.Struct):
-    resultType: str  # as Prometheus spells it
+    resultType: str  # noqa: N815  as Prometheus spells it
     result: msgspec.Raw
 
 

@@ -100,12 +100,12 @@ class _Ready:
                 status = answer.status or self._operation.status
                 media = answer.media or JSON
                 body = answer.content if answer.media else encode(answer.content)
-            except ProblemError as problem:
+            except ProblemError:
                 if self._operation.durable or self._desk.failure is None:
                     # a refusal, too, tells of the state; once the journal has failed, of one that
                     # may never be
                     await self._desk.all_durable()
-                raise problem
+                raise
             if answer.streams is not None:
                 self._site.count(self._operation.name, status)
                 await answer.streams(receive, send)

@@ -79,7 +79,7 @@ NARROWED: dict[str, dict[str, Schema]] = {
     "InfraMapsReport": {"at": TIME},
     "SignalRead": {"at": TIME},
     "MapReport": {"start": TIME, "end": TIME},
-    "FloorReport": {name: PRICE for name in ("base", "wanted", "in_force", "asked")},
+    "FloorReport": dict.fromkeys(("base", "wanted", "in_force", "asked"), PRICE),
     "AlarmReport": {"since": TIME},
 }
 ALTERNATIVE = {"scope": NAME, "limit": PRICE, "bid": PRICE}

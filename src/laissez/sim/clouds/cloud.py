@@ -102,7 +102,7 @@ class Cloud(ABC):
 
     def begin(self) -> None:
         """Before the first tenant comes."""
-        return None
+        return
 
     @abstractmethod
     def start_from(self, start: Start) -> None:

@@ -35,7 +35,7 @@ class Constant:
         self.last = 0.0
 
     def add(self, value: float) -> None:
-        known = max(0.0, value) if value == value else 0.0
+        known = max(0.0, value) if value == value else 0.0  # noqa: PLR0124  not a number
         if known or self.points:
             self.points += 1
             self.last = known
@@ -97,7 +97,7 @@ class Steady:
 
     def add(self, value: float) -> None:
         self._inner.add(value)
-        self._last.append(max(value if value == value else 0.0, self._inner.next()))
+        self._last.append(max(value if value == value else 0.0, self._inner.next()))  # noqa: PLR0124
 
     def next(self) -> float:
         return max(self._last, default=0.0)

@@ -103,7 +103,8 @@ class Search:
         """As many replicas as are best, of at most so many."""
         if self.prices is None:
             score, replicas = mix.fastest(replicas, packed)
-            return self._weigh(score, mix, replicas, packed)
+            self._weigh(score, mix, replicas, packed)
+            return
         while replicas >= 1:
             replicas = mix.fewest(replicas)
             self._weigh(

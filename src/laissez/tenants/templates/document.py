@@ -77,10 +77,10 @@ class Field(msgspec.Struct, frozen=True):
             if name is None:
                 raise Field(self.file, self.path, key).unlike("the name of a field")
             if name in found:
-                raise Field(self.file, self._below(name), key).error(
+                raise Field(self.file, self.below(name), key).error(
                     "appears twice; keep one of them"
                 )
-            found[name] = Field(self.file, self._below(name), value)
+            found[name] = Field(self.file, self.below(name), value)
         return found
 
     def section(self, known: Collection[str], refused: Mapping[str, str] | None = None) -> Section:
@@ -100,7 +100,7 @@ class Field(msgspec.Struct, frozen=True):
                 )
         return Section(self, found)
 
-    def _below(self, name: str) -> str:
+    def below(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
 
 
@@ -119,7 +119,7 @@ class Section(msgspec.Struct, frozen=True):
         return self.fields[name]
 
     def absent(self, name: str, expected: str) -> TaskError:
-        return Field(self.field.file, self.field._below(name), self.field.node).error(
+        return Field(self.field.file, self.field.below(name), self.field.node).error(
             f"expected {expected}, found no such field"
         )
 

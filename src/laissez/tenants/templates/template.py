@@ -57,7 +57,7 @@ class Template(Application):
 
     def checkpointed(self, now: int) -> None:
         """All that is done is saved."""
-        return None
+        return
 
     def is_done(self, now: int) -> bool:
         """Whether nothing will ever be wanted again."""
