@@ -122,12 +122,12 @@ class Shell:
                 example.found.append((0, self.serve(typed)))
             elif example.kind == "python":
                 program = self.folder / f"example_{example.line}.py"
-                program.write_text(typed)
-                example.found.append(self._type(f"python {program.name}"))
+                program.write_text(typed.replace(USUAL, self.url))
+                example.found.append(self.type(f"python {program.name}"))
             else:
-                example.found.append(self._type(typed))
+                example.found.append(self.type(typed))
 
-    def _type(self, command: str) -> tuple[int, str]:
+    def type(self, command: str) -> tuple[int, str]:
         command = command.replace(USUAL, self.url)
         assert self._bash.stdin is not None and self._bash.stdout is not None
         self._bash.stdin.write(f"{command}\nprintf '\\n{_END}%d\\n' $?\n")
@@ -155,7 +155,7 @@ class Shell:
         assert self._server.stdout is not None
         said = until_it_serves(self._server.stdout)
         before, self.url = self.url, re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
-        self._type(
+        self.type(
             f'LAISSEZ_URL="${{LAISSEZ_URL/{before.removeprefix("http://")}/{self.url.removeprefix("http://")}}}"'
         )
         return said.replace(self.url, USUAL)

@@ -1,0 +1,115 @@
+"""Every snippet of the README runs, and prints what the README shows.
+
+Commands that take minutes are only parsed, with all their options: the checks and benchmarks behind
+them have tests of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from doc_shell import USUAL, Example, Shell, examples
+from laissez.cli import app
+from laissez_bench.market import OPERATIONS
+
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("readme")]
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+LAISSEZ = re.compile(r"^(?:\.venv/bin/)?laissez ")
+ENDLESS = ("laissez events -f",)  # runs until Ctrl-C
+LONG = re.compile(r"laissez (check (?!integration)|bench|paper|sim (run|compare)|tenant run)")
+
+
+def commands() -> list[str]:
+    """Every line of the README's shell snippets that is for `laissez`, as typed in a clone."""
+    snippets = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    lines = [line.partition("  #")[0].strip() for text in snippets for line in text.splitlines()]
+    assert all(re.match(r"make |export |(\.venv/bin/)?laissez ", line) for line in lines), lines
+    return [LAISSEZ.sub("laissez ", line) for line in lines if LAISSEZ.match(line)]
+
+
+def programs() -> list[Example]:
+    return [example for example in examples(README) if example.kind == "python"]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell in a folder where `make run` was typed: the sample is up."""
+    opened = Shell(tmp_path_factory.mktemp("readme"))
+    try:
+        opened.serve("laissez up --data laissez-sample")
+        for line in re.findall(r"^export .*$", README, re.MULTILINE):
+            assert (0, "") == opened.type(line)
+        opened.type(f"export LAISSEZ_URL={USUAL}")
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in commands() if not LONG.match(one)])
+def test_a_command_of_the_readme_runs(shell: Shell, command: str) -> None:
+    if command in ENDLESS:
+        status, printed = shell.type(f"timeout --signal INT 2 {command}")
+        assert (124, True) == (status, len(printed.splitlines()) > 1), printed
+    else:
+        status, printed = shell.type(command)
+        assert (0, True) == (status, bool(printed)), printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", programs(), ids=lambda program: f"line{program.line}")
+def test_a_program_of_the_readme_prints_what_is_shown(shell: Shell, program: Example) -> None:
+    ((typed, shown),) = program.steps
+    shell.run(program)
+    ((status, printed),) = program.found
+    assert 0 == status, f"{typed}\n{printed}"
+    assert printed if shown == "" else printed == shown, f"{shown}\n{printed}"
+
+
+@pytest.mark.parametrize("command", [one for one in commands() if LONG.match(one)])
+def test_a_command_that_takes_long_is_understood(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    understood: list[dict[str, Any]] = []
+    invoke = typer.core.TyperCommand.invoke
+
+    def parsed(self: typer.core.TyperCommand, context: Any) -> Any:
+        """The outermost command hands its line on; the one that it is handed to is not run."""
+        return invoke(self, context) if context.allow_extra_args else understood.append(context)
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(typer.core.TyperCommand, "invoke", parsed)
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert (0, 1) == (done.exit_code, len(understood)), done.output
+
+
+def test_a_command_that_is_not_understood_is_noticed() -> None:
+    assert 2 == CliRunner().invoke(app, ["check", "market", "--historys", "3"]).exit_code
+
+
+def test_every_file_the_readme_names_is_there() -> None:
+    named = re.findall(r"`((?:src|docs|tests)/?[\w./-]*)`|\]\(([\w./-]+)\)", README)
+    assert [] == [path for pair in named for path in pair if path and not (ROOT / path).exists()]
+
+
+def test_the_readme_gives_a_figure_for_every_operation() -> None:
+    assert [] == [
+        operation
+        for operation in OPERATIONS
+        if not re.search(rf"^\| {operation} \|.*\d", README, re.MULTILINE)
+    ]
+
+
+def test_every_target_the_readme_names_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"run", "test", "build"} <= set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
