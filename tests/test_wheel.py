@@ -73,10 +73,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for left in (path for path in ROOT.glob("build/lib*/**/*") if path.is_file()):
         if left.suffix != ".so":
             left.unlink()
-    folder = tmp_path_factory.mktemp("wheel")
-    build = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    return build(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def build(project: Path, folder: Path) -> Path:
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     done = subprocess.run(
-        [*build, "--wheel-dir", folder, ROOT],
+        [*command, "--wheel-dir", folder, project],
         env=environment() | {"LAISSEZ_BUILD": laissez.market_form()},
         capture_output=True,
         text=True,
@@ -86,23 +89,39 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def files_of(package: str) -> set[Path]:
+    sources = ROOT / "src"
+    return {
+        path.relative_to(sources)
+        for path in (sources / package).rglob("*")
+        if path.is_file() and path.suffix not in NOT_TAKEN_ALONG
+    }
+
+
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Iterator[Installed]:
     with tempfile.TemporaryDirectory(prefix="laissez-wheel-") as folder:
         yield Installed(Path(folder), wheel)
 
 
+def packed_in(wheel: Path) -> set[Path]:
+    packed = map(Path, zipfile.ZipFile(wheel).namelist())
+    return {path for path in packed if not path.parts[0].endswith(".dist-info")}
+
+
+def test_the_proof_is_a_wheel_of_its_own(tmp_path: Path) -> None:
+    """Built from a copy: setuptools leaves files in the folder that it builds from."""
+    ignored = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
+    packages = ("laissez_check", "laissez_bench", "laissez_experiments")
+    proof = packed_in(build(tmp_path / "src", tmp_path / "wheel"))
+    assert set().union(*map(files_of, packages)) == proof
+
+
 def test_the_wheel_holds_the_product_and_nothing_else(wheel: Path) -> None:
-    packed = {Path(name) for name in zipfile.ZipFile(wheel).namelist()}
-    sources = ROOT / "src"
-    wanted = {
-        path.relative_to(sources)
-        for path in (sources / "laissez").rglob("*")
-        if path.is_file() and path.suffix not in NOT_TAKEN_ALONG
-    }
+    packed = packed_in(wheel)
     compiled = {path for path in packed if path.suffix == ".so"}
-    other = {path for path in packed if ".dist-info" in path.parts[0]}
-    assert wanted == packed - compiled - other
+    assert files_of("laissez") == packed - compiled
     assert (laissez.market_form() == "compiled") == bool(compiled)
     assert {Path("laissez/market")} >= {path.parent for path in compiled}
 
