@@ -14,7 +14,9 @@ FIRST_IN_RANGE := for python in python3 python3.13 python3.12 python3.11; do \
 	if $$python -c "$(IN_RANGE)" 2>/dev/null; then echo $$python; break; fi; done
 PYTHON ?= $(shell $(FIRST_IN_RANGE))
 
-PARALLEL := -n auto --dist loadgroup  # tests that share a costly fixture are a group
+# Two workers a core, because many tests wait for a server or a browser; tests that share a costly fixture are a group.
+PARALLEL = -n $(shell expr 2 \* $$(nproc)) --dist loadgroup
+PYTHONS = $(shell "$(PYTHON)" tests/pythons.py)
 RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
@@ -24,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint test-interpreted test-compiled system bench build lock audit clean
+.PHONY: help run test test-suite test-pythons lint test-interpreted test-compiled system bench build lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,7 +37,17 @@ run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a se
 # Checking types and compiling take one core each, so they go side by side; so do the two runs of the tests: many wait for a server or a browser.
 test: ## lint, then all tests on both forms of the market
 	@$(MAKE) --no-print-directory --jobs=3 lint build system
+	@$(MAKE) --no-print-directory test-suite
+
+test-suite: build
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-interpreted test-compiled
+
+test-pythons: ## all tests on every supported Python found here, or on PYTHONS="/path/to/python3.12 ..."
+	@for python in $(PYTHONS); do \
+		version=$$($$python -c 'import platform; print(platform.python_version())') || exit 1; \
+		echo "== Python $$version"; \
+		$(MAKE) --no-print-directory test-suite PYTHON=$$python VENV=build/venv-$$version || exit 1; \
+	done
 
 lint: $(TOOLS) ## ruff and mypy
 	@echo "== lint"

@@ -56,7 +56,9 @@ class QueuedRequests(BoundedHeads):
         self._turns = site.desk.admission.turns
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self._turns.may_begin() or cycle.scope["path"] in NEVER_WAIT:
+        path = cycle.scope["path"]
+        # a file of the console is sent from memory; a page that lacks one is broken until reloaded
+        if self._turns.may_begin() or path in NEVER_WAIT or path.startswith("/console/"):
             super()._start_asgi_task(cycle, app)
         else:
             self._under_way = cycle
