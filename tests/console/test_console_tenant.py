@@ -176,6 +176,30 @@ def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(
     expect(window.main).to_contain_text(f"${total} in all")
 
 
+def test_a_thinned_line_has_only_finite_points_and_keeps_its_area(
+    market: Market, open_window: Opening
+) -> None:
+    window = open_window(market).open()
+    wrong = window.page.evaluate(
+        """async () => {
+            const { thinned } = await import("/console/js/tenant/steps.js");
+            const area = (line, until) =>
+                line.reduce((sum, [at, v], i) => sum + v * ((line[i + 1]?.[0] ?? until) - at), 0);
+            const wrong = [];
+            for (let span = 1600; span < 4000; span += 7) {
+                const at = (i) => 1763424000000 + Math.floor((i * span) / 1501);
+                const points = Array.from({ length: 1501 }, (_, i) => [at(i), i % 3]);
+                const thin = thinned(points, at(1501));
+                const lost = area(thin, at(1501)) - area(points, at(1501));
+                if (!thin.flat().every(Number.isFinite) || Math.abs(lost) > 1)
+                    wrong.push([span, lost]);
+            }
+            return wrong;
+        }"""
+    )
+    assert [] == wrong
+
+
 def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(
     market: Market, open_window: Opening
 ) -> None:

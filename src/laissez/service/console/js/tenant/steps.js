@@ -76,19 +76,19 @@ export function sumOf(pieces) {
 
 /** Few enough points to draw: means over even stretches of time, so that the area stays the same. */
 export function thinned(points, until) {
-  if (points.length <= DRAWN || points.some(([, value]) => value === null)) return points;
-  const from = points[0][0];
-  const width = (until - from) / (DRAWN / 2);
-  const sums = new Float64Array(Math.ceil((until - from) / width) + 1);
+  const from = points[0]?.[0];
+  if (points.length <= DRAWN || until <= from || points.some(([, value]) => value === null)) return points;
+  const slots = DRAWN / 2;
+  const width = (until - from) / slots;
+  const sums = new Float64Array(slots);
   points.forEach(([start, value], i) => {
-    const end = Math.min(until, points[i + 1]?.[0] ?? until);
-    for (let time = start; time < end;) {
-      const slot = Math.floor((time - from) / width + 1e-9);
-      const next = Math.min(end, from + (slot + 1) * width);
-      sums[slot] += value * (next - time);
-      time = next > time ? next : end;
+    const end = Math.min(until, points[i + 1]?.[0] ?? until) - from;
+    let slot = Math.floor((start - from) / width);
+    for (let time = start - from; time < end; slot += 1) {
+      const next = slot < slots - 1 ? Math.min(end, (slot + 1) * width) : end;
+      sums[Math.min(slot, slots - 1)] += value * Math.max(0, next - time);
+      time = Math.max(time, next);
     }
   });
-  const slots = sums.slice(0, Math.ceil((until - from) / width));
-  return Array.from(slots, (sum, slot) => [from + slot * width, sum / Math.min(width, until - from - slot * width)]);
+  return Array.from(sums, (sum, slot) => [from + slot * width, sum / width]);
 }
