@@ -9,13 +9,13 @@ from pathlib import Path
 from laissez.journal import Entry, Journal
 from laissez.market import Market, Topology
 from laissez.market.commands import SetFloor
-from laissez.service.audit.collecting import Noted
-from laissez.service.audit.digests import DigestFile
-from laissez.service.audit.files import DAY_US, FOLDER, RefusalFiles, day_of
-from laissez.service.audit.lines import start
-from laissez.service.commands import OPERATOR, SERVICE, Request
-from laissez.service.exchange import Exchange
-from laissez.service.outcomes import pack
+from laissez.server.audit.collecting import Noted
+from laissez.server.audit.digests import DigestFile
+from laissez.server.audit.files import DAY_US, FOLDER, RefusalFiles, day_of
+from laissez.server.audit.lines import start
+from laissez.server.commands import OPERATOR, SERVICE, Request
+from laissez.server.exchange import Exchange
+from laissez.server.outcomes import pack
 
 BEGAN = 20_000 * DAY_US
 DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]

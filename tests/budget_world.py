@@ -6,9 +6,9 @@ from laissez.market import Alternative, Market, Topology
 from laissez.market.commands import AdvanceTime, SetControls
 from laissez.market.exposure import committed
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.service.commands import OPERATOR, Command, CreateTenant, PlaceOrder, Request, SetBudget
-from laissez.service.exchange import Exchange
-from laissez.service.outcomes import Outcome, Told
+from laissez.server.commands import OPERATOR, Command, CreateTenant, PlaceOrder, Request, SetBudget
+from laissez.server.exchange import Exchange
+from laissez.server.outcomes import Outcome, Told
 from laissez.wire import events as wire
 from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time

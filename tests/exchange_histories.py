@@ -19,11 +19,11 @@ import msgspec
 from laissez.journal import Document
 from laissez.market import Market, Topology
 from laissez.market import commands as market
-from laissez.service import commands
-from laissez.service.budgets import ACTIONS
-from laissez.service.commands import OPERATOR, Request
-from laissez.service.exchange import Exchange, read_request
-from laissez.service.outcomes import pack
+from laissez.server import commands
+from laissez.server.budgets import ACTIONS
+from laissez.server.commands import OPERATOR, Request
+from laissez.server.exchange import Exchange, read_request
+from laissez.server.outcomes import pack
 from laissez.wire.requests import Caps
 from laissez_check.histories import Draft, Step, draw_history
 from laissez_check.worlds import World

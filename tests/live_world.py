@@ -22,10 +22,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from laissez.market import Topology
-from laissez.service.http.app import make_app
-from laissez.service.server import listen, uvicorn_config
-from laissez.service.sessions import Sessions
-from laissez.service.settings import Limits, Settings
+from laissez.server.http.app import make_app
+from laissez.server.server import listen, uvicorn_config
+from laissez.server.sessions import Sessions
+from laissez.server.settings import Limits, Settings
 from laissez.wire.session import JSON, MSGPACK
 from service_world import GENEROUS, TOPOLOGY, World, with_service
 

@@ -56,7 +56,7 @@ class Watch(logging.Handler):
     def begin_with_the_service(self) -> None:
         """Later: whoever imports the market before its branches are counted has used some of them
         up."""
-        from laissez.service.metrics import Metrics
+        from laissez.server.metrics import Metrics
         from laissez.wire.problems import ProblemError
 
         ProblemError.__init__ = self._reading(ProblemError.__init__)  # type: ignore[method-assign]

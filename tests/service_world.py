@@ -18,17 +18,17 @@ import pytest
 
 from laissez.market import Topology
 from laissez.market.commands import CloseBooks
-from laissez.service import catching_up, sessions
-from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, CreateTenant, IssueKey
-from laissez.service.desk import Desk
-from laissez.service.http import events as http_events
-from laissez.service.http.app import App, make_app
-from laissez.service.keyring import new_key
-from laissez.service.opening import create, open_folder
-from laissez.service.places import Places
-from laissez.service.settings import Limits, Server, Settings
-from laissez.service.signins import FILE, SignIns
+from laissez.server import catching_up, sessions
+from laissez.server.clock import Clock
+from laissez.server.commands import OPERATOR, CreateTenant, IssueKey
+from laissez.server.desk import Desk
+from laissez.server.http import events as http_events
+from laissez.server.http.app import App, make_app
+from laissez.server.keyring import new_key
+from laissez.server.opening import create, open_folder
+from laissez.server.places import Places
+from laissez.server.settings import Limits, Server, Settings
+from laissez.server.signins import FILE, SignIns
 from laissez.wire.requests import Caps
 
 HOUR_US = 3_600_000_000

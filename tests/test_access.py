@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 
 from laissez.market import Market
 from laissez.market.reasons import Reason
-from laissez.service import accounts, caps
-from laissez.service.exchange import Exchange
-from laissez.service.history import History
-from laissez.service.http import figures
-from laissez.service.http.operations import OPERATIONS as SERVED
-from laissez.service.session import Session
-from laissez.service.turned import Turned
-from laissez.service.webhooks.course import Course
-from laissez.service.webhooks.delivery import Batch, Deliverer
+from laissez.server import accounts, caps
+from laissez.server.exchange import Exchange
+from laissez.server.history import History
+from laissez.server.http import figures
+from laissez.server.http.operations import OPERATIONS as SERVED
+from laissez.server.session import Session
+from laissez.server.turned import Turned
+from laissez.server.webhooks.course import Course
+from laissez.server.webhooks.delivery import Batch, Deliverer
 from laissez.wire.figures import OwnCaps, SpendingCaps
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
 from laissez.wire.times import format_time

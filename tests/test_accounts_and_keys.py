@@ -12,8 +12,8 @@ import pytest
 
 from laissez.journal import Journal
 from laissez.market import Market, Topology
-from laissez.service.accounts import KeyRecord
-from laissez.service.commands import (
+from laissez.server.accounts import KeyRecord
+from laissez.server.commands import (
     OPERATOR,
     Command,
     CreateTenant,
@@ -22,8 +22,8 @@ from laissez.service.commands import (
     RevokeKey,
     SetCaps,
 )
-from laissez.service.exchange import Exchange
-from laissez.service.keyring import authenticate, new_key
+from laissez.server.exchange import Exchange
+from laissez.server.keyring import authenticate, new_key
 from laissez.wire.ids import tag_of
 from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
 from laissez.wire.requests import Caps

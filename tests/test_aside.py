@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from laissez.service.aside import NO_REST, RESTS, RESTS_LONG, WORK_US, Pieces
-from laissez.service.clock import Clock
+from laissez.server.aside import NO_REST, RESTS, RESTS_LONG, WORK_US, Pieces
+from laissez.server.clock import Clock
 from laissez_check.simulated.loop import SimulatedLoop
 
 pytestmark = pytest.mark.once

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from laissez.service.assembly import Service
-from laissez.service.audit.checking import verify
-from laissez.service.audit.collecting import Noted, Refusals
-from laissez.service.audit.files import (
+from laissez.server.assembly import Service
+from laissez.server.audit.checking import verify
+from laissez.server.audit.collecting import Noted, Refusals
+from laissez.server.audit.files import (
     CUT,
     FOLDER,
     LOST,
@@ -24,13 +24,13 @@ from laissez.service.audit.files import (
     path_of,
     put_aside,
 )
-from laissez.service.audit.keeper import AuditKeeper
-from laissez.service.audit.lines import Refusal, read, start
-from laissez.service.audit.view import Acted, Wanted, acted
-from laissez.service.clock import Clock
-from laissez.service.keyring import Principal
-from laissez.service.opening import create, open_folder
-from laissez.service.settings import Audit, Data, Limits, Settings
+from laissez.server.audit.keeper import AuditKeeper
+from laissez.server.audit.lines import Refusal, read, start
+from laissez.server.audit.view import Acted, Wanted, acted
+from laissez.server.clock import Clock
+from laissez.server.keyring import Principal
+from laissez.server.opening import create, open_folder
+from laissez.server.settings import Audit, Data, Limits, Settings
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import format_time
 from live_world import Live, eventually, place, with_live

@@ -23,20 +23,20 @@ from laissez.journal import Entry, Reader, chain, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.entries import pack
 from laissez.market.commands import Alternative, SetFloor
-from laissez.service.accounts import KeyRecord
-from laissez.service.audit.checking import verify
-from laissez.service.audit.copying import copy
-from laissez.service.audit.digests import FILE, DigestFile
-from laissez.service.audit.files import DAY_US, FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
-from laissez.service.audit.keeper import AuditKeeper
-from laissez.service.audit.kept import KeptUnreadable
-from laissez.service.audit.lines import Digest, Refusal, read, start, written
-from laissez.service.commands import OPERATOR, PlaceOrder
-from laissez.service.exchange import Exchange
-from laissez.service.keyring import OPERATOR_SCOPES
-from laissez.service.logs import JsonLines
-from laissez.service.settings import Audit
-from laissez.service.upkeep import cancel_orphans, last_done
+from laissez.server.accounts import KeyRecord
+from laissez.server.audit.checking import verify
+from laissez.server.audit.copying import copy
+from laissez.server.audit.digests import FILE, DigestFile
+from laissez.server.audit.files import DAY_US, FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
+from laissez.server.audit.keeper import AuditKeeper
+from laissez.server.audit.kept import KeptUnreadable
+from laissez.server.audit.lines import Digest, Refusal, read, start, written
+from laissez.server.commands import OPERATOR, PlaceOrder
+from laissez.server.exchange import Exchange
+from laissez.server.keyring import OPERATOR_SCOPES
+from laissez.server.logs import JsonLines
+from laissez.server.settings import Audit
+from laissez.server.upkeep import cancel_orphans, last_done
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once

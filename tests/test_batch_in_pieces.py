@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from laissez.market.commands import SetFloor
-from laissez.service import aside
-from laissez.service.commands import OPERATOR, RevokeKey
-from laissez.service.settings import Limits
+from laissez.server import aside
+from laissez.server.commands import OPERATOR, RevokeKey
+from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once

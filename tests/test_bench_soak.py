@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from laissez.service.settings import Settings
+from laissez.server.settings import Settings
 from laissez_bench import load_tables, soak
 from laissez_bench.following import Following
 from laissez_bench.load import Quarter, Report, Times

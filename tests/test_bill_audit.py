@@ -20,8 +20,8 @@ from exchange_histories import Drawn, draw, with_fees
 from laissez.cli import app
 from laissez.journal import Document, Entry, Journal, JournalForeign, JournalMissing
 from laissez.market import Market
-from laissez.service import billing
-from laissez.service.exchange import Exchange
+from laissez.server import billing
+from laissez.server.exchange import Exchange
 from laissez.wire.events import Event
 from laissez_check.bills import audit as bill_audit
 from laissez_check.bills import journal as bill_journal

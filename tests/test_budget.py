@@ -14,15 +14,15 @@ from exchange_histories import draw, with_fees
 from laissez.journal.verify import verify
 from laissez.market.commands import AdvanceTime, CloseBooks
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
-from laissez.service import billing
-from laissez.service.accounts import BudgetRecord
-from laissez.service.budgets import ACTIONS, AMOUNT_MAX, used_up
-from laissez.service.commands import OPERATOR, CreateTenant, Request, SetBudget
-from laissez.service.exchange import Exchange, read_request
-from laissez.service.opening import Replaying, open_folder
-from laissez.service.settings import Journal as JournalSettings
-from laissez.service.settings import Limits
-from laissez.service.snapshotter import Snapshotter
+from laissez.server import billing
+from laissez.server.accounts import BudgetRecord
+from laissez.server.budgets import ACTIONS, AMOUNT_MAX, used_up
+from laissez.server.commands import OPERATOR, CreateTenant, Request, SetBudget
+from laissez.server.exchange import Exchange, read_request
+from laissez.server.opening import Replaying, open_folder
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.settings import Limits
+from laissez.server.snapshotter import Snapshotter
 from laissez.wire.requests import Caps
 from laissez.wire.times import format_time, parse_time
 from service_world import HOUR_US, World, with_service

@@ -15,9 +15,9 @@ from exchange_histories import draw
 from laissez.market import Alternative
 from laissez.market import commands as to_market
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.service.acting import CELL_US
-from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN, Meter
-from laissez.service.commands import (
+from laissez.server.acting import CELL_US
+from laissez.server.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN, Meter
+from laissez.server.commands import (
     OPERATOR,
     AmendOrder,
     CancelOrder,
@@ -26,8 +26,8 @@ from laissez.service.commands import (
     SetBudget,
     SetLimit,
 )
-from laissez.service.exchange import Exchange
-from laissez.service.outcomes import numbered, pack, read_outcome
+from laissez.server.exchange import Exchange
+from laissez.server.outcomes import numbered, pack, read_outcome
 from laissez.wire import events as wire
 from laissez.wire.times import format_time, parse_time
 from laissez_check.event_audit import Auditor

@@ -8,8 +8,8 @@ import pytest
 
 from budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing, told
 from laissez.market import commands as to_market
-from laissez.service.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
-from laissez.service.commands import Request, SetBudget
+from laissez.server.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
+from laissez.server.commands import Request, SetBudget
 from laissez.wire import events as wire
 from laissez.wire.times import format_time
 from laissez_check.event_audit import Auditor

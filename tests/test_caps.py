@@ -14,9 +14,9 @@ from budget_world import DOLLAR, HOUR_US, Thrifty, code
 from exchange_histories import draw, with_fees
 from laissez.market import Alternative
 from laissez.market import commands as to_market
-from laissez.service.accounts import highest_limit
-from laissez.service.caps import PER_HOUR_MAX, waiting
-from laissez.service.commands import (
+from laissez.server.accounts import highest_limit
+from laissez.server.caps import PER_HOUR_MAX, waiting
+from laissez.server.commands import (
     OPERATOR,
     AmendOrder,
     CancelOrder,
@@ -26,7 +26,7 @@ from laissez.service.commands import (
     SetLimit,
     SetOwnCaps,
 )
-from laissez.service.exchange import Exchange
+from laissez.server.exchange import Exchange
 from laissez.wire import events as wire
 from laissez.wire.requests import Caps
 from live_world import Live, place, with_live

@@ -224,7 +224,7 @@ def test_a_moment_is_told_to_the_second() -> None:
 
 def loaded_by(argument: str) -> str:
     """Which of the heavy modules a command loads."""
-    watched = ("httpx", "rich.table", "laissez.client", "laissez.service", "laissez.wire")
+    watched = ("httpx", "rich.table", "laissez.client", "laissez.server", "laissez.wire")
     program = (
         f"import sys\nfrom laissez.cli import main\nsys.argv[1:] = ['{argument}']\n"
         f"try: main()\nfinally: print([name for name in {watched} if name in sys.modules])"

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-import laissez.service
+import laissez.server
 
 pytestmark = pytest.mark.once
 
-CONSOLE = Path(laissez.service.__file__).parent / "console"
+CONSOLE = Path(laissez.server.__file__).parent / "console"
 MODULES = {
     path.relative_to(CONSOLE).as_posix(): path.read_text()
     for path in sorted(CONSOLE.glob("js/**/*.js"))

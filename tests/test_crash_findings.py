@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.service import founding
-from laissez.service.forms import FORMS
-from laissez.service.keyring import Principal
-from laissez.service.session import Session
-from laissez.service.settings import Data, Settings
+from laissez.server import founding
+from laissez.server.forms import FORMS
+from laissez.server.keyring import Principal
+from laissez.server.session import Session
+from laissez.server.settings import Data, Settings
 from laissez.wire.requests import Hello
 from laissez.wire.session import JSON
 from service_world import World, with_service

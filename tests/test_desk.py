@@ -12,11 +12,11 @@ from typing import Any, Self
 import pytest
 
 from laissez.journal import Document, Entry, Journal
-from laissez.service.allowance import Allowance
-from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, SERVICE, CancelOrder, Request
-from laissez.service.keyring import Principal
-from laissez.service.settings import Limits
+from laissez.server.allowance import Allowance
+from laissez.server.clock import Clock
+from laissez.server.commands import OPERATOR, SERVICE, CancelOrder, Request
+from laissez.server.keyring import Principal
+from laissez.server.settings import Limits
 from laissez.wire.problems import ProblemError
 from live_world import SOON_S, Live, events_of, eventually, many_turns, place, with_live
 from service_world import World, with_service

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from doc_shell import Example, Shell, examples, matches
 from laissez.market.reasons import EndReason
-from laissez.service import exports
-from laissez.service.http.operation import Operation
-from laissez.service.http.operations import OPERATIONS
-from laissez.service.settings import Limits
+from laissez.server import exports
+from laissez.server.http.operation import Operation
+from laissez.server.http.operations import OPERATIONS
+from laissez.server.settings import Limits
 from laissez.wire import limits, session
 from laissez.wire.events import Event, Notice
 from laissez.wire.problems import STATUS

@@ -19,11 +19,11 @@ import exchange_histories
 from exchange_histories import Drawn, draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
-from laissez.service import billing
-from laissez.service.accounts import Account
-from laissez.service.aside import Pieces
-from laissez.service.clock import Clock
-from laissez.service.commands import (
+from laissez.server import billing
+from laissez.server.accounts import Account
+from laissez.server.aside import Pieces
+from laissez.server.clock import Clock
+from laissez.server.commands import (
     OPERATOR,
     AmendOrder,
     CancelOrder,
@@ -34,11 +34,11 @@ from laissez.service.commands import (
     Request,
     SetCaps,
 )
-from laissez.service.exchange import Exchange, read_request
-from laissez.service.filed import read_statement
-from laissez.service.outcomes import Outcome, read_outcome
-from laissez.service.periods import closed_lines, of_period
-from laissez.service.statements import Statement, document_name
+from laissez.server.exchange import Exchange, read_request
+from laissez.server.filed import read_statement
+from laissez.server.outcomes import Outcome, read_outcome
+from laissez.server.periods import closed_lines, of_period
+from laissez.server.statements import Statement, document_name
 from laissez.wire import events as wire
 from laissez.wire.ids import tag_of
 from laissez.wire.limits import OPEN_ORDERS_MAX

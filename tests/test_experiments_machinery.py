@@ -136,7 +136,7 @@ def test_every_source_that_is_simulated_is_part_of_the_code(
     for file in (
         "laissez/sim/clouds/fcfs.py",
         "laissez/market/book.py",
-        "laissez/service/api.py",
+        "laissez/server/api.py",
         "cells_one.py",
         "cells_two.py",
     ):
@@ -149,7 +149,7 @@ def test_every_source_that_is_simulated_is_part_of_the_code(
     before = digest(one)
     assert before != digest(two)
     for file, matters in (
-        ("laissez/service/api.py", False),
+        ("laissez/server/api.py", False),
         ("cells_two.py", False),
         ("cells_one.py", True),
         ("laissez/sim/clouds/fcfs.py", True),
@@ -157,11 +157,11 @@ def test_every_source_that_is_simulated_is_part_of_the_code(
         (tmp_path / file).write_text("changed = True\n")
         assert matters == (before != digest(one)), file
         before = digest(one)
-    with_service = digest(one, ("laissez.service",))
-    (tmp_path / "laissez/service/api.py").write_text("changed = 2\n")
+    with_service = digest(one, ("laissez.server",))
+    (tmp_path / "laissez/server/api.py").write_text("changed = 2\n")
     assert (before, True) == (
         digest(one),
-        with_service != digest(one, ("laissez.service",)),
+        with_service != digest(one, ("laissez.server",)),
     ), "it matters to those who name it"
 
 

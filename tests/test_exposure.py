@@ -9,7 +9,7 @@ from exchange_histories import draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
 from laissez.market.exposure import at_risk, at_stake, committed, leased, liabilities, most_of
-from laissez.service.exchange import Exchange
+from laissez.server.exchange import Exchange
 
 MINUTE_US = 60_000_000
 

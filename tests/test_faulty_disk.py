@@ -14,7 +14,7 @@ from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.disk import keep, rename, system, write_whole
-from laissez.service.founding import is_founded
+from laissez.server.founding import is_founded
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.disk.sqlite_shim import CannotWatch
 from laissez_check.scratch import scratch

@@ -12,11 +12,11 @@ import pytest
 
 from laissez.journal import JournalDamaged
 from laissez.market.commands import Alternative, SetFloor
-from laissez.service.commands import OPERATOR, PlaceOrder, Relinquish
-from laissez.service.filed import HEAD_BYTES, FiledStatements, Head, head_of
-from laissez.service.http.call import Call
-from laissez.service.settings import Limits
-from laissez.service.statements import Statement, StatementLine
+from laissez.server.commands import OPERATOR, PlaceOrder, Relinquish
+from laissez.server.filed import HEAD_BYTES, FiledStatements, Head, head_of
+from laissez.server.http.call import Call
+from laissez.server.settings import Limits
+from laissez.server.statements import Statement, StatementLine
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
 

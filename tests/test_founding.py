@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from laissez.journal import disk
-from laissez.service import founding, sample
-from laissez.service.commands import CreateTenant
+from laissez.server import founding, sample
+from laissez.server.commands import CreateTenant
 from laissez.wire.requests import Caps
 from service_world import World, with_service
 

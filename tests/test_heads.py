@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.service.handles import KEPT_FREE, connections_possible
-from laissez.service.heads import READ_BYTES, WAITING_MAX
+from laissez.server.handles import KEPT_FREE, connections_possible
+from laissez.server.heads import READ_BYTES, WAITING_MAX
 from laissez.wire.limits import HEAD_BYTES_MAX
 from live_world import SOON_S, Live, with_live
 from service_world import GENEROUS

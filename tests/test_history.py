@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service.commands import OPERATOR
-from laissez.service.history import History
-from laissez.service.opening import open_folder
-from laissez.service.outcomes import Addressees, Outcome, Told, pack, read_addressees
-from laissez.service.remembered import Remembered
-from laissez.service.settings import Limits
+from laissez.server.commands import OPERATOR
+from laissez.server.history import History
+from laissez.server.opening import open_folder
+from laissez.server.outcomes import Addressees, Outcome, Told, pack, read_addressees
+from laissez.server.remembered import Remembered
+from laissez.server.settings import Limits
 from laissez.wire.events import FloorSet
 from laissez.wire.problems import ProblemError
 from service_world import HOUR_US, World, with_service

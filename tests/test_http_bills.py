@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from laissez.market.commands import AdvanceTime, Alternative
-from laissez.service.accounts import Account
-from laissez.service.aside import Pieces
-from laissez.service.commands import OPERATOR, PlaceOrder, Relinquish
-from laissez.service.exchange import Exchange
-from laissez.service.exports import FOCUS
-from laissez.service.filed import FiledStatements, Head
-from laissez.service.http import bills as http_bills
-from laissez.service.http import figures as http_figures
-from laissez.service.statements import Statement
+from laissez.server.accounts import Account
+from laissez.server.aside import Pieces
+from laissez.server.commands import OPERATOR, PlaceOrder, Relinquish
+from laissez.server.exchange import Exchange
+from laissez.server.exports import FOCUS
+from laissez.server.filed import FiledStatements, Head
+from laissez.server.http import bills as http_bills
+from laissez.server.http import figures as http_figures
+from laissez.server.statements import Statement
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from laissez.client import calls
-from laissez.service.http import books
+from laissez.server.http import books
 from laissez.wire.times import format_time
 from service_world import HOUR_US, World, with_service
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from laissez.client.following import Messages
-from laissez.service import admission
-from laissez.service.commands import OPERATOR, RevokeKey
-from laissez.service.http.events import Stream
-from laissez.service.keyring import authenticate
-from laissez.service.past import Past
-from laissez.service.sampling import sample
-from laissez.service.settings import Limits
+from laissez.server import admission
+from laissez.server.commands import OPERATOR, RevokeKey
+from laissez.server.http.events import Stream
+from laissez.server.keyring import authenticate
+from laissez.server.past import Past
+from laissez.server.sampling import sample
+from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
 from stream_reader import SOON_S, StreamReader
 

@@ -10,8 +10,8 @@ import httpx
 import msgspec
 import pytest
 
-from laissez.service.http.examples import BY_TYPE
-from laissez.service.inframaps import POINTS_PER_MAP_MAX, RUNNERS_MAX, Board
+from laissez.server.http.examples import BY_TYPE
+from laissez.server.inframaps import POINTS_PER_MAP_MAX, RUNNERS_MAX, Board
 from laissez.wire.inframaps import (
     MAPS_MAX,
     NODES_MAX,

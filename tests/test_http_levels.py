@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from laissez.client import calls
-from laissez.service import levels
-from laissez.service.commands import OPERATOR, RevokeKey
-from laissez.service.http import streaming
-from laissez.service.settings import Limits
+from laissez.server import levels
+from laissez.server.commands import OPERATOR, RevokeKey
+from laissez.server.http import streaming
+from laissez.server.settings import Limits
 from laissez.wire.books import Levels, LevelsChanged
 from laissez.wire.problems import Code, ProblemError
 from service_world import GENEROUS, LEAVES, TOPOLOGY, World, with_service

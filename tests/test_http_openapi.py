@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.service.http.docs_page import docs_page
-from laissez.service.http.examples import BY_TYPE
-from laissez.service.http.openapi import openapi
-from laissez.service.http.operations import OPERATIONS
+from laissez.server.http.docs_page import docs_page
+from laissez.server.http.examples import BY_TYPE
+from laissez.server.http.openapi import openapi
+from laissez.server.http.operations import OPERATIONS
 from laissez.wire.problems import STATUS, Code
 from service_world import World, with_service
 

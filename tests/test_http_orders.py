@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service.settings import Limits
+from laissez.server.settings import Limits
 from service_world import GENEROUS, LEAVES, World, with_service
 
 pytestmark = pytest.mark.once

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from laissez.market import commands as market
-from laissez.service import preview
-from laissez.service.commands import OPERATOR, Request
-from laissez.service.copied import Copy, CopyFailed
-from laissez.service.exchange import Exchange
+from laissez.server import preview
+from laissez.server.commands import OPERATOR, Request
+from laissez.server.copied import Copy, CopyFailed
+from laissez.server.exchange import Exchange
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from live_world import many_turns
 from service_world import HOUR_US, LEAVES, World, with_service

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.market.money import MoneyError, parse_price
-from laissez.service.budgets import AMOUNT_MAX
-from laissez.service.caps import per_hour
-from laissez.service.http import schemas
-from laissez.service.reading import read_amount
+from laissez.server.budgets import AMOUNT_MAX
+from laissez.server.caps import per_hour
+from laissez.server.http import schemas
+from laissez.server.reading import read_amount
 from laissez.wire.problems import ProblemError
 
 pytestmark = pytest.mark.once

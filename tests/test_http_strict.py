@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from laissez.service.http.call import Call
-from laissez.service.http.operations import OPERATIONS
-from laissez.service.reading import NAME_MAX
+from laissez.server.http.call import Call
+from laissez.server.http.operations import OPERATIONS
+from laissez.server.reading import NAME_MAX
 from laissez.wire.problems import Code
 from service_world import GENEROUS, World, with_service
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laissez.market import Topology
-from laissez.service.settings import Limits
+from laissez.server.settings import Limits
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from laissez.service.settings import Limits
+from laissez.server.settings import Limits
 from laissez.wire import limits as bounds
 from live_world import Live, place, with_live
 from service_world import GENEROUS, World, with_service

@@ -10,14 +10,14 @@ import pytest
 
 from budget_world import DOLLAR, SECOND_US, Thrifty
 from laissez.market import commands as to_market
-from laissez.service.accounts import Account
-from laissez.service.billing import owed_in_all
-from laissez.service.budgets import NO_NEW_ORDERS
-from laissez.service.caps import caps_view
-from laissez.service.commands import OPERATOR, CancelOrder, Relinquish, SetOwnCaps
-from laissez.service.exchange import Exchange
-from laissez.service.rates import levels
-from laissez.service.views import instance_view, lease_of_order, lease_view, order_view
+from laissez.server.accounts import Account
+from laissez.server.billing import owed_in_all
+from laissez.server.budgets import NO_NEW_ORDERS
+from laissez.server.caps import caps_view
+from laissez.server.commands import OPERATOR, CancelOrder, Relinquish, SetOwnCaps
+from laissez.server.exchange import Exchange
+from laissez.server.rates import levels
+from laissez.server.views import instance_view, lease_of_order, lease_view, order_view
 
 pytestmark = pytest.mark.once
 

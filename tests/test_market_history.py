@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from laissez.market.reasons import EndReason
-from laissez.service import market_samples
+from laissez.server import market_samples
 from service_world import HOUR_US, LEAVES, World, with_service
 
 pytestmark = pytest.mark.once

@@ -10,10 +10,10 @@ import pytest
 
 from laissez.journal import Entry, Group
 from laissez.journal.entries import Filed, pack
-from laissez.service import past
-from laissez.service.aside import RESTS_MORE, WORK_US
-from laissez.service.clock import Clock
-from laissez.service.past import Past
+from laissez.server import past
+from laissez.server.aside import RESTS_MORE, WORK_US
+from laissez.server.clock import Clock
+from laissez.server.past import Past
 from laissez_check.simulated.loop import SimulatedLoop
 
 pytestmark = pytest.mark.once

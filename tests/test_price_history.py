@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from laissez.service import price_history
-from laissez.service.http import leases
-from laissez.service.settings import Limits
+from laissez.server import price_history
+from laissez.server.http import leases
+from laissez.server.settings import Limits
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from laissez.service.keyring import new_key
+from laissez.server.keyring import new_key
 from laissez.wire.problems import Code, ProblemError
 from laissez_check.access.unmistakable import forms
 from secrecy import WATCH, Watch

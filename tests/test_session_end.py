@@ -15,15 +15,15 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from laissez.journal import JournalFailed
-from laissez.service.commands import OPERATOR, CancelOrder, RevokeKey
-from laissez.service.commands import PlaceOrder as Placed
-from laissez.service.connection import Connection
-from laissez.service.desk import Desk
-from laissez.service.forms import FORMS
-from laissez.service.keyring import authenticate
-from laissez.service.reading import read_alternatives
-from laissez.service.session import Session
-from laissez.service.upkeep import cancel_orphans, last_done
+from laissez.server.commands import OPERATOR, CancelOrder, RevokeKey
+from laissez.server.commands import PlaceOrder as Placed
+from laissez.server.connection import Connection
+from laissez.server.desk import Desk
+from laissez.server.forms import FORMS
+from laissez.server.keyring import authenticate
+from laissez.server.reading import read_alternatives
+from laissez.server.session import Session
+from laissez.server.upkeep import cancel_orphans, last_done
 from laissez.wire.problems import Problem
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service.upkeep import cancel_orphans, last_done
+from laissez.server.upkeep import cancel_orphans, last_done
 from live_world import Live, place, with_live
 
 pytestmark = pytest.mark.once

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from laissez.service import sessions
-from laissez.service.past import Past
-from laissez.service.sampling import sample, sample_rates
-from laissez.service.settings import Limits
+from laissez.server import sessions
+from laissez.server.past import Past
+from laissez.server.sampling import sample, sample_rates
+from laissez.server.settings import Limits
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
 from live_world import (
     Closed,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.service.settings import FIELDS, Settings, SettingsError, read_settings
+from laissez.server.settings import FIELDS, Settings, SettingsError, read_settings
 from laissez.wire import limits
 
 pytestmark = pytest.mark.once

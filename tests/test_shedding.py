@@ -13,11 +13,11 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from laissez.service.audit.collecting import address
-from laissez.service.http.incoming import line_of_address
-from laissez.service.inbox import FRAMES_MAX
-from laissez.service.settings import Limits
-from laissez.service.turns import TURN_US, Turns, Work
+from laissez.server.audit.collecting import address
+from laissez.server.http.incoming import line_of_address
+from laissez.server.inbox import FRAMES_MAX
+from laissez.server.settings import Limits
+from laissez.server.turns import TURN_US, Turns, Work
 from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, eventually, with_live
 from service_world import GENEROUS, World, with_service

@@ -22,9 +22,9 @@ from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
 from laissez.journal.disk import write_whole
-from laissez.service import signins
-from laissez.service.http import streaming
-from laissez.service.signins import FILE, LASTS_S, PER_KEY_MAX, SignIns
+from laissez.server import signins
+from laissez.server.http import streaming
+from laissez.server.signins import FILE, LASTS_S, PER_KEY_MAX, SignIns
 from laissez.wire.requests import SignIn
 from laissez.wire.session import JSON
 from live_world import Live, Peer, with_live

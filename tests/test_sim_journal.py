@@ -14,7 +14,7 @@ from laissez.cli.sim_journal import WhatIfError, found
 from laissez.journal import Reader, snapshots
 from laissez.market import Market, SetControls, SetFloor, TakeOffline
 from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.service.commands import OPERATOR
+from laissez.server.commands import OPERATOR
 from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult

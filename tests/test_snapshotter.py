@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from laissez.service import snapshotter
-from laissez.service.settings import Journal as JournalSettings
-from laissez.service.snapshotter import Snapshotter
+from laissez.server import snapshotter
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.snapshotter import Snapshotter
 from live_world import eventually
 from service_world import World, with_service
 

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from laissez.service.http.app import App, make_app
-from laissez.service.http.static import FOLDER, MEDIA
+from laissez.server.http.app import App, make_app
+from laissez.server.http.static import FOLDER, MEDIA
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -260,7 +260,7 @@ def test_every_file_of_the_console_is_part_of_the_package() -> None:
     package = ROOT / "src" / "laissez"
     packed = {path for pattern in globs for path in package.glob(pattern)}
     assert {path for path in FOLDER.rglob("*") if path.suffix in MEDIA} <= packed
-    assert not any(fnmatch("service/console/notes.md", pattern) for pattern in globs)
+    assert not any(fnmatch("server/console/notes.md", pattern) for pattern in globs)
 
 
 def test_the_docs_page_may_load_nothing_but_its_own_style(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR
-from laissez.service.pacing import DELAY_S_MAX, KEPT_MAX, Paces
-from laissez.service.settings import Limits
-from laissez.service.together import Together
-from laissez.service.turns import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, Turns
+from laissez.server.clock import Clock
+from laissez.server.commands import OPERATOR
+from laissez.server.pacing import DELAY_S_MAX, KEPT_MAX, Paces
+from laissez.server.settings import Limits
+from laissez.server.together import Together
+from laissez.server.turns import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, Turns
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.service.twice import GivenTwice, check_json, check_packed
+from laissez.server.twice import GivenTwice, check_json, check_packed
 from laissez.wire.session import MSGPACK
 from live_world import Live, with_live
 from service_world import World, with_service

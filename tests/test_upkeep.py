@@ -13,13 +13,13 @@ import pytest
 
 from laissez.journal import snapshots
 from laissez.journal.verify import verify
-from laissez.service import aside, snapshotter, upkeep
-from laissez.service.commands import CancelOrder
-from laissez.service.opening import Replaying, open_folder
-from laissez.service.settings import Books, Limits
-from laissez.service.settings import Journal as JournalSettings
-from laissez.service.snapshotter import Snapshotter
-from laissez.service.upkeep import Bookkeeper, end_holds
+from laissez.server import aside, snapshotter, upkeep
+from laissez.server.commands import CancelOrder
+from laissez.server.opening import Replaying, open_folder
+from laissez.server.settings import Books, Limits
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.snapshotter import Snapshotter
+from laissez.server.upkeep import Bookkeeper, end_holds
 from laissez.wire.times import format_time
 from live_world import SOON_S, Live, eventually, place, with_live
 from service_world import HOUR_US, World, with_service

@@ -7,9 +7,9 @@ import pytest
 
 from exchange_histories import draw, with_fees
 from laissez.market.money import dollars
-from laissez.service.accounts import Account
-from laissez.service.exchange import Exchange
-from laissez.service.views import (
+from laissez.server.accounts import Account
+from laissez.server.exchange import Exchange
+from laissez.server.views import (
     instance_view,
     instance_views,
     lease_of_order,

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from laissez.service.commands import RotateWebhookSecret
-from laissez.service.logs import fields_of
-from laissez.service.webhooks.course import Course
-from laissez.service.webhooks.delivery import TOLD_AFTER
-from laissez.service.webhooks.keeping import Cursor
-from laissez.service.webhooks.registry import WebhookRecord
+from laissez.server.commands import RotateWebhookSecret
+from laissez.server.logs import fields_of
+from laissez.server.webhooks.course import Course
+from laissez.server.webhooks.delivery import TOLD_AFTER
+from laissez.server.webhooks.keeping import Cursor
+from laissez.server.webhooks.registry import WebhookRecord
 from laissez.wire.limits import WEBHOOK_EVENTS_MAX
 from service_world import GENEROUS
 from webhook_world import DAY_S, OPEN, Hooks, receiving, with_hooks
@@ -348,7 +348,7 @@ def test_a_delivery_is_not_larger_than_promised(
         await hooks.until(made["id"], delivered=4)
         whole = next(len(one.body) for one in hooks.receiver.got if [2, 3, 4] == one.numbers)
         for most, first in ((whole, [2, 3, 4]), (whole - 1, [2, 3]), (one_more // 4, [2])):
-            monkeypatch.setattr("laissez.service.webhooks.delivery.WEBHOOK_BYTES_MAX", most)
+            monkeypatch.setattr("laissez.server.webhooks.delivery.WEBHOOK_BYTES_MAX", most)
             seen = len(hooks.receiver.got)
             await hooks.world.ask(
                 "ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 1}

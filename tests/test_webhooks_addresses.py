@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.service.commands import CreateWebhook
-from laissez.service.settings import SettingsError, Webhooks, read_settings
-from laissez.service.webhooks.addresses import CARRIES_IPV4, NOT_PUBLIC, Guard, Network, is_public
-from laissez.service.webhooks.lookups import Lookups
-from laissez.service.webhooks.urls import read_url
+from laissez.server.commands import CreateWebhook
+from laissez.server.settings import SettingsError, Webhooks, read_settings
+from laissez.server.webhooks.addresses import CARRIES_IPV4, NOT_PUBLIC, Guard, Network, is_public
+from laissez.server.webhooks.lookups import Lookups
+from laissez.server.webhooks.urls import read_url
 from laissez.wire.limits import WEBHOOK_URL_MAX
 from laissez.wire.problems import ProblemError
 from webhook_world import OPEN, PATIENCE_S, Hooks, receiving, with_hooks
@@ -254,7 +254,7 @@ def test_this_very_machine_is_inside_by_whatever_address_it_is_known(
 ) -> None:
     async def tale(hooks: Hooks) -> None:
         # as if ours were public ones
-        monkeypatch.setattr("laissez.service.webhooks.addresses.is_public", lambda address: True)
+        monkeypatch.setattr("laissez.server.webhooks.addresses.is_public", lambda address: True)
         assert not any(
             Guard().allows(address) for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
         )

@@ -17,12 +17,12 @@ import pytest
 from laissez.client.errors import UsageError
 from laissez.client.webhooks import WebhookNotGenuine, delivery, verify
 from laissez.market import Market
-from laissez.service.commands import OPERATOR, CreateTenant, CreateWebhook, Request
-from laissez.service.exchange import Exchange
-from laissez.service.metrics import Metrics
-from laissez.service.webhooks import signing
-from laissez.service.webhooks.registry import WebhookRecord
-from laissez.service.webhooks.signing import SigningKey
+from laissez.server.commands import OPERATOR, CreateTenant, CreateWebhook, Request
+from laissez.server.exchange import Exchange
+from laissez.server.metrics import Metrics
+from laissez.server.webhooks import signing
+from laissez.server.webhooks.registry import WebhookRecord
+from laissez.server.webhooks.signing import SigningKey
 from laissez.wire.events import LeaseEnded, Numbered
 from laissez.wire.limits import WEBHOOKS_MAX
 from laissez.wire.requests import Caps

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.service.settings import Limits, Webhooks
-from laissez.service.webhooks.delivery import GONE
-from laissez.service.webhooks.keeping import Cursor, Keeping
-from laissez.service.webhooks.sealed import seal, unseal
-from laissez.service.webhooks.signing import SigningKey
+from laissez.server.settings import Limits, Webhooks
+from laissez.server.webhooks.delivery import GONE
+from laissez.server.webhooks.keeping import Cursor, Keeping
+from laissez.server.webhooks.sealed import seal, unseal
+from laissez.server.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from laissez.market import Alternative
-from laissez.service.commands import CancelOrder, PlaceOrder
-from laissez.service.webhooks.dispatcher import PER_HOLDER_MAX
+from laissez.server.commands import CancelOrder, PlaceOrder
+from laissez.server.webhooks.dispatcher import PER_HOLDER_MAX
 from laissez.wire.events import OrderPlaced
 from laissez.wire.limits import (
     WEBHOOK_DELIVERIES_BURST,

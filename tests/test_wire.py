@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from typer.testing import CliRunner
 
-from laissez.service.http.operations import OPERATIONS
+from laissez.server.http.operations import OPERATIONS
 from laissez_check import cli
 from laissez_check.wire import inputs as wire_inputs
 from laissez_check.wire import run as wire

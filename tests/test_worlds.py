@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.client.errors import ApiError
-from laissez.service.assembly import Service
+from laissez.server.assembly import Service
 from laissez_check import scratch
 from laissez_check.cli import app
 from laissez_check.simulated.answers import tells_of_bug

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.service.pacing import Paces
+from laissez.server.pacing import Paces
 from laissez_bench import processor_time
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import msgspec
 
 from laissez.client.webhooks import verify
 from laissez.journal import Reader
-from laissez.service.settings import Limits, Webhooks
-from laissez.service.webhooks.dispatcher import Webhooks as Running
-from laissez.service.webhooks.keeping import FOLDER, Cursor, Keeping
+from laissez.server.settings import Limits, Webhooks
+from laissez.server.webhooks.dispatcher import Webhooks as Running
+from laissez.server.webhooks.keeping import FOLDER, Cursor, Keeping
 from laissez.wire.events import Numbered
 from service_world import GENEROUS, World, with_service
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import steps
-from laissez.service.settings import read_settings
+from laissez.server.settings import read_settings
 from laissez_bench.console import FOLLOWERS, Looked
 from laissez_bench.console import measure as measure_console
 from laissez_bench.crowd import PLACES

@@ -12,9 +12,9 @@ import msgspec
 from laissez.journal import Journal
 from laissez.market import Alternative
 from laissez.market.commands import SetFloor
-from laissez.service import opening
-from laissez.service.accounts import Account
-from laissez.service.commands import (
+from laissez.server import opening
+from laissez.server.accounts import Account
+from laissez.server.commands import (
     OPERATOR,
     CancelOrder,
     Command,
@@ -22,11 +22,11 @@ from laissez.service.commands import (
     IssueKey,
     PlaceOrder,
 )
-from laissez.service.desk import Desk
-from laissez.service.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
-from laissez.service.settings import Journal as JournalSettings
-from laissez.service.settings import Limits
-from laissez.service.snapshotter import Snapshotter
+from laissez.server.desk import Desk
+from laissez.server.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.settings import Limits
+from laissez.server.snapshotter import Snapshotter
 from laissez.wire.requests import Caps
 from laissez_bench.crowd import tree
 

@@ -24,10 +24,10 @@ from typing import Any
 
 import msgspec
 
-from laissez.service.assembly import Service
-from laissez.service.clock import Clock
-from laissez.service.opening import open_folder
-from laissez.service.settings import Data, Journal, Limits, Settings, Webhooks
+from laissez.server.assembly import Service
+from laissez.server.clock import Clock
+from laissez.server.opening import open_folder
+from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
 from laissez_bench import noise, open_load
 from laissez_bench.open_load import FIRST_BURST_S, OpenPlan, OpenReport
 from laissez_bench.service import THIS_MACHINE

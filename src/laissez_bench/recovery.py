@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from laissez.journal import snapshots
-from laissez.service import opening
-from laissez.service.desk import Desk
-from laissez.service.reading import read_command
-from laissez.service.settings import Journal as JournalSettings
-from laissez.service.settings import Limits
+from laissez.server import opening
+from laissez.server.desk import Desk
+from laissez.server.reading import read_command
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.settings import Limits
 from laissez.wire.requests import SessionMessage
 from laissez.workers import output_of
 from laissez_bench import cluster
@@ -56,8 +56,8 @@ def measure(
 def _recover(folder: Path) -> Recovery:
     """In a process of its own, as a start is."""
     code = (
-        "import sys, time; from pathlib import Path; from laissez.service import opening; from"
-        " laissez.service.settings import Limits\nbegan = time.perf_counter(); opened ="
+        "import sys, time; from pathlib import Path; from laissez.server import opening; from"
+        " laissez.server.settings import Limits\nbegan = time.perf_counter(); opened ="
         " opening.open_folder(Path(sys.argv[1]), Limits())\nprint(opened.journal.last,"
         " opened.replayed, time.perf_counter() - began)"
     )

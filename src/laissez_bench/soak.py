@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from laissez.journal import Reader
-from laissez.service.audit.checking import verify
-from laissez.service.outcomes import Outcome, read_outcome
-from laissez.service.settings import read_settings
+from laissez.server.audit.checking import verify
+from laissez.server.outcomes import Outcome, read_outcome
+from laissez.server.settings import read_settings
 from laissez_bench import cluster
 from laissez_bench.crowd import tree
 from laissez_bench.following import Following

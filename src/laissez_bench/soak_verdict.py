@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from laissez.service.settings import Settings
+from laissez.server.settings import Settings
 from laissez_bench.load import SLOW_S, Quarter, Report
 from laissez_bench.readings import Readings, Remembered
 

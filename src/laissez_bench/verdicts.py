@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from laissez.service.turns import BAD_FOR_US, TURN_US
+from laissez.server.turns import BAD_FOR_US, TURN_US
 from laissez_bench.noisy import NOBODY, Noisy, Ratio
 from laissez_bench.open_load import SHED
 from laissez_bench.overload import LEVELS, Level

@@ -11,8 +11,8 @@ import pytest
 from console.conftest import Opening
 from console.market import Market, Tenant
 from console.window import Window, expect, price
-from laissez.service.http.operation import Operation
-from laissez.service.http.operations import OPERATIONS
+from laissez.server.http.operation import Operation
+from laissez.server.http.operations import OPERATIONS
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 

@@ -11,12 +11,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.service import founding, opening, sample
-from laissez.service.commands import OPERATOR
-from laissez.service.desk import Desk
-from laissez.service.server import CannotListen, listen
-from laissez.service.server import serve as run_service
-from laissez.service.settings import read_settings
+from laissez.server import founding, opening, sample
+from laissez.server.commands import OPERATOR
+from laissez.server.desk import Desk
+from laissez.server.server import CannotListen, listen
+from laissez.server.server import serve as run_service
+from laissez.server.settings import read_settings
 
 SAMPLE_PORT = 8340
 

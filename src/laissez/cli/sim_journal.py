@@ -17,8 +17,8 @@ from laissez.journal import Reader
 from laissez.journal.disk import write_whole
 from laissez.journal.snapshots import SnapshotFile
 from laissez.market import AdvanceTime, Market
-from laissez.service.looking_back import exchange_after, last_entry
-from laissez.service.opening import Replaying
+from laissez.server.looking_back import exchange_after, last_entry
+from laissez.server.opening import Replaying
 from laissez.wire.times import TimeError, format_time, parse_time
 
 MARKET: Final = ".market"

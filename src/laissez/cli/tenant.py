@@ -22,7 +22,7 @@ from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import PACE_S, TaskRunner
 from laissez.live.trader import wall_clock
 from laissez.market.money import format_price
-from laissez.service.commands import OPERATOR
+from laissez.server.commands import OPERATOR
 from laissez.tenants.templates.task import Task, read_task
 
 

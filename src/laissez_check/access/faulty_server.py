@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from laissez.market.reasons import Reason
-from laissez.service.exchange import Exchange
-from laissez.service.http import app, incoming, webhooks
-from laissez.service.metrics import Metrics
-from laissez.service.telling import price
-from laissez.service.turned import Turned
+from laissez.server.exchange import Exchange
+from laissez.server.http import app, incoming, webhooks
+from laissez.server.metrics import Metrics
+from laissez.server.telling import price
+from laissez.server.turned import Turned
 from laissez_check.started_server import Entry
 
 ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))

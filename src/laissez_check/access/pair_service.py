@@ -11,22 +11,22 @@ from typing import Any
 
 from laissez.market import Topology
 from laissez.market import commands as to_market
-from laissez.service import commands
-from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR
-from laissez.service.connection import SELF
-from laissez.service.desk import Desk
-from laissez.service.http.app import App, make_app
-from laissez.service.keyring import NewKey, new_key
-from laissez.service.opening import create, open_folder
-from laissez.service.places import Places
-from laissez.service.sampling import sample
-from laissez.service.session import Session
-from laissez.service.sessions import Sessions
-from laissez.service.settings import Limits, Settings
-from laissez.service.settings import Webhooks as WebhookSettings
-from laissez.service.webhooks.dispatcher import Webhooks
-from laissez.service.webhooks.urls import Target
+from laissez.server import commands
+from laissez.server.clock import Clock
+from laissez.server.commands import OPERATOR
+from laissez.server.connection import SELF
+from laissez.server.desk import Desk
+from laissez.server.http.app import App, make_app
+from laissez.server.keyring import NewKey, new_key
+from laissez.server.opening import create, open_folder
+from laissez.server.places import Places
+from laissez.server.sampling import sample
+from laissez.server.session import Session
+from laissez.server.sessions import Sessions
+from laissez.server.settings import Limits, Settings
+from laissez.server.settings import Webhooks as WebhookSettings
+from laissez.server.webhooks.dispatcher import Webhooks
+from laissez.server.webhooks.urls import Target
 from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time
 from laissez_check.access.pairs import ME, Pair

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
-from laissez.service.telling import price
+from laissez.server.telling import price
 from laissez.wire.ids import order_id, tag_of, webhook_id
 from laissez_check.access.pair_asides import Asides
 from laissez_check.access.pair_service import ELSEWHERE, Service, Wire

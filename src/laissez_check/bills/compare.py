@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laissez.journal import Diverged, JournalDamaged, Reader
-from laissez.service import billing
-from laissez.service.billing import Owed
-from laissez.service.exchange import Exchange
-from laissez.service.looking_back import exchange_after
+from laissez.server import billing
+from laissez.server.billing import Owed
+from laissez.server.exchange import Exchange
+from laissez.server.looking_back import exchange_after
 from laissez_check.bills.audit import Account, Auditor, Finding, Line, fees_until, printed, when
 from laissez_check.bills.journal import Rows
 

@@ -16,8 +16,8 @@ from typing import Any
 from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.reader import SEQ_MAX
-from laissez.service import opening
-from laissez.service.remembered import Remembered
+from laissez.server import opening
+from laissez.server.remembered import Remembered
 from laissez_check.started_server import Entry
 
 VARIABLE = "LAISSEZ_FAULT"

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from laissez.journal import Entry, Reader
-from laissez.service.commands import PlaceOrder
-from laissez.service.exchange import read_request
-from laissez.service.outcomes import Outcome, read_outcome
+from laissez.server.commands import PlaceOrder
+from laissez.server.exchange import read_request
+from laissez.server.outcomes import Outcome, read_outcome
 from laissez_check.crashes.ledger import Asked, Json, Ledger, Part, Shown
 from laissez_check.finding import Finding
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from laissez.service.http.orders import PART
+from laissez.server.http.orders import PART
 from laissez_check.finding import Finding
 
 Json: TypeAlias = dict[str, Any]

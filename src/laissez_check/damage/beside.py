@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.service.audit.collecting import Noted
-from laissez.service.audit.digests import FILE, DigestFile
-from laissez.service.audit.files import FOLDER, RefusalFiles, day_of
-from laissez.service.audit.lines import start
-from laissez.service.webhooks import signing
-from laissez.service.webhooks.keeping import FOLDER as WEBHOOKS
-from laissez.service.webhooks.keeping import Cursor, Keeping, Letters
+from laissez.server.audit.collecting import Noted
+from laissez.server.audit.digests import FILE, DigestFile
+from laissez.server.audit.files import FOLDER, RefusalFiles, day_of
+from laissez.server.audit.lines import start
+from laissez.server.webhooks import signing
+from laissez.server.webhooks.keeping import FOLDER as WEBHOOKS
+from laissez.server.webhooks.keeping import Cursor, Keeping, Letters
 from laissez.wire.times import format_time
 from laissez.wire.webhooks import DeadLetter
 from laissez_check.damage.market import AtWork

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.service.audit.checking import verify
-from laissez.service.audit.digests import FILE
-from laissez.service.audit.files import FOLDER
-from laissez.service.audit.lines import Digest
+from laissez.server.audit.checking import verify
+from laissez.server.audit.digests import FILE
+from laissez.server.audit.files import FOLDER
+from laissez.server.audit.lines import Digest
 from laissez_check.damage.beside import Kept, digests_in, lines_in
 from laissez_check.finding import Finding
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.service.assembly import Service
-from laissez.service.clock import Clock
-from laissez.service.opening import open_folder
-from laissez.service.settings import Audit, Data, Settings, Webhooks
-from laissez.service.webhooks.keeping import CURSORS
-from laissez.service.webhooks.keeping import FOLDER as WEBHOOKS
-from laissez.service.webhooks.registry import WebhookRecord
+from laissez.server.assembly import Service
+from laissez.server.clock import Clock
+from laissez.server.opening import open_folder
+from laissez.server.settings import Audit, Data, Settings, Webhooks
+from laissez.server.webhooks.keeping import CURSORS
+from laissez.server.webhooks.keeping import FOLDER as WEBHOOKS
+from laissez.server.webhooks.registry import WebhookRecord
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import SECOND_US, format_time
 from laissez.wire.webhooks import SECRET_PREFIX, DeadLetter

@@ -13,8 +13,8 @@ import msgspec
 from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.snapshots import Snapshot, SnapshotFile
-from laissez.service.audit import digests, files, lines
-from laissez.service.webhooks import keeping, sealed, signing
+from laissez.server.audit import digests, files, lines
+from laissez.server.webhooks import keeping, sealed, signing
 
 Patch = tuple[Any, str, Any]  # where, what, by what
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from laissez.journal import snapshots
-from laissez.service.webhooks.signing import FILE as KEY
+from laissez.server.webhooks.signing import FILE as KEY
 from laissez_check.damage.samples import SAMPLES, Sample, sample
 
 PAGE_BYTES = 4096

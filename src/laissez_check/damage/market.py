@@ -13,12 +13,12 @@ from laissez.journal import Document, Entry, Filed, Journal, snapshots
 from laissez.market import Market, Topology
 from laissez.market import commands as to_market
 from laissez.market.commands import Alternative
-from laissez.service import commands
-from laissez.service.commands import OPERATOR, Command, Request
-from laissez.service.exchange import Exchange
-from laissez.service.opening import Opened, open_folder
-from laissez.service.outcomes import Outcome, pack
-from laissez.service.settings import Limits
+from laissez.server import commands
+from laissez.server.commands import OPERATOR, Command, Request
+from laissez.server.exchange import Exchange
+from laissez.server.opening import Opened, open_folder
+from laissez.server.outcomes import Outcome, pack
+from laissez.server.settings import Limits
 from laissez.wire.requests import Caps
 from laissez.wire.times import HOUR_US
 from laissez_check.finding import Finding

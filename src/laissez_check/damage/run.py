@@ -25,9 +25,9 @@ from types import FrameType
 import msgspec
 
 from laissez.journal import JournalError
-from laissez.service.founding import is_founded
-from laissez.service.signins import FILE as SIGNINS
-from laissez.service.signins import read as read_signins
+from laissez.server.founding import is_founded
+from laissez.server.signins import FILE as SIGNINS
+from laissez.server.signins import read as read_signins
 from laissez_check.campaign import in_order
 from laissez_check.damage.beside_record import check_record
 from laissez_check.damage.beside_started import check_webhooks, start

@@ -15,9 +15,9 @@ import msgspec
 from laissez.journal import Journal
 from laissez.journal import file as journal_file
 from laissez.journal.disk import make_folder, write_whole
-from laissez.service.founding import KEYS
-from laissez.service.signins import FILE as SIGNINS
-from laissez.service.signins import SignIn
+from laissez.server.founding import KEYS
+from laissez.server.signins import FILE as SIGNINS
+from laissez.server.signins import SignIn
 from laissez.wire.times import HOUR_US
 from laissez_check.damage.beside import Beside, Kept
 from laissez_check.damage.market import BEGINNING, AtWork, Truth, found, opened

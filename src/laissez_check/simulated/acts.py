@@ -10,7 +10,7 @@ from random import Random
 import msgspec
 
 from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
-from laissez.service.budgets import ACTIONS
+from laissez.server.budgets import ACTIONS
 from laissez.wire.ids import KEY
 from laissez_check.crashes.clients import Dense
 from laissez_check.crashes.journal import OPERATOR

@@ -7,9 +7,9 @@ from typing import Any
 
 from uvicorn.lifespan.off import LifespanOff
 
-from laissez.service.assembly import Service
-from laissez.service.server import Server, uvicorn_config
-from laissez.service.settings import Settings
+from laissez.server.assembly import Service
+from laissez.server.server import Server, uvicorn_config
+from laissez.server.settings import Settings
 from laissez_check.simulated.network import Network
 
 

@@ -13,14 +13,14 @@ from random import Random
 
 from laissez.journal import JournalError
 from laissez.market import Topology
-from laissez.service import opening
-from laissez.service.assembly import Service
-from laissez.service.clock import Clock
-from laissez.service.commands import OPERATOR, SERVICE, CreateTenant
-from laissez.service.desk import Desk
-from laissez.service.founding import KEYS, is_founded, issue_first_key
-from laissez.service.opening import open_folder
-from laissez.service.server import Server
+from laissez.server import opening
+from laissez.server.assembly import Service
+from laissez.server.clock import Clock
+from laissez.server.commands import OPERATOR, SERVICE, CreateTenant
+from laissez.server.desk import Desk
+from laissez.server.founding import KEYS, is_founded, issue_first_key
+from laissez.server.opening import open_folder
+from laissez.server.server import Server
 from laissez.wire.problems import ProblemError
 from laissez.wire.requests import Caps
 from laissez_check.disk.faulty import FaultyDisk

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from laissez.service.settings import Books, Data, Journal, Limits, Settings, Stream, Webhooks
+from laissez.server.settings import Books, Data, Journal, Limits, Settings, Stream, Webhooks
 from laissez_check.simulated.network import Weather
 from laissez_check.worlds import World, draw_world
 

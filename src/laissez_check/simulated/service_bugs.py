@@ -8,15 +8,15 @@ from typing import Any
 
 from laissez.journal import Document, Entry, recovery
 from laissez.journal.reader import SEQ_MAX
-from laissez.service import opening, upkeep
-from laissez.service.clock import Clock
-from laissez.service.desk import Desk
-from laissez.service.http import incoming
-from laissez.service.http.endpoint import _Ready
-from laissez.service.outcomes import Applied
-from laissez.service.remembered import Remembered
-from laissez.service.session import Session
-from laissez.service.webhooks.delivery import Deliverer
+from laissez.server import opening, upkeep
+from laissez.server.clock import Clock
+from laissez.server.desk import Desk
+from laissez.server.http import incoming
+from laissez.server.http.endpoint import _Ready
+from laissez.server.outcomes import Applied
+from laissez.server.remembered import Remembered
+from laissez.server.session import Session
+from laissez.server.webhooks.delivery import Deliverer
 from laissez.wire.requests import AskQuote
 from laissez_check.simulated.market_bugs import Replaced
 from laissez_check.simulated.storing import LoopCommit, LoopCopy

@@ -19,7 +19,7 @@ import msgspec
 from laissez.client.errors import LaissezError
 from laissez.journal import Reader
 from laissez.journal.recovery import replay
-from laissez.service.opening import Replaying
+from laissez.server.opening import Replaying
 from laissez_check.crashes.checks import Inspector
 from laissez_check.crashes.journal import OPERATOR, Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from laissez.service.http.operation import Operation
-from laissez.service.http.operations import OPERATIONS
+from laissez.server.http.operation import Operation
+from laissez.server.http.operations import OPERATIONS
 from laissez_check.wire.market import Market
 from laissez_check.wire.possible import Possible
 

@@ -78,7 +78,7 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
     packages: ClassVar[tuple[str, ...]] = (
         "laissez_bench",
         "laissez.journal",
-        "laissez.service",
+        "laissez.server",
         "laissez.wire",
     )
 

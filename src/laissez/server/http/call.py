@@ -1,0 +1,155 @@
+"""One request, read and checked, on its way through an operation; and what the operation
+answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from laissez.server.accounts import Account
+from laissez.server.audit.collecting import Journaled
+from laissez.server.commands import Command
+from laissez.server.desk import Desk
+from laissez.server.keyring import Principal
+from laissez.server.outcomes import Applied
+from laissez.server.reading import read_time
+from laissez.wire.problems import Code, ProblemError
+
+if TYPE_CHECKING:
+    from laissez.server.http.site import Site
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Scope: TypeAlias = MutableMapping[str, Any]
+
+NOBODY = Principal("", "", frozenset())
+
+
+class Answer(msgspec.Struct, gc=False):
+    """`content` is encoded as JSON, unless `media` says what it is; then it is bytes. `status` is
+    the operation's unless given."""
+
+    content: Any
+    media: bytes = b""
+    status: int = 0
+    # sends its body itself, for as long as it lasts
+    streams: Callable[[Receive, Send], Awaitable[None]] | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # beside those that every answer has
+
+
+class Call:
+    """What an operation gets to see."""
+
+    __slots__ = (
+        "accept",
+        "body",
+        "desk",
+        "headers",
+        "is_paid",
+        "key",
+        "known",
+        "last_event_id",
+        "path",
+        "principal",
+        "query",
+        "replayed",
+        "scope",
+        "site",
+    )
+
+    def __init__(self, site: Site, scope: Scope) -> None:
+        self.site = site
+        self.scope = scope
+        self.desk: Desk = site.desk
+        self.principal = NOBODY
+        self.known = NOBODY  # whose key it came with, also where that may not do this
+        self.headers: dict[bytes, bytes] = {}  # those that matter
+        self.path: dict[str, str] = {}
+        self.query: dict[str, str] = {}
+        self.body: Any = None
+        self.key = ""  # the Idempotency-Key, if there is one
+        self.accept = ""
+        self.last_event_id: str | None = None
+        self.is_paid = False  # an allowance has paid for the answer
+        # what it asks for was carried out before, under the same Idempotency-Key
+        self.replayed = False
+
+    def enter(self, command: Command, body: bytes = b"") -> Applied:
+        """Have a command carried out, or find what came of it the first time. A refusal is
+        raised."""
+        self.admit(self.principal)
+        result = self.desk.enter(
+            self.principal.holder, self.principal.key, self.key, command, None, body
+        )
+        self.replayed = result.replayed
+        refused = result.applied.outcome.refused
+        if refused is not None:
+            raise Journaled(refused.code, refused.detail)
+        return result.applied
+
+    def check_in_force(self) -> None:
+        """Still: a body may be long on its way, or much be asked for at once, and the key revoked
+        or the sign-in ended by now."""
+        principal = self.principal
+        if principal is NOBODY:
+            return
+        if self.desk.exchange.keys[principal.key].revoked_at is not None or (
+            principal.signin and not self.site.signins.lasts(principal)
+        ):
+            raise unauthenticated()
+
+    def admit(self, principal: Principal, commands: int = 1) -> None:
+        self.desk.admission.admit(principal, commands)
+        self.is_paid = True
+
+    def admit_items(self, items: int) -> None:
+        self.desk.admission.admit_question(self.principal, events=items)
+        self.is_paid = True
+
+    def owe_items(self, items: int) -> None:
+        """For what was admitted, once it is known how much it tells: whoever asks before that is
+        made up for is refused before anything is done."""
+        self.desk.admission.owe_items(self.principal, items)
+
+    def time(self, name: str) -> int | None:
+        """A time that the query names."""
+        text = self.query.get(name)
+        return None if text is None else read_time(text, name)
+
+    @property
+    def first_command(self) -> Command | None:
+        """What was carried out when this Idempotency-Key was first used; None if it is new."""
+        return self.desk.first_command(self.principal.holder, self.key)
+
+    @property
+    def account(self) -> Account:
+        """The tenant that asks."""
+        return self.desk.exchange.accounts[self.principal.holder]
+
+    def accounts(self) -> list[Account]:
+        """Whose things are asked for: the tenant's own; for the operator those of the tenant it
+        names, or everybody's."""
+        named = self.query.get("tenant")
+        if not self.principal.is_operator:
+            if named is not None:
+                raise ProblemError(
+                    Code.FORBIDDEN, "tenant: only the operator may ask for a tenant by name"
+                )
+            return [self.account]
+        return list(self.desk.exchange.accounts.values()) if named is None else [self.tenant(named)]
+
+    def tenant(self, name: str) -> Account:
+        account = self.desk.exchange.accounts.get(name)
+        if account is None:
+            raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name[:200]!r}")
+        return account
+
+
+def unauthenticated() -> ProblemError:
+    """Made anew each time: an error that is raised again keeps the frames of every time before, and
+    so every request that came without a key."""
+    return ProblemError(
+        Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
+    )

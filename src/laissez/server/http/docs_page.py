@@ -1,0 +1,185 @@
+"""The API as a page to read: plain HTML made from the table of operations, with its style inside
+and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+import msgspec
+
+from laissez import __version__
+from laissez.server.http.examples import BY_TYPE
+from laissez.server.http.openapi import ABOUT, answers_of, needed
+from laissez.server.http.operation import Operation
+from laissez.wire.limits import PAGE_DEFAULT, PAGE_MAX
+from laissez.wire.problems import STATUS
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --ink: #1c2024; --soft: #5b6570; --line: #d9dee3;
+  --paper: #fcfcfb; --code: #f1f3f4; --mark: #0b6b5d;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6e8ea; --soft: #9aa4ae; --line: #343a40;
+    --paper: #16191c; --code: #20252a; --mark: #57c9b5;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem 1rem 5rem; max-width: 52rem; }
+body { font: 1rem/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+h1 { font-size: 1.7rem; margin: 0 0 .5rem; }
+h2 { margin: 3rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
+h3 { margin: 2rem 0 .3rem; font-size: 1.05rem; }
+p { margin: .4rem 0; }
+.soft { color: var(--soft); }
+a { color: var(--mark); }
+code, pre { font: .875rem/1.5 ui-monospace, monospace; }
+code, pre { background: var(--code); border-radius: 4px; }
+code { padding: .1rem .3rem; overflow-wrap: anywhere; }
+pre { padding: .7rem .9rem; overflow-x: auto; }
+.way { display: flex; flex-wrap: wrap; gap: .2rem .6rem; align-items: baseline; }
+.method { font: 600 .8rem ui-monospace, monospace; color: var(--mark); min-width: 3.6rem; }
+dl { margin: .5rem 0; display: grid; grid-template-columns: minmax(5rem, auto) 1fr; }
+dl { gap: .3rem .9rem; }
+dt { color: var(--soft); }
+dd { margin: 0; min-width: 0; }
+summary { color: var(--soft); cursor: pointer; }
+nav { columns: 17rem; margin: 1rem 0; }
+nav a { display: block; text-decoration: none; padding: .1rem 0; }
+@media (max-width: 34rem) {
+  dl { grid-template-columns: 1fr; gap: 0; }
+  dd { margin-bottom: .5rem; }
+}
+"""
+# as a content security policy names it
+STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
+
+BASICS = f"""
+<h2 id="basics">Basics</h2>
+<dl>
+<dt>Key</dt>
+<dd><code>Authorization: Bearer lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a
+tenant, <code>read</code> and <code>operate</code> for the operator. A key that is missing, unknown
+or revoked: 401, all alike. In a browser the cookie of a sign-in counts as the key; whatever changes
+something must then carry <code>X-Laissez-Console: 1</code>.</dd>
+<dt>Sending again</dt>
+<dd>Every change may carry an <code>Idempotency-Key</code> (1 to 64 visible ASCII characters). Sent
+again under the same key, it is not carried out twice: the answer has the same bytes, and
+<code>Idempotency-Replayed: true</code>. Another request under the same key: 409.</dd>
+<dt>Lists</dt>
+<dd>come in pages of <code>limit</code> items ({PAGE_DEFAULT} unless said, {PAGE_MAX} at most);
+<code>cursor</code> asks for the next.</dd>
+<dt>Errors</dt>
+<dd>are <code>application/problem+json</code>; <code>code</code> is stable, <code>detail</code> says
+what was expected and found.</dd>
+<dt>Rates</dt>
+<dd>Changes by a tenant tell <code>RateLimit-Limit</code> and <code>RateLimit-Remaining</code>; 429
+and 503 say <code>Retry-After</code>.</dd>
+<dt>Session</dt>
+<dd>A WebSocket at <code>/v1/session</code> carries the same commands and all events:
+<code>laissez.v1.json</code> or <code>laissez.v1.msgpack</code>.</dd>
+</dl>
+"""
+
+
+def docs_page(operations: Iterable[Operation]) -> str:
+    by_noun: dict[str, list[Operation]] = {}
+    for operation in operations:
+        by_noun.setdefault(operation.noun, []).append(operation)
+    links = "".join(f'<a href="#{noun.lower()}">{escape(noun)}</a>' for noun in by_noun)
+    parts = [
+        (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+            ' content="width=device-width, initial-scale=1">'
+        ),
+        f"<title>LaissezCloud API</title><style>{STYLE}</style></head><body>",
+        (
+            f'<h1>LaissezCloud API</h1><p class="soft">Version {escape(__version__)} · <a'
+            ' href="/openapi.json">OpenAPI document</a> · <a href="/">Console</a></p>'
+        ),
+        f'<p>{escape(ABOUT)}</p><nav><a href="#basics">Basics</a>{links}</nav>{BASICS}',
+    ]
+    for noun, found in by_noun.items():
+        parts.append(f'<h2 id="{noun.lower()}">{escape(noun)}</h2>')
+        parts += [_operation(operation) for operation in found]
+    return "".join([*parts, "</body></html>\n"])
+
+
+def _operation(operation: Operation) -> str:
+    rows: list[tuple[str, str]] = [
+        (_code(p.name), escape(p.description))
+        for p in operation.parameters
+        if p.name not in ("limit", "cursor")
+    ]
+    if operation.body is not None:
+        rows.append(
+            (
+                "Body",
+                (
+                    f"{_code(operation.body.__name__)}"
+                    f" {_words(operation.body)}{_example(operation.body)}"
+                ),
+            )
+        )
+    rows.append(("Answer", f"{operation.status} {_answers(operation)}"))
+    if operation.problems:
+        rows.append(
+            ("Problems", " ".join(_code(f"{STATUS[code]} {code}") for code in operation.problems))
+        )
+    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
+    way = (
+        '<div class="way"><span'
+        f' class="method">{operation.method}</span>{_code(operation.written_path)}</div>'
+    )
+    about = f"<p>{escape(operation.description)}</p>" if operation.description else ""
+    return (
+        f'<h3 id="{operation.name}">{escape(operation.summary)}</h3>{way}{about}<p'
+        f' class="soft">{needed(operation)}</p><dl>{listed}</dl>'
+    )
+
+
+def _answers(operation: Operation) -> str:
+    answers = answers_of(operation)
+    if not answers:
+        return ", ".join(_code(media) for media in operation.media)
+    named = " or ".join(_code(_name(answer)) for answer in answers)
+    return named + "".join(_example(answer) for answer in answers)
+
+
+def _name(kind: Any) -> str:
+    """A type as it is written: a page is a generic, whose own name does not say of what."""
+    return (
+        re.sub(r"\b[\w.]+\.(?=\w)", "", str(kind))
+        if hasattr(kind, "__origin__")
+        else str(kind.__name__)
+    )
+
+
+def _words(kind: Any) -> str:
+    """What a struct says of itself; structs without words of their own get some from msgspec, which
+    tell nobody anything."""
+    words = kind.__doc__ or ""
+    return "" if words.startswith(f"{kind.__name__}(") else _marked(" ".join(words.split()))
+
+
+def _marked(text: str) -> str:
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _example(kind: Any) -> str:
+    example = BY_TYPE.get(kind)
+    if example is None:
+        return ""
+    written = msgspec.json.format(msgspec.json.encode(example), indent=2).decode()
+    return f"<details><summary>Example</summary><pre>{escape(written)}</pre></details>"
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"

@@ -1,0 +1,234 @@
+"""The way of one request: who asks, may they, what is asked; carry it out, wait until it is
+durable, answer.
+
+An operation reads or applies and returns; it never waits for the journal itself. That everything an
+answer reflects is durable before it leaves, problems included, is seen to here, for all of them
+alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import Any
+
+import msgspec
+
+from laissez.server.http import cookies, incoming
+from laissez.server.http.call import NOBODY, Answer, Call, Receive, Scope, Send, unauthenticated
+from laissez.server.http.incoming import line_of_address
+from laissez.server.http.operation import Operation
+from laissez.server.http.outgoing import (
+    INTERNAL,
+    JSON,
+    REPLAYED,
+    Headers,
+    encode,
+    send_bytes,
+    send_problem,
+)
+from laissez.server.http.site import Site
+from laissez.server.keyring import Principal, authenticate
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import SignIn
+
+# whoever watches must see it when the service is behind
+NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
+# paced apart: an address that sends wrong keys is still told how the service is
+WATCHING = "/watching"
+
+OTHER = "other"  # the operation of a request that is for none
+
+logger = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """Everything that can be done at one path (an ASGI application)."""
+
+    def __init__(self, site: Site, operations: list[Operation]) -> None:
+        self._site = site
+        self._by_method = {operation.method: _Ready(operation, site) for operation in operations}
+        allowed = [operation.method for operation in operations]
+        if "GET" in allowed:
+            self._by_method["HEAD"] = self._by_method["GET"]
+            allowed.append("HEAD")
+        self._allow = ", ".join(sorted([*allowed, "OPTIONS"])).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        ready = self._by_method.get(method)
+        if ready is not None:
+            await ready.serve(scope, receive, send)
+        elif method == "OPTIONS":
+            await keep_pace(self._site, NOBODY, scope)
+            await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
+        else:
+            problem = ProblemError(
+                Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}"
+            )
+            await refuse(self._site, problem, scope, send, [(b"allow", self._allow)])
+
+
+class _Ready:
+    """An operation with all that can be made ready before the first request."""
+
+    def __init__(self, operation: Operation, site: Site) -> None:
+        self._site = site
+        self._desk = site.desk
+        self._operation = operation
+        self._decoder: msgspec.json.Decoder[Any] | None = (
+            None if operation.body is None else msgspec.json.Decoder(operation.body)
+        )
+        limits = site.desk.limits
+        self._bytes_max = limits.batch_bytes_max if operation.large else limits.body_bytes_max
+        self._query_names = operation.query_names
+        self._waits = inspect.iscoroutinefunction(operation.carry_out)
+        self._never_waits = operation.path in NEVER_WAIT
+        self._scopes = operation.scopes
+        self._limited = operation.mutates
+        self._takes_key = operation.takes_key
+        self._asks = not operation.pays_by_item and (not operation.mutates or operation.adds_up)
+        self._lists = operation.paged or operation.adds_up
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(self._site, scope)
+        head_only = scope["method"] == "HEAD"
+        try:
+            try:
+                answer = await self._answer(call, scope, receive)
+                status = answer.status or self._operation.status
+                media = answer.media or JSON
+                body = answer.content if answer.media else encode(answer.content)
+            except ProblemError:
+                if self._operation.durable or self._desk.failure is None:
+                    # a refusal, too, tells of the state; once the journal has failed, of one that
+                    # may never be
+                    await self._desk.all_durable()
+                raise
+            if answer.streams is not None:
+                self._site.count(self._operation.name, status)
+                await answer.streams(receive, send)
+                return
+            if self._operation.durable:
+                await self._desk.all_durable()
+        except ProblemError as problem:
+            self._site.count(self._operation.name, problem.status)
+            self._desk.refusals.note(
+                problem, self._operation.name, call.known, scope, call.key, _secret(call)
+            )
+            more = [REPLAYED] if call.replayed else []
+            if not call.is_paid:
+                await self._keep_pace(call.principal, scope)
+            await send_problem(
+                send, problem, [*self._rate_headers(call.principal), *more], head_only
+            )
+            return
+        except Exception:
+            logger.exception("bug in %s", self._operation.name)
+            self._site.count(self._operation.name, INTERNAL.status)
+            await send_problem(send, INTERNAL, [], head_only)
+            return
+        self._site.count(self._operation.name, status)
+        more = [*self._rate_headers(call.principal), *answer.headers]
+        if call.replayed:
+            more.append(REPLAYED)
+        if call.principal is NOBODY and not call.is_paid:
+            await self._keep_pace(NOBODY, scope)
+        await send_bytes(send, status, media, body, more, head_only)
+
+    async def _answer(self, call: Call, scope: Scope, receive: Receive) -> Answer:
+        headers = call.headers = incoming.read_headers(scope)
+        if self._scopes is not None:
+            call.known = self._authenticated(headers)
+            call.principal = self._permitted(call.known)
+        call.path = scope.get("path_params") or {}
+        call.query = incoming.read_query(scope["query_string"], self._query_names)
+        accept = headers.get(b"accept", b"")
+        incoming.check_accept(accept, self._operation.media)
+        # there is no head of a stream
+        call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")
+        last = headers.get(b"last-event-id")
+        call.last_event_id = None if last is None else last.decode("latin-1")
+        if self._takes_key:
+            call.key = incoming.read_key(headers)
+        if self._asks and call.principal is not NOBODY:
+            self._desk.admission.admit_question(
+                call.principal, lists=self._lists and "scope" not in call.query
+            )
+            call.is_paid = not self._limited
+        elif self._limited and call.principal is not NOBODY:
+            self._desk.admission.check_command(call.principal)
+        if self._decoder is not None:
+            call.body = incoming.decode(
+                self._decoder, await incoming.read_body(headers, receive, self._bytes_max)
+            )
+        else:
+            await incoming.no_body(headers, receive)
+        call.check_in_force()
+        answer = self._operation.carry_out(call)
+        if self._waits:
+            answer = await answer
+            # what was done was done, and a stream sees to it by itself
+            if not self._limited and answer.streams is None:
+                call.check_in_force()
+        return answer  # type: ignore[no-any-return]
+
+    def _authenticated(self, headers: dict[bytes, bytes]) -> Principal:
+        if b"authorization" in headers:
+            principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
+        else:
+            principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
+        if principal is None:
+            raise unauthenticated()
+        return principal
+
+    def _permitted(self, principal: Principal) -> Principal:
+        if self._operation.of_operator and not principal.is_operator:
+            raise ProblemError(
+                Code.FORBIDDEN, f"expected a key of the operator, found one of {principal.holder}"
+            )
+        scopes = self._scopes
+        if scopes and principal.scopes.isdisjoint(scopes):
+            raise ProblemError(
+                Code.FORBIDDEN,
+                f"expected a key with the scope {' or '.join(scopes)}; yours has"
+                f" {', '.join(sorted(principal.scopes))}",
+            )
+        return principal
+
+    async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
+        if not principal.is_operator:
+            await keep_pace(self._site, principal, scope, WATCHING if self._never_waits else "")
+
+    def _rate_headers(self, principal: Principal) -> Headers:
+        if not self._limited or principal is NOBODY or principal.is_operator:
+            return []
+        allowance = self._desk.admission.allowance(principal.holder)
+        return [
+            (b"ratelimit-limit", b"%d" % allowance.burst),
+            (b"ratelimit-remaining", b"%d" % allowance.remaining),
+        ]
+
+
+async def keep_pace(site: Site, principal: Principal, scope: Scope, apart: str = "") -> None:
+    """An answer that no allowance pays for comes late where there were many: the connection asks
+    nothing else meanwhile. What is counted `apart` is not late because of anything else."""
+    who = principal.holder if principal is not NOBODY else line_of_address(scope)
+    delay_s = site.desk.admission.delay_s(who + apart, 1, incoming.body_size(scope))
+    if delay_s:
+        await asyncio.sleep(delay_s)
+
+
+async def refuse(
+    site: Site, problem: ProblemError, scope: Scope, send: Send, headers: Headers
+) -> None:
+    """What is no operation."""
+    site.desk.refusals.note(problem, OTHER, None, scope)
+    await keep_pace(site, NOBODY, scope)
+    await send_problem(send, problem, headers, scope["method"] == "HEAD")
+
+
+def _secret(call: Call) -> str:
+    """The key that a request came with, good or not."""
+    return call.body.key if isinstance(call.body, SignIn) else incoming.read_secret(call.headers)

@@ -1,0 +1,114 @@
+"""The console's files: a page, its styles and its modules. Read once, at the start, and sent from
+memory.
+
+They hold no data, so whoever has no key gets them too. Only what was found at the start has an
+address, so no address leads elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from laissez.server.http.call import NOBODY, Receive, Scope, Send
+from laissez.server.http.endpoint import keep_pace, refuse
+from laissez.server.http.outgoing import Headers
+from laissez.server.http.site import Site
+from laissez.wire.problems import Code, ProblemError
+
+FOLDER = Path(__file__).parents[1] / "console"
+FIRST = "index.html"  # the page, which is at /
+FILES = "/files"  # paced apart: a page is a hundred of them
+NAME = "getConsole"  # among the answers that are counted
+ALLOW = b"GET, HEAD, OPTIONS"
+MEDIA = {
+    ".html": b"text/html; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+    ".json": b"application/json",
+    ".webmanifest": b"application/manifest+json",
+}
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src"
+    b" 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+    b" require-trusted-types-for 'script'"
+)
+# Of a page that needs nothing of what a browser could give it, and that no other site may look
+# into.
+ALONE: Headers = [
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (
+        b"permissions-policy",
+        (
+            b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(),"
+            b" magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
+        ),
+    ),
+]
+EVERY: Headers = [
+    # kept, but asked for each time: the page and its modules must be of one version
+    (b"cache-control", b"no-cache"),
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    *ALONE,
+]
+
+
+class File:
+    """One file (an ASGI application)."""
+
+    def __init__(self, path: Path, site: Site) -> None:
+        self._body = path.read_bytes()
+        self._site = site
+        self._tag = b'"%b"' % hashlib.sha256(self._body).hexdigest()[:32].encode()
+        self._headers = [(b"etag", self._tag), *EVERY]
+        self._described = [
+            (b"content-type", MEDIA[path.suffix]),
+            (b"content-length", b"%d" % len(self._body)),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        if method not in ("GET", "HEAD", "OPTIONS"):
+            problem = ProblemError(
+                Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}"
+            )
+            self._site.count(NAME, problem.status)
+            await refuse(self._site, problem, scope, send, [(b"allow", ALLOW)])
+            return
+        await keep_pace(self._site, NOBODY, scope, FILES)
+        if method == "OPTIONS":
+            await self._answer(send, 200, [(b"allow", ALLOW), (b"content-length", b"0")])
+        elif self._is_known(scope):
+            await self._answer(send, 304, self._headers)
+        else:
+            await self._answer(
+                send,
+                200,
+                [*self._described, *self._headers],
+                b"" if method == "HEAD" else self._body,
+            )
+
+    async def _answer(self, send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+        self._site.count(NAME, status)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _is_known(self, scope: Scope) -> bool:
+        """Whether the browser has this very file already, as it says itself."""
+        known = b",".join(value for name, value in scope["headers"] if name == b"if-none-match")
+        tags = [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]
+        return self._tag in tags or b"*" in tags
+
+
+def console(folder: Path, site: Site) -> dict[str, File]:
+    """What is served at which address: the page at /, all else below /console by its name."""
+    found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA and path.is_file())
+    names = {path: path.relative_to(folder).as_posix() for path in found}
+    return {
+        "/" if name == FIRST else f"/console/{name}": File(path, site)
+        for path, name in names.items()
+    }

@@ -1,0 +1,60 @@
+"""The service's log: one line per happening, as text for people or as JSON for machines. No keys,
+no bodies, no prices."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import msgspec
+
+from laissez.server.settings import Server
+from laissez.wire.times import format_time
+
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
+    "message",
+    "asctime",
+    "color_message",
+    "taskName",
+}
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """What the caller added with `extra`."""
+    return {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
+
+
+class TextLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        extra = "".join(f" {name}={value}" for name, value in fields_of(record).items())
+        line = (
+            f"{format_time(round(record.created * 1e6))} {record.levelname.lower():7}"
+            f" {record.name}: {record.getMessage()}{extra}"
+        )
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": format_time(round(record.created * 1e6)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def set_up(settings: Server) -> None:
+    writer = logging.StreamHandler(sys.stderr)
+    writer.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [writer]
+    root.setLevel(settings.log_level.upper())
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).handlers.clear()
+        logging.getLogger(name).propagate = True
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # it would log every connection

@@ -1,0 +1,160 @@
+"""What commands of the operator would do: they are carried out, on a copy of the process, and what
+came of them is told. Exact, and nothing changes.
+
+Only what happens at once is told: what a band lets through later, or a hold keeps for now, comes
+when it comes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.market import Market
+from laissez.market.answers import LeaseView
+from laissez.market.commands import AdvanceTime
+from laissez.server.commands import OPERATOR, SERVICE, Command, Request
+from laissez.server.copied import Copy, CopyFailed
+from laissez.server.desk import Desk
+from laissez.server.exchange import Exchange
+from laissez.server.outcomes import Told
+from laissez.server.telling import price
+from laissez.wire.events import LeaseEnded, LeaseStarted
+from laissez.wire.figures import PreviewDone, PreviewEnded, PreviewRefused, PreviewTenant
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import format_time
+
+PREVIEWS_AT_ONCE = 2  # each is a copy of the process, and keeps a core busy
+PREVIEW_S = 8.0  # less than the ten seconds for which a client waits
+ENDED_SHOWN = 100
+
+Readable: TypeAlias = Command | PreviewRefused  # a command, or why it is none
+
+_read_done = msgspec.msgpack.Decoder(PreviewDone).decode
+
+
+class Previews:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._under_way: set[Copy] = set()
+
+    async def of(self, commands: Sequence[Readable]) -> PreviewDone:
+        self._desk.admission.check_open()
+        if len(self._under_way) >= PREVIEWS_AT_ONCE:
+            raise ProblemError(
+                Code.OVERLOADED,
+                f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment",
+                1.0,
+            )
+        copy = self._begin(commands)
+        self._under_way.add(copy)
+        try:
+            with copy:
+                return _read_done(await copy.answer())
+        except CopyFailed as failed:
+            # the server is being stopped, and did not wait for it
+            self._desk.admission.check_open()
+            if not failed.took_too_long:
+                raise
+            why = (
+                f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about"
+                " fewer commands"
+            )
+            raise ProblemError(Code.OVERLOADED, why, 60.0) from None
+        finally:
+            self._under_way.remove(copy)
+
+    def _begin(self, commands: Sequence[Readable]) -> Copy:
+        try:
+            return Copy(
+                partial(
+                    _say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands
+                ),
+                PREVIEW_S,
+            )
+        except OSError as error:
+            raise ProblemError(
+                Code.OVERLOADED,
+                f"there is no room for a copy of the process: {error.strerror}; try again later",
+                10.0,
+            ) from None
+
+    def give_up(self) -> None:
+        """Nobody waits for those that are under way: the server is being stopped."""
+        for copy in self._under_way:
+            copy.kill()
+
+
+def _say_what_would_happen(
+    exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket
+) -> None:
+    line.sendall(msgspec.msgpack.encode(carried_out(exchange, at, commands)))
+
+
+def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
+    """Have the commands carried out by the exchange, and say what came of it."""
+    # what is over by now is no consequence
+    exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
+    before = _Look(exchange.market)
+    told: list[Told] = []
+    refused: list[PreviewRefused] = []
+    for index, command in enumerate(commands):
+        if isinstance(command, PreviewRefused):
+            refused.append(command)
+            continue
+        outcome = exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", command)).outcome
+        told += outcome.told
+        if outcome.refused is not None:
+            refused.append(PreviewRefused(index, outcome.refused.code, outcome.refused.detail))
+    return _compared(at, before, _Look(exchange.market), told, refused)
+
+
+class _Look:
+    """The market at one moment: its leases by leaf, and how many leaves are idle."""
+
+    def __init__(self, market: Market) -> None:
+        self.leases: dict[str, LeaseView] = {lease.leaf: lease for lease in market.leases()}
+        self.rate = sum(lease.charged for lease in self.leases.values())
+        self.idle = sum(market.is_online(leaf) for leaf in market.topology.leaves) - len(
+            self.leases
+        )
+
+
+def _compared(
+    at: int, before: _Look, after: _Look, told: Sequence[Told], refused: Sequence[PreviewRefused]
+) -> PreviewDone:
+    pairs = [
+        (lease, after.leases[leaf]) for leaf, lease in before.leases.items() if leaf in after.leases
+    ]
+    lasting = [(was.charged, now.charged) for was, now in pairs if was.lease == now.lease]
+    ended = [
+        PreviewEnded(
+            one.event.leaf, one.tenant or "", one.event.reason, one.event.rate, one.event.limit
+        )
+        for one in told
+        if isinstance(one.event, LeaseEnded)
+    ]
+    lost = Counter(one.tenant for one in ended)
+    won = Counter(one.tenant or "" for one in told if isinstance(one.event, LeaseStarted))
+    return PreviewDone(
+        at=format_time(at),
+        refused=tuple(refused),
+        leases_ended=len(ended),
+        leases_started=won.total(),
+        transfers=sum(was.tenant != now.tenant for was, now in pairs),
+        tenants=tuple(
+            [PreviewTenant(tenant, lost[tenant], won[tenant]) for tenant in sorted({*lost, *won})]
+        ),
+        ended=tuple(ended[:ENDED_SHOWN]),
+        rate_before=price(before.rate),
+        rate_after=price(after.rate),
+        dearer=sum(now > was for was, now in lasting),
+        cheaper=sum(now < was for was, now in lasting),
+        idle_before=before.idle,
+        idle_after=after.idle,
+    )

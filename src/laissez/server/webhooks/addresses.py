@@ -1,0 +1,141 @@
+"""Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may
+have the service knock at doors inside.
+
+A host is resolved here, every address of it must be allowed, and the connection is made to an
+address that was checked: no second look at the name, which could give another answer. A name that
+leads nowhere and one that leads inside are told alike, so that nobody can ask which names there are
+inside.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+from laissez.server.webhooks.lookups import Lookups
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+# Which addresses are public is decided by these tables, not by `ipaddress`: its answers change
+# between patch releases of Python.
+#
+# Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890) and its IPv6 Address
+# Space registry, as of November 2026. A block that the registry calls reachable but that no webhook
+# can live in (anycast addresses of protocols inside a block of protocols) is refused with its
+# block.
+NOT_PUBLIC: dict[Network, str] = {
+    IPv4Network("0.0.0.0/8"): "this network (RFC 791)",
+    IPv4Network("10.0.0.0/8"): "private (RFC 1918)",
+    IPv4Network("100.64.0.0/10"): "shared by carriers (RFC 6598)",
+    IPv4Network("127.0.0.0/8"): "loopback (RFC 1122)",
+    IPv4Network(
+        "168.63.129.16/32"
+    ): "not in the registry: on Azure, the host that manages the virtual machine",
+    IPv4Network("169.254.0.0/16"): "link-local, and the metadata service of most clouds (RFC 3927)",
+    IPv4Network("172.16.0.0/12"): "private (RFC 1918)",
+    IPv4Network("192.0.0.0/24"): "protocol assignments (RFC 6890)",
+    IPv4Network("192.0.2.0/24"): "documentation (RFC 5737)",
+    IPv4Network("192.88.99.0/24"): "6to4 relays, withdrawn (RFC 7526)",
+    IPv4Network("192.168.0.0/16"): "private (RFC 1918)",
+    IPv4Network("198.18.0.0/15"): "benchmarking (RFC 2544)",
+    IPv4Network("198.51.100.0/24"): "documentation (RFC 5737)",
+    IPv4Network("203.0.113.0/24"): "documentation (RFC 5737)",
+    IPv4Network("224.0.0.0/4"): "multicast (RFC 5771)",
+    IPv4Network("240.0.0.0/4"): "reserved, and broadcast (RFC 1112, RFC 8190)",
+    IPv6Network("2001::/23"): (
+        "protocol assignments, Teredo among them, which leads to IPv4 addresses (RFC 2928, RFC"
+        " 4380)"
+    ),
+    IPv6Network("2001:db8::/32"): "documentation (RFC 3849)",
+    IPv6Network("3fff::/20"): "documentation (RFC 9637)",
+}
+# all that IANA gives out; loopback, private, link-local, multicast and the rest lie outside it
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+
+# IPv6 blocks whose addresses lead to an IPv4 address, and how far to shift to find its 32 bits.
+CARRIES_IPV4: dict[IPv6Network, int] = {
+    IPv6Network("::ffff:0:0/96"): 0,  # IPv4-mapped (RFC 4291)
+    IPv6Network("64:ff9b::/96"): 0,  # NAT64 (RFC 6052)
+    IPv6Network("2002::/16"): 80,  # 6to4 (RFC 3056)
+}
+
+
+class NotAllowed(Exception):
+    """The host has no address, or one that is not allowed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "expected a host all of whose addresses are public, or allowed by the operator"
+        )
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address is a host's on the internet. An address that carries another is judged by
+    the one it carries."""
+    inner = carried(address)
+    if inner is not None:
+        return is_public(inner)
+    if isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
+        return False
+    return not any(_is_in(address, network) for network in NOT_PUBLIC)
+
+
+def carried(address: Address) -> IPv4Address | None:
+    """The IPv4 address that packets to this IPv6 address end up at."""
+    for network, shift in CARRIES_IPV4.items():
+        if _is_in(address, network):
+            return IPv4Address(int(address) >> shift & 0xFFFF_FFFF)
+    return None
+
+
+def _is_in(address: Address, network: Network) -> bool:
+    return address.version == network.version and address in network
+
+
+class Guard:
+    """`allowed` are networks that the operator opens, whatever they are; so many names are looked
+    up at a time as there are `places`."""
+
+    def __init__(self, allowed: Iterable[str] = (), places: int = 16) -> None:
+        self._allowed: tuple[Network, ...] = tuple(ip_network(one) for one in allowed)
+        self.look_up = Lookups(places).addresses
+
+    def allows(self, text: str) -> bool:
+        """Whether a connection may be made to this address."""
+        address = ip_address(text)
+        return self._is_opened(address) or (is_public(address) and not is_ours(address))
+
+    async def addresses(self, host: str) -> list[str]:
+        """Every address of the host; none is returned unless all may be."""
+        try:
+            addresses = await self.look_up(host)
+        except (OSError, UnicodeError):
+            raise NotAllowed from None
+        if not addresses or not all(self.allows(address) for address in addresses):
+            raise NotAllowed
+        return addresses
+
+    def _is_opened(self, address: Address) -> bool:
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return any(
+            _is_in(each, network)
+            for each in (address, mapped)
+            if each is not None
+            for network in self._allowed
+        )
+
+
+def is_ours(address: Address) -> bool:
+    """Whether it is this very machine, whose doors stand open to itself. Nothing is sent: the
+    system says from where it would be."""
+    try:
+        with socket.socket(
+            socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM
+        ) as probe:
+            probe.connect((str(address), 9))
+            return ip_address(probe.getsockname()[0]) == address
+    except OSError:
+        return False  # there is no way to it

@@ -1,0 +1,192 @@
+"""What is sent next, and what becomes of it: events in order, the same ones again until they are
+delivered or given up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from laissez.server.desk import Desk
+from laissez.server.webhooks.course import Course
+from laissez.server.webhooks.keeping import Keeping
+from laissez.server.webhooks.sending import NotDelivered, Sender
+from laissez.server.webhooks.signing import SigningKey
+from laissez.server.webhooks.tally import Tally
+from laissez.wire.events import Numbered
+from laissez.wire.limits import WEBHOOK_BYTES_MAX, WEBHOOK_EVENTS_MAX
+from laissez.wire.times import SECOND_US, format_time, parse_time
+from laissez.wire.webhooks import DeadLetter, Delivery
+
+SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
+# each time all dead letters of a webhook are written anew, so what dies one by one is gathered
+GIVE_UP_EVERY_US = 30 * SECOND_US
+# failures in a row, about a quarter of an hour: the operator hears of it long before anything is
+# given up
+TOLD_AFTER = 10
+GONE = "they left the history of events before they could be delivered"
+_encode = msgspec.json.Encoder().encode
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Events to deliver; with them everything up to number `through` is done. Without any, it was
+    passed over: nothing of it is wanted."""
+
+    events: tuple[Numbered, ...]
+    through: int
+
+
+class Deliverer:
+    def __init__(
+        self,
+        desk: Desk,
+        key: SigningKey,
+        sender: Sender,
+        keeping: Keeping,
+        dead_after_us: int,
+        chance: Callable[[], float],
+    ) -> None:
+        self._desk = desk
+        self._key = key
+        self._sender = sender
+        self._keeping = keeping
+        self._dead_after_us = dead_after_us
+        self._chance = chance
+        self.tally = Tally()
+
+    async def serve(self, course: Course) -> bool:
+        """Give up what is due, or try to deliver what is next; says whether to go on with it at
+        once."""
+        now = self._desk.clock.now()
+        if course.failures and now < course.next_at:
+            await self._give_up_what_is_due(course)
+            return False
+        batch = await self._next(course)
+        if batch is None or not batch.events:
+            course.succeeded()  # what had failed, if anything, is not to be delivered any more
+            return batch is not None
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            await self._send(course, batch)
+        except NotDelivered as failed:
+            await self._failed(course, str(failed))
+            return False
+        self._delivered(course, batch)
+        course.is_swift = loop.time() - began <= SWIFT_S
+        return True
+
+    # -- what is next
+
+    async def _next(self, course: Course) -> Batch | None:
+        """The next events that are wanted; where none of a page are, it is passed over, and that is
+        all: others have their turn."""
+        cursor, holder = course.cursor, course.record.holder
+        while cursor.delivered < (latest := self._desk.latest(holder)):
+            gone = self._desk.history.gone_until(holder, latest)
+            if cursor.delivered < gone:
+                await self._bury(
+                    course, [DeadLetter(cursor.delivered + 1, gone, None, GONE, self._now())], gone
+                )
+                continue
+            most = (
+                cursor.through - cursor.delivered
+                if cursor.through > cursor.delivered
+                else WEBHOOK_EVENTS_MAX
+            )
+            found = await self._desk.events_after(holder, cursor.delivered, most)
+            wanted = [
+                one
+                for one in found
+                if course.record.types is None
+                or one.event.__struct_config__.tag in course.record.types
+            ]
+            if wanted:
+                return _cut(course.record.id, wanted, found[-1].n)
+            cursor.delivered, cursor.through = found[-1].n, 0
+            return Batch((), cursor.delivered)
+        return None
+
+    async def _send(self, course: Course, batch: Batch) -> None:
+        record = course.record
+        course.cursor.through = batch.through
+        body = _encode(Delivery(record.id, batch.events))
+        delivery = f"{record.id}-{batch.events[0].n}-{batch.events[-1].n}"
+        clock = self._desk.clock
+        try:
+            headers = self._key.headers(record, delivery, body, clock.now() - clock.behind_us)
+        except OSError as error:
+            log.error(
+                "the key that signs webhooks can be neither read nor written",
+                extra={"reason": error.strerror},
+            )
+            raise NotDelivered("the service cannot sign now") from None
+        await self._sender.post(record.url, headers, body)
+
+    def _delivered(self, course: Course, batch: Batch) -> None:
+        course.cursor.delivered, course.cursor.through = batch.through, 0
+        course.succeeded()
+        self.tally.delivered += 1
+
+    # -- what is given up
+
+    async def _failed(self, course: Course, why: str) -> None:
+        course.failed(why, self._desk.clock.now(), self._chance())
+        self.tally.failed += 1
+        if course.failures == TOLD_AFTER:
+            log.warning(
+                "a webhook cannot be delivered to",
+                extra={"webhook": course.record.id, "holder": course.record.holder, "reason": why},
+            )
+        await self._give_up_what_is_due(course)
+
+    async def _give_up_what_is_due(self, course: Course) -> None:
+        """Everything that has waited for too long, not only what was tried: the receiver is not
+        there."""
+        not_before = 0
+        while (batch := await self._next(course)) is not None:
+            now = self._desk.clock.now()
+            due = [one for one in batch.events if self._dies_at(course, one) <= now]
+            if due:
+                why = f"not delivered in time; at last: {course.last_error}"
+                letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in due]
+                await self._bury(
+                    course, letters, due[-1].n if len(due) < len(batch.events) else batch.through
+                )
+                not_before = now + GIVE_UP_EVERY_US
+            if len(due) < len(batch.events):
+                course.dies_at = max(self._dies_at(course, batch.events[len(due)]), not_before)
+                return
+        course.succeeded()
+
+    async def _bury(self, course: Course, letters: list[DeadLetter], through: int) -> None:
+        kept = await self._keeping.add_letters(course.record.id, letters)
+        cursor = course.cursor
+        cursor.letters, cursor.dropped = len(kept.kept), kept.dropped
+        cursor.delivered = through
+        cursor.through = cursor.through if cursor.through > through else 0
+        self.tally.given_up += sum(1 + one.last - one.n for one in letters)
+        log.warning(
+            "a webhook's events were given up",
+            extra={"webhook": course.record.id, "events": f"{letters[0].n} to {letters[-1].last}"},
+        )
+
+    def _dies_at(self, course: Course, one: Numbered) -> int:
+        return max(parse_time(one.event.at), course.record.started_at) + self._dead_after_us
+
+    def _now(self) -> str:
+        return format_time(self._desk.clock.now())
+
+
+def _cut(webhook: str, wanted: list[Numbered], through: int) -> Batch:
+    """As many as fit into one delivery, and always one."""
+    size = len(_encode(Delivery(webhook, ()))) - 1
+    for index, one in enumerate(wanted):
+        size += len(_encode(one)) + 1
+        if index and size > WEBHOOK_BYTES_MAX:
+            return Batch(tuple(wanted[:index]), wanted[index - 1].n)
+    return Batch(tuple(wanted), through)

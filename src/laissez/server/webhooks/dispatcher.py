@@ -1,0 +1,283 @@
+"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together
+a few more.
+
+A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those
+that took their latest delivery at once are next before those that did not or are new, and have
+places that these never take: however many are gone, they delay nobody who is there. Among equals
+the holder with the fewest under way is next, then who waits longest.
+
+To read, sign and send takes the loop's time, which everybody shares: a tenant that has had so much
+of it rests, and takes no place meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from laissez.server.commands import OPERATOR
+from laissez.server.desk import Desk
+from laissez.server.pacing import Pace
+from laissez.server.settings import Webhooks as WebhookSettings
+from laissez.server.webhooks.addresses import Guard, NotAllowed
+from laissez.server.webhooks.course import Course
+from laissez.server.webhooks.courses import KEEP_EVERY_S, Courses
+from laissez.server.webhooks.delivery import Deliverer
+from laissez.server.webhooks.keeping import FOLDER, Keeping
+from laissez.server.webhooks.registry import WebhookRecord
+from laissez.server.webhooks.sending import Sender
+from laissez.server.webhooks.signing import FILE, SigningKey
+from laissez.server.webhooks.urls import not_allowed, read_url
+from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.times import HOUR_US, SECOND_US
+from laissez.wire.webhooks import DeadLetter, Webhook
+
+PER_HOLDER_MAX = 4  # deliveries of one holder under way, the last of them to a swift receiver
+PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
+SWIFT_PART = 4  # one place in so many is for swift receivers alone
+LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
+GATHER_S = 0.05  # what happens within it goes along in one delivery
+# events are given up so long before the history drops them, while they can still be read
+BEFORE_GONE_US = 60 * SECOND_US
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class Webhooks:
+    """Belongs to the event loop of its desk. Without a folder, what it knows is lost with the
+    process."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        settings: WebhookSettings,
+        folder: Path | None = None,
+        chance: Callable[[], float] = random.random,
+        gather_s: float = GATHER_S,
+    ) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._gather_s = gather_s
+        self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
+        self.guard = Guard(settings.allow_addresses)  # of new webhooks
+        self.sender = Sender(
+            Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max),
+            settings,
+        )
+        self._key = SigningKey(None if folder is None else folder / FILE, desk.identity)
+        self._keeping = Keeping(None if folder is None else folder / FOLDER, desk.identity)
+        self._courses = Courses(desk, self._keeping)
+        self._deliverer = Deliverer(
+            desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance
+        )
+        self.tally = self._deliverer.tally
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._turns = 0
+        self._paces: dict[str, Pace] = {}  # of tenants that have, or had, webhooks
+        self._rests_until: dict[str, int] = {}  # by tenant
+        self._woken = asyncio.Event()
+        self._looking: set[str] = set()  # holders for whom a host is looked up
+
+    # -- for whoever asks
+
+    def secret(self, id: str, made_at: str) -> str:
+        return self._key.secret(id, made_at)
+
+    def view(self, record: WebhookRecord) -> Webhook:
+        return self._courses.of(record).view()
+
+    def letters(self, record: WebhookRecord) -> tuple[DeadLetter, ...]:
+        return self._keeping.letters(record.id).kept
+
+    async def check(self, holder: str, url: str) -> None:
+        """Whether a webhook may have this address."""
+        if not self._settings.enabled:
+            raise not_allowed("webhooks are switched off on this server")
+        target = read_url(url, self._settings.allow_http)
+        if holder in self._looking:
+            raise ProblemError(
+                Code.RATE_LIMITED,
+                "the host of another webhook of yours is being looked up: try again in a moment",
+                1,
+            )
+        self._looking.add(holder)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await self.guard.addresses(target.host)
+        except (NotAllowed, TimeoutError):
+            raise not_allowed(f"url: {NotAllowed()}") from None
+        finally:
+            self._looking.discard(holder)
+
+    def load_key(self) -> None:
+        """Before a secret is made: once something is stored, its answer must not fail."""
+        try:
+            self._key.load()
+        except OSError as error:
+            log.error(
+                "the key that signs webhooks can be neither read nor written",
+                extra={"reason": error.strerror},
+            )
+            raise ProblemError(
+                Code.OVERLOADED,
+                "the key that signs webhooks cannot be had now; nothing was done: try again later",
+                10,
+            ) from None
+
+    # -- for ever
+
+    async def run(self) -> None:
+        if not self._settings.enabled:
+            return
+        if self._desk.exchange.webhooks.live and not self._key.is_there:
+            log.error(
+                "the key that signs webhooks is gone: receivers turn deliveries away until each"
+                " secret is rotated"
+            )
+        self._desk.on_news = self._news
+        try:
+            while True:
+                await self._keep_up()
+                self._start_due()
+                await self._wait()
+        finally:
+            self._desk.on_news = None
+            await self._stop()
+
+    def wake(self) -> None:
+        """Look again: something happened, or time went on."""
+        self._woken.set()
+
+    def _news(self) -> None:
+        """Whenever something became durable; nearly nothing where there are no webhooks."""
+        if self._courses.all or self._courses.is_behind:
+            self._woken.set()
+
+    async def _keep_up(self) -> None:
+        if self._courses.is_behind:
+            await self._courses.keep_up(self._turns, self._end)
+        self.tally.retrying = sum(1 for course in self._courses.all.values() if course.failures)
+        await self._courses.keep()
+
+    def _end(self, id: str) -> None:
+        if id in self._under_way:
+            self._under_way.pop(id).cancel()
+
+    async def _wait(self) -> None:
+        """Until something happens or somebody's time comes; then a little longer, so that what
+        comes together goes together."""
+        now = self._desk.clock.now()
+        # who is due already waits for a place
+        times = [
+            (at - now) / SECOND_US
+            for course in self._waiting()
+            if (at := self._wakes_at(course)) > now
+        ]
+        soonest = min([*times, *([KEEP_EVERY_S] if self._courses.unkept else [])], default=None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(soonest):
+                await self._woken.wait()
+        await asyncio.sleep(self._gather_s)
+        self._woken.clear()
+
+    def _waiting(self) -> Iterator[Course]:
+        """Those that have something to deliver and no delivery under way."""
+        for id, course in self._courses.all.items():
+            if id not in self._under_way and self._is_behind(course):
+                yield course
+
+    def _is_behind(self, course: Course) -> bool:
+        return course.cursor.delivered < self._desk.latest(course.record.holder)
+
+    def _wakes_at(self, course: Course) -> int:
+        return max(course.wakes_at(), self._rests_until.get(course.record.holder, 0))
+
+    def _start_due(self) -> None:
+        if self._desk.failure is not None or self._desk.stopping:
+            return
+        under_way = [self._courses.all[id] for id in self._under_way]
+        busy = Counter(course.record.holder for course in under_way)
+        free = self._settings.deliveries_max - len(under_way)
+        free_for_slow = min(free, self._slow_max - sum(not course.is_swift for course in under_way))
+        for course in self._in_line(busy, with_slow=free_for_slow > 0):
+            if (
+                busy[course.record.holder] < PER_HOLDER_MAX - (not course.is_swift)
+                and (free if course.is_swift else free_for_slow) > 0
+            ):
+                self._start(course)
+                busy[course.record.holder] += 1
+                free -= 1
+                free_for_slow = min(free, free_for_slow - (not course.is_swift))
+
+    def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Course]:
+        """Who is due, the next one first."""
+        now = self._desk.clock.now()
+        due = [
+            course
+            for course in self._waiting()
+            if (course.is_swift or with_slow) and self._wakes_at(course) <= now
+        ]
+        return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
+
+    def _start(self, course: Course) -> None:
+        self._turns += 1
+        course.served = self._turns
+        self._under_way[course.record.id] = asyncio.create_task(self._serve(course))
+
+    async def _serve(self, course: Course) -> None:
+        """One turn."""
+        id = course.record.id
+        try:
+            for _ in range(PER_TURN_MAX):
+                goes_on = await self._deliverer.serve(course)
+                self._courses.unkept = True
+                rests_us = self._pay(course.record.holder)
+                if rests_us or not goes_on or not self._is_behind(course):
+                    break
+        except ProblemError:
+            pass  # the journal has failed: nothing more is sent
+        except OSError as error:
+            log.warning(
+                "dead letters could not be written", extra={"webhook": id, "reason": error.strerror}
+            )
+            course.postponed(self._desk.clock.now())
+        except Exception:
+            log.exception("bug in the delivery to a webhook", extra={"webhook": id})
+            course.postponed(self._desk.clock.now())
+        finally:
+            self._courses.unkept = True
+            if self._under_way.get(id) is asyncio.current_task():
+                del self._under_way[id]
+            self._woken.set()
+
+    def _pay(self, holder: str) -> int:
+        """Something was done for it; says for how long it must rest. The operator is never held
+        up."""
+        if holder == OPERATOR:
+            return 0
+        now = self._desk.clock.now()
+        pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
+        rests_us = round(
+            pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US
+        )
+        self._rests_until[holder] = now + rests_us
+        return rests_us
+
+    async def _stop(self) -> None:
+        """What is under way is sent again at the next start."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._courses.keep(now=True)
+
+
+def _dead_after_us(desk: Desk, settings: WebhookSettings) -> int:
+    wanted = round(settings.dead_after_hours * HOUR_US)
+    return max(SECOND_US, min(wanted, round(desk.limits.history_hours * HOUR_US) - BEFORE_GONE_US))

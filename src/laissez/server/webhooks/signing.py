@@ -1,0 +1,123 @@
+"""Secrets and signatures, as in the Standard Webhooks convention.
+
+A secret is made from one key of the service, the webhook's id and when the secret was made; so it
+can be made again whenever it is needed, and is in no journal, snapshot or backup. Whoever has the
+key file can make them all.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import logging
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from laissez.journal.disk import keep, make_folder, rename, write_whole
+from laissez.server.webhooks.registry import WebhookRecord
+from laissez.server.webhooks.sealed import is_sealed, seal, unseal
+from laissez.wire.times import HOUR_US, SECOND_US, format_time
+from laissez.wire.webhooks import SECRET_PREFIX
+
+FILE = Path("keys") / "webhooks.key"  # in the data folder
+KEY_BYTES = 32
+BOTH_SIGN_US = 24 * HOUR_US  # how long the secret before signs beside the new one
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class SigningKey:
+    """Read, or made, when it is first needed. Without a path it lasts as long as the process."""
+
+    def __init__(self, path: Path | None, origin: bytes) -> None:
+        """`origin` is the identity of the journal that it goes with."""
+        self._path = path
+        self._origin = origin
+        self._key = b""
+
+    def secret(self, id: str, made_at: str) -> str:
+        """What its holder is told; `made_at` is the time that the event about it tells."""
+        return SECRET_PREFIX + base64.b64encode(self._bytes(id, made_at)).decode()
+
+    def headers(
+        self, record: WebhookRecord, delivery: str, body: bytes, now: int
+    ) -> dict[str, str]:
+        """`now` is what other clocks show."""
+        timestamp = str(now // SECOND_US)
+        signed = f"{delivery}.{timestamp}.".encode() + body
+        made = [record.secret_at]
+        if record.previous_at is not None and now < record.secret_at + BOTH_SIGN_US:
+            made.append(record.previous_at)
+        signatures = [_signature(self._bytes(record.id, format_time(at)), signed) for at in made]
+        return {
+            "webhook-id": delivery,
+            "webhook-timestamp": timestamp,
+            "webhook-signature": " ".join(signatures),
+        }
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self._key) or self._path is None or self._path.exists()
+
+    def load(self) -> None:
+        """Raises OSError where it can be neither read nor written."""
+        if not self._key:
+            self._key = (
+                secrets.token_bytes(KEY_BYTES)
+                if self._path is None
+                else _read_or_make(self._path, self._origin)
+            )
+
+    def _bytes(self, id: str, made_at: str) -> bytes:
+        self.load()
+        return hmac.digest(self._key, f"{id} {made_at}".encode(), hashlib.sha256)
+
+
+def _signature(key: bytes, signed: bytes) -> str:
+    return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
+
+def _read_or_make(path: Path, origin: bytes) -> bytes:
+    try:
+        stored = path.read_bytes()
+    except FileNotFoundError:
+        stored = None
+    key = None if stored is None else _read(stored, origin)
+    if stored is not None and key is not None:
+        if not is_sealed(stored):
+            # where keys may not be written, it is taken as it is
+            with contextlib.suppress(OSError):
+                write(path, key, origin)
+        keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
+        keep(path.parent.parent)
+        return key
+    if stored is not None:
+        log.error(
+            "the key that signs webhooks is damaged and was put aside: receivers turn deliveries"
+            " away until each secret is rotated"
+        )
+        rename(path, path.with_name(f"{path.name}.damaged"))
+    key = secrets.token_bytes(KEY_BYTES)
+    write(path, key, origin)
+    log.info("made a key that signs webhooks", extra={"file": str(path)})
+    return key
+
+
+def _read(stored: bytes, origin: bytes) -> bytes | None:
+    """None if it is no key of this journal's, or not as it was written."""
+    if len(stored) == KEY_BYTES and not stored.isascii():  # a seal is text
+        return stored  # from before there was one
+    try:
+        return bytes.fromhex(msgspec.json.decode(unseal(origin, FILE.name, stored), type=str))
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def write(path: Path, key: bytes, origin: bytes) -> None:
+    make_folder(path.parent)
+    write_whole(path, seal(origin, FILE.name, msgspec.json.encode(key.hex())))
+    keep(path.parent.parent)
