@@ -24,6 +24,7 @@ from laissez.server.budgets import ACTIONS
 from laissez.server.commands import OPERATOR, Request
 from laissez.server.exchange import Exchange, read_request
 from laissez.server.outcomes import pack
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.requests import Caps
 from laissez_check.histories import Draft, Step, draw_history
 from laissez_check.worlds import World
@@ -107,21 +108,16 @@ class _Play:
         if isinstance(command, market.CancelOrder):
             return commands.CancelOrder(self._order(command.tenant, command.order))
         if isinstance(command, market.SetLimit):
-            return commands.SetLimit(self._lease(command.tenant, command.leaf), command.limit)
+            return commands.SetLimit(self._lease(command.tenant, command.lease), command.limit)
         if isinstance(command, market.Relinquish):
-            return commands.Relinquish(self._lease(command.tenant, command.leaf))
+            return commands.Relinquish(self._lease(command.tenant, command.lease))
         return command
 
     def _order(self, tenant: str, number: int) -> str:
-        return self._exchange.accounts[tenant].order_names.get(number, "ord_unknown")
+        return order_id(tag_of(tenant), number)
 
-    def _lease(self, tenant: str, leaf: str) -> str:
-        held = [
-            name
-            for name, record in self._exchange.accounts[tenant].leases.items()
-            if record.leaf == leaf
-        ]
-        return held[-1] if held else "lse_unknown"
+    def _lease(self, tenant: str, number: int) -> str:
+        return lease_id(tag_of(tenant), number)
 
     def _say_something_else(self) -> None:
         tenant = self._rng.choice((*self._world.tenants, OPERATOR, "nobody"))

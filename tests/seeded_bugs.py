@@ -42,8 +42,8 @@ SEEDED_BUGS = (
     SeededBug(
         "an amended order keeps its place",
         "effects",
-        "order.number = state.next_order_number()",
-        "state.next_order_number()",
+        "order.sequence = state.next_sequence()",
+        "state.next_sequence()",
     ),
     SeededBug(
         "the last leaf in path order is taken",
@@ -211,17 +211,17 @@ SEEDED_BUGS = (
         "False",
     ),
     SeededBug(
-        "another tenant's order can be cancelled",
-        "guards",
-        "    if id in tenant.orders:\n",
-        "    if any(id in other.orders for other in state.tenants.values()):\n",
+        "orders are numbered over all tenants",
+        "effects",
+        "id = tenant.orders_placed",
+        "id = state.sequence + 1",
     ),
     SeededBug(
         "a foreign and an unknown order answer differently",
         "guards",
         "    return refuse(state, name, Reason.NOT_YOUR_ORDER, str(id))\n\n\ndef",
         "    return refuse(state, name, Reason.NOT_YOUR_ORDER, str(id) if id >"
-        ' state.orders_numbered else "")\n\n\ndef',
+        ' state.sequence else "")\n\n\ndef',
     ),
     # guards
     SeededBug(
@@ -315,8 +315,8 @@ SEEDED_BUGS = (
     SeededBug(
         "a snapshot forgets the queue",
         "snapshot",
-        "key=lambda order: order.number)",
-        "key=lambda order: order.id)",
+        "    for order in state.open_orders():\n",
+        "    for order in sorted(state.open_orders(), key=lambda order: order.id):\n",
     ),
     SeededBug(
         "a snapshot forgets who owes a fee",

@@ -183,3 +183,13 @@ def fingerprint(simulation: Simulation) -> tuple[object, ...]:
 def _state(world: World) -> tuple[object, ...]:
     usage = world.usage
     return world.performance(), usage.useful, usage.reconfiguring, usage.lost, usage.surplus
+
+
+def lease_of(cloud: Cloud, tenant: str, leaf: str) -> int:
+    """The number of a tenant's lease of a leaf; 0 if it holds none."""
+    if isinstance(cloud, MarketCloud):
+        lease = cloud.market.lease_on(leaf)
+        return lease.lease if lease is not None and lease.tenant == tenant else 0
+    assert isinstance(cloud, Fcfs)
+    held = cloud._held.get(tenant, {}).get(leaf)
+    return 0 if held is None else held.lease

@@ -92,6 +92,11 @@ class Story:
     def rates(self) -> list[int]:
         return [self.market.rate(leaf) for leaf in self.market.topology.leaves]
 
+    def lease(self, tenant: str, leaf: str) -> int:
+        """The tenant's number for its lease of a leaf; 0 if it holds none."""
+        lease = self.market.lease_on(leaf)
+        return lease.lease if lease is not None and lease.tenant == tenant else 0
+
     def charge(self, tenant: str) -> int:
         return self.market.bill(tenant).total
 
@@ -100,7 +105,7 @@ class Story:
         owner, floor, lease = (
             self.market.owner(leaf),
             self.market.floor(leaf),
-            self.market.lease(leaf),
+            self.market.lease_on(leaf),
         )
         covering = [
             (order.tenant, each)
@@ -127,9 +132,9 @@ def in_force(events: list[Event]) -> tuple[list[tuple[int, int]], bool]:
 def owned(*leaves: str) -> Story:
     """Own holds every leaf and gives none up for price."""
     story = Story(*leaves)
-    for leaf in leaves:
+    for lease, leaf in enumerate(leaves, 1):
         story.at(0, place("own", f"{leaf} 0"))
-        story.at(0, SetLimit("own", leaf, None))
+        story.at(0, SetLimit("own", lease, None))
     return story
 
 
@@ -139,5 +144,5 @@ def owned_by_all(*leases: str) -> Story:
     story = Story(*[leaf for leaf, _ in pairs])
     for leaf, owner in pairs:
         story.at(0, place(owner, f"{leaf} 0"))
-        story.at(0, SetLimit(owner, leaf, None))
+        story.at(0, SetLimit(owner, story.lease(owner, leaf), None))
     return story

@@ -24,8 +24,8 @@ class World:
         self.market = Market(Topology.of(leaves))
         self.adapters: list[EconAdapter] = []
         self.now = 0
-        # an order, by its id and its place in the queue: when it got there
-        self._since: dict[tuple[int, int], int] = {}
+        # by sequence number: when an order was placed or amended
+        self._since: dict[int, int] = {}
 
     def join(self, *adapters: EconAdapter) -> None:
         self.adapters.extend(adapters)
@@ -37,13 +37,13 @@ class World:
 
     def view(self, adapter: EconAdapter) -> TenantView:
         leases = tuple(
-            Held(one.leaf, one.start, one.charged, one.limit)
+            Held(one.lease, one.leaf, one.start, one.charged, one.limit)
             for one in self.market.leases(adapter.tenant)
         )
         orders = tuple(
             Resting(
                 one.order,
-                self._since.setdefault((one.order, one.number), self.now),
+                self._since.setdefault(one.sequence, self.now),
                 one.alternatives,
             )
             for one in self.market.orders(adapter.tenant)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +163,10 @@ def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
 
 def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = accounts.Account.order_placed
+    placed = count()
 
     def over_all(self: accounts.Account, number: int, at: int) -> str:
-        self.orders_numbered = number - 1
+        self.orders_numbered = next(placed)
         return counted(self, number, at)
 
     monkeypatch.setattr(accounts.Account, "order_placed", over_all)

@@ -126,7 +126,8 @@ def test_what_is_surplus_is_given_up_by_lowest_worth_beyond_its_cost() -> None:
     world.apply(SetFloor("a", 500_000))
     app.want = 2
     # it costs more than the other type and does the same
-    assert ["a/y"] == [command.leaf for command in of(world.step(1), Relinquish)]
+    held = {lease.lease: lease.leaf for lease in world.market.leases("ann")}
+    assert ["a/y"] == [held[command.lease] for command in of(world.step(1), Relinquish)]
     assert ("a/x", "h/r1/a") == world.held("ann")
 
 

@@ -87,7 +87,7 @@ class PrefersLateOrders(Oracle):
             key=lambda claim: (
                 claim.alternative.limit,
                 claim.alternative.scope.count("/"),
-                claim.order.number,
+                claim.order.sequence,
             ),
             default=None,
         )
@@ -99,7 +99,7 @@ class IgnoresDepth(Oracle):
     def winner(self, leaf: str) -> Claim | None:
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
         return max(
-            able, key=lambda claim: (claim.alternative.limit, -claim.order.number), default=None
+            able, key=lambda claim: (claim.alternative.limit, -claim.order.sequence), default=None
         )
 
 
@@ -206,10 +206,10 @@ class LosesTheCarriedAmount(Oracle):
 class SplitsSegments(Oracle):
     """M14: neighbours of equal rate are not joined."""
 
-    def price_history(self, lease_id: int) -> tuple[PriceSegment, ...]:
-        first, *rest = super().price_history(lease_id) or (None,)
+    def price_history(self, tenant: str, lease_id: int) -> tuple[PriceSegment, ...]:
+        first, *rest = super().price_history(tenant, lease_id) or (None,)
         if first is None or first.rate is None or first.end - first.start < 2:
-            return super().price_history(lease_id)
+            return super().price_history(tenant, lease_id)
         middle = first.start + 1
         return (
             PriceSegment(first.start, middle, first.rate, first.rate),
@@ -254,7 +254,7 @@ class CountsRefusals(Oracle):
         if isinstance(command, PlaceOrder) and not any(
             isinstance(event, OrderPlaced) for event in events
         ):
-            self.numbers_used += 1
+            self.sequences_used += 1
         return events
 
 
@@ -282,7 +282,7 @@ class ForgivesFees(Oracle):
     """M18: only cancelling costs, amending is free."""
 
     def amend(self, command: Any) -> None:
-        self.open_orders[command.order].liabilities.clear()
+        self.open_orders[command.tenant, command.order].liabilities.clear()
         super().amend(command)
 
 
@@ -437,7 +437,7 @@ def leased_and_pressed() -> Oracle:
 def test_invariants_name_the_rule_that_is_broken() -> None:
     market = leased_and_pressed()
     market.floors["h/b"] = 0
-    assert "M7b: leaf h/b is idle but order 2 could take it" in violations(market)
+    assert "M7b: leaf h/b is idle but order 1 could take it" in violations(market)
     market = leased_and_pressed()
     market.floors["h/a"] = 6
     assert violations(market) == ["M7a: leaf h/a has rate 6 above its limit 5"]
@@ -448,8 +448,14 @@ def test_invariants_name_the_rule_that_is_broken() -> None:
     market.revenue_so_far += 1
     assert violations(market) == ["M14: bills sum to 0, revenue is 1"]
     market = leased_and_pressed()
-    market.open_orders[2].number = 1
-    assert violations(market) == ["M10: order 2 has number 1"]
+    market.open_orders["bob", 1].sequence = 0
+    assert violations(market) == [
+        "M10: sequence numbers are not rising: [0]",
+        "M10: order 1 has sequence number 0",
+    ]
     market = leased_and_pressed()
-    market.lease_at["h/a"] = Lease(1, "ann", "h/a", 2, 0, 5, 5, None)
-    assert violations(market) == ["M2: order 2 rests and is filled"]
+    market.orders_placed["bob"] = 0
+    assert violations(market) == ["M10: order ids of bob are not rising to 0: [1]"]
+    market = leased_and_pressed()
+    market.lease_at["h/a"] = Lease(1, "bob", "h/a", 1, 1, 0, 5, 5, None)
+    assert "M2: order 1 of bob rests and is filled" in violations(market)

@@ -125,8 +125,7 @@ def test_speeds_are_of_the_code_that_was_measured() -> None:
     market_speed, *services = Scalability().cells(FULL)
     assert "laissez_bench" in market_speed.packages
     assert all(
-        {"laissez_bench", "laissez.journal", "laissez.server", "laissez.wire"}
-        <= set(cell.packages)
+        {"laissez_bench", "laissez.journal", "laissez.server", "laissez.wire"} <= set(cell.packages)
         for cell in services
     )
 

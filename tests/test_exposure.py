@@ -24,9 +24,9 @@ def traded() -> Market:
         to_market.PlaceOrder("ann", (Alternative("a", 5, 9),)),
         to_market.PlaceOrder("bob", (Alternative("a", 3, 3),)),
         to_market.PlaceOrder("ann", (Alternative("b", 7, 7),)),
-        to_market.SetLimit("ann", "b/1", 2),
+        to_market.SetLimit("ann", 2, 2),
         to_market.PlaceOrder("ann", (Alternative("c", 1, 1),)),
-        to_market.SetLimit("ann", "c/1", None),
+        to_market.SetLimit("ann", 3, None),
         to_market.PlaceOrder("ann", (Alternative("a", 1, 2), Alternative("b", 2, 8))),
         to_market.PlaceOrder("ann", (Alternative("b", 4, 4),)),
     ):
@@ -37,9 +37,7 @@ def traded() -> Market:
 
 def test_charged_and_possible_add_up_and_a_held_lease_counts_with_its_first_limit() -> None:
     assert (3 + 0 + 0, 9 + 7 + to_market.PRICE_MAX) == leased(traded(), "ann")
-    assert [9, 7, to_market.PRICE_MAX] == [
-        most_of(traded(), leaf) for leaf in ("a/1", "b/1", "c/1")
-    ]
+    assert [9, 7, to_market.PRICE_MAX] == [most_of(traded(), "ann", lease) for lease in (1, 2, 3)]
 
 
 def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
@@ -55,9 +53,9 @@ def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
 def test_a_lease_that_ended_is_settled_once() -> None:
     market = traded()
     assert (1, 2, 3) == market.to_settle("ann")
-    market.apply(to_market.Relinquish("ann", "a/1"), 20)
+    market.apply(to_market.Relinquish("ann", 1), 20)
     for lease in (1, 2, 99):
-        market.settle(lease)
+        market.settle("ann", lease)
     assert (1, 2, 3) == market.to_settle("ann")
     owed = committed(market, "ann")
     assert (2, 3) == market.to_settle("ann")

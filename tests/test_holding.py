@@ -15,7 +15,9 @@ pytestmark = pytest.mark.once
 
 
 def view(now: int, **since: int) -> TenantView:
-    return TenantView(now, tuple(Held(f"h/{leaf}", at, 0, None) for leaf, at in since.items()))
+    return TenantView(
+        now, tuple(Held(n, f"h/{leaf}", at, 0, None) for n, (leaf, at) in enumerate(since.items()))
+    )
 
 
 def test_it_begins_with_one_lease_of_an_hour_in_mind() -> None:

@@ -45,9 +45,9 @@ def covered(node: str, scope: str) -> bool:
 def crowded() -> Story:
     """Every leaf is held whatever the price; orders rest at the root, at a rack and at a leaf."""
     story = Story("h/r/a", "h/r/b", "h/s/c")
-    for leaf in ("h/r/a", "h/r/b", "h/s/c"):
+    for lease, leaf in enumerate(("h/r/a", "h/r/b", "h/s/c"), 1):
         story.at(0, place("own", f"{leaf} ..1"))
-        story.at(0, SetLimit("own", leaf, None))
+        story.at(0, SetLimit("own", lease, None))
     for tenant, wanted in (
         ("ann", "h 4..9"),
         ("bob", "h/r 5"),
@@ -131,7 +131,7 @@ def test_the_ask_of_a_leaf_is_its_floor_or_its_limit_or_there_is_none() -> None:
     story.goes((0, SetFloor("h", 2), "- - - - - -"), (0, SetFloor("h/b", 4), "- - - - - -"))
     story.at(0, place("ann", "h/c 4"))
     story.at(0, place("ann", "h/d 7"))
-    story.at(0, SetLimit("ann", "h/d", None))
+    story.at(0, SetLimit("ann", 2, None))
     story.at(0, TakeOffline("h/e"))
     story.at(0, SetControls("h/f", hold_us=10))
     story.at(0, place("bob", "h/f 3"))
@@ -198,7 +198,7 @@ def test_a_change_of_who_presses_is_no_change_of_the_rate() -> None:
         (0, place("own", "h 9"), "own"),
         (1, place("ann", "h 5"), "own"),
         (2, place("bob", "h 5"), "own"),
-        (3, amend("ann", 2, "h 4"), "own"),
+        (3, amend("ann", 1, "h 4"), "own"),
     )
     story.at(4, AdvanceTime())
     assert (RateSegment(0, 1, 0), RateSegment(1, 4, 5)) == story.market.standing_rates("h", 0, MANY)
@@ -251,7 +251,7 @@ def check_leaves(market: Market) -> None:
     found, tenants = market.levels(0, len(leaves)), market.tenants()
     assert [market.rate(leaf) for leaf in leaves] == found.rates
     assert [market.floor(leaf) for leaf in leaves] == found.floors
-    leases = [market.lease(leaf) for leaf in leaves]
+    leases = [market.lease_on(leaf) for leaf in leaves]
     assert [None if lease is None else lease.limit for lease in leases] == found.limits
     assert [market.owner(leaf) for leaf in leaves] == [
         None if owner < 0 else tenants[owner] for owner in found.owners
@@ -276,7 +276,7 @@ def check_leaves(market: Market) -> None:
 
 def _ask(market: Market, leaf: str) -> int | None:
     """M9's, of a leaf that has a quote."""
-    lease = market.lease(leaf)
+    lease = market.lease_on(leaf)
     return market.floor(leaf) if lease is None else lease.limit
 
 

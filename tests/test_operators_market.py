@@ -143,7 +143,7 @@ def test_an_owner_with_a_high_limit_stays_and_pays() -> None:
     site.tick(0, row1=0.5, row2=0.5)
     site.place("urgent", "h100/row1", at=0, limit=100.0)
     site.tick(MINUTE, row1=0.88, row2=0.5)
-    lease = site.market.lease("h100/row1/a")
+    lease = site.market.lease_on("h100/row1/a")
     assert lease is not None and (10 * DOLLAR, "urgent") == (lease.rate, lease.tenant)
 
 

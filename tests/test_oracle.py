@@ -127,7 +127,7 @@ def test_m6_the_limit_is_the_winning_alternatives_until_its_owner_changes_it() -
     market = Oracle(["h"])
     leased(market, "ann", "h", 9)
     assert market.leases()[0].limit == 9
-    assert market.apply(SetLimit("ann", "h", None), 3) == [LimitSet(3, "ann", 1, "h", None)]
+    assert market.apply(SetLimit("ann", 1, None), 3) == [LimitSet(3, "ann", 1, "h", None)]
     assert market.leases()[0].limit is None
 
 
@@ -139,10 +139,10 @@ def test_m7_a_rate_equal_to_the_limit_is_tolerated() -> None:
     leased(market, "ann", "h", 5)
     place(market, "bob", at_price("h", 5))
     assert (market.owner("h"), market.rate("h")) == ("ann", 5)
-    assert market.apply(SetLimit("ann", "h", 4), 2) == [
+    assert market.apply(SetLimit("ann", 1, 4), 2) == [
         LimitSet(2, "ann", 1, "h", 4),
         LeaseEnded(2, "ann", 1, "h", EndReason.OUTBID, 5, 4),
-        LeaseStarted(2, "bob", 2, "h", 2, 0, 5, None),
+        LeaseStarted(2, "bob", 1, "h", 1, 0, 5, None),
     ]
 
 
@@ -155,7 +155,7 @@ def test_m8_highest_limit_then_deepest_scope_then_lowest_number_wins() -> None:
     place(market, "dee", at_market("h", 6))
     winners = []
     for at, owner in enumerate(("own", "dee", "bob", "cid", "ann")):
-        ended, *started = market.apply(Relinquish(owner, "h/a"), at)
+        ended, *started = market.apply(Relinquish(owner, 1), at)
         assert isinstance(ended, LeaseEnded) and ended.reason == EndReason.RELINQUISHED
         winners.append(market.owner("h/a"))
         assert len(started) == (winners[-1] is not None)
@@ -166,7 +166,7 @@ def test_m8_who_gives_a_leaf_up_may_win_it_again() -> None:
     market = Oracle(["h"])
     leased(market, "ann", "h", 9)
     place(market, "ann", at_price("h", 7))
-    assert market.apply(Relinquish("ann", "h"), 1) == [
+    assert market.apply(Relinquish("ann", 1), 1) == [
         LeaseEnded(1, "ann", 1, "h", EndReason.RELINQUISHED, 0, 9),
         LeaseStarted(1, "ann", 2, "h", 2, 0, 7, None),
     ]
@@ -197,11 +197,11 @@ def test_m9_a_resting_order_with_a_higher_claim_wins_the_leaf_and_the_order_goes
     leased(market, "own", "h/b", 4)
     place(market, "rob", at_market("h/a", 9))
     assert place(market, "ann", at_price("h", 6), at=7) == [
-        OrderPlaced(7, "ann", 4, (at_price("h", 6),), False),
+        OrderPlaced(7, "ann", 1, (at_price("h", 6),), False),
         LeaseEnded(7, "own", 1, "h/a", EndReason.OUTBID, 6, 2),
-        LeaseStarted(7, "rob", 3, "h/a", 3, 6, 9, None),
+        LeaseStarted(7, "rob", 1, "h/a", 1, 6, 9, None),
         LeaseEnded(7, "own", 2, "h/b", EndReason.OUTBID, 6, 4),
-        LeaseStarted(7, "ann", 4, "h/b", 4, 0, 6, None),
+        LeaseStarted(7, "ann", 1, "h/b", 1, 0, 6, None),
     ]
 
 
@@ -230,18 +230,18 @@ def test_m9_a_leaf_that_an_earlier_step_made_stable_stays_closed() -> None:
     assert market.owner("h/b") is None
 
 
-def test_m10_amending_takes_a_new_number_and_refusals_take_none() -> None:
+def test_m10_amending_takes_a_new_sequence_number_and_refusals_take_none() -> None:
     market = Oracle(["h"])
-    leased(market, "own", "h", 9)  # order 1
-    place(market, "ann", at_price("h", 3))  # order 2
+    leased(market, "own", "h", 9)
+    place(market, "ann", at_price("h", 3))
     place(market, "ann", at_price("nowhere", 3))
-    place(market, "bob", at_price("h", 3))  # order 3
-    assert market.apply(AmendOrder("ann", 2, (at_price("h", 4),)), 1) == [
-        OrderAmended(1, "ann", 2, (at_price("h", 4),), False)
+    place(market, "bob", at_price("h", 3))
+    assert market.apply(AmendOrder("ann", 1, (at_price("h", 4),)), 1) == [
+        OrderAmended(1, "ann", 1, (at_price("h", 4),), False)
     ]
     assert market.orders() == (
-        OrderView(2, "ann", 4, (at_price("h", 4),)),
-        OrderView(3, "bob", 3, (at_price("h", 3),)),
+        OrderView(1, "bob", 0, 3, (at_price("h", 3),)),
+        OrderView(1, "ann", 0, 4, (at_price("h", 4),)),
     )
 
 
@@ -259,7 +259,7 @@ def test_offline_and_online_again() -> None:
     assert (market.owner("h"), market.quote(None, "h"), market.rate("h")) == (None, None, 4)
     assert market.apply(BringOnline("h"), 6) == [
         LeafBroughtOnline(6, "h"),
-        LeaseStarted(6, "bob", 2, "h", 2, 0, 4, None),
+        LeaseStarted(6, "bob", 1, "h", 1, 0, 4, None),
     ]
 
 
@@ -351,16 +351,16 @@ def test_refusals_of_tenants_and_leases() -> None:
     leased(market, "ann", "h/a", 5)
     for name in ("", "operator", "a\nb", "\x85"):
         assert why(market, CancelOrder(name, 1)) == (Reason.TENANT_INVALID, name, None, None)
-    assert why(market, Relinquish("x" * 201, "h/a")) == (
+    assert why(market, Relinquish("x" * 201, 1)) == (
         Reason.TENANT_INVALID,
         "x" * 200,
         None,
         None,
     )
-    assert why(market, Relinquish("x" * 200, "h/a")) == (Reason.NOT_YOUR_LEASE, "h/a", None, None)
-    assert why(market, Relinquish("ann", "h")) == (Reason.NOT_YOUR_LEASE, "h", None, None)
-    assert why(market, SetLimit("ann", "x", -1)) == (Reason.NOT_YOUR_LEASE, "x", None, None)
-    assert why(market, SetLimit("ann", "h/a", -1)) == (
+    assert why(market, Relinquish("x" * 200, 1)) == (Reason.NOT_YOUR_LEASE, "1", None, None)
+    assert why(market, Relinquish("ann", 0)) == (Reason.NOT_YOUR_LEASE, "0", None, None)
+    assert why(market, SetLimit("ann", 2, -1)) == (Reason.NOT_YOUR_LEASE, "2", None, None)
+    assert why(market, SetLimit("ann", 1, -1)) == (
         Reason.PRICE_OUT_OF_RANGE,
         "h/a",
         -1,
@@ -410,7 +410,7 @@ def test_m11_a_quote_is_the_least_price_that_opens_a_leaf() -> None:
     market.apply(SetFloor("h/b", 7), 0)
     assert market.quote("bob", "h") == 5  # one more than ann's limit; 7 for the idle leaf
     assert market.quote("ann", "h") == 7
-    market.apply(SetLimit("ann", "h/a", None), 0)
+    market.apply(SetLimit("ann", 1, None), 0)
     market.apply(TakeOffline("h/b"), 0)
     assert market.quote("bob", "h") is None
 
@@ -430,13 +430,13 @@ def test_m12_a_tenant_sees_roots_and_the_paths_of_its_leaves() -> None:
 def test_m13_the_owner_is_told_why_with_both_prices() -> None:
     market = Oracle(["h"])
     leased(market, "ann", "h", 4)
-    assert market.apply(Relinquish("ann", "h", budget_spent=True), 1) == [
+    assert market.apply(Relinquish("ann", 1, budget_spent=True), 1) == [
         LeaseEnded(1, "ann", 1, "h", EndReason.BUDGET_SPENT, 0, 4)
     ]
     leased(market, "ann", "h", 6, at=1)
     place(market, "bob", at_price("h", 5), at=1)
     market.apply(SetFloor("h", 5), 1)  # floor and bid are equal: the floor alone makes the rate
-    assert market.apply(SetLimit("ann", "h", 3), 2)[1] == LeaseEnded(
+    assert market.apply(SetLimit("ann", 2, 3), 2)[1] == LeaseEnded(
         2, "ann", 2, "h", EndReason.FLOOR_RAISED, 5, 3
     )
 
@@ -449,8 +449,8 @@ def test_m14_a_charge_is_the_integral_of_the_rate() -> None:
     leased(market, "ann", "h", 9)
     market.apply(SetFloor("h", 2), 10)
     place(market, "bob", at_price("h", 5), at=20)
-    market.apply(CancelOrder("bob", 2), 26)
-    market.apply(Relinquish("ann", "h"), 30)
+    market.apply(CancelOrder("bob", 1), 26)
+    market.apply(Relinquish("ann", 1), 30)
     market.apply(AdvanceTime(), 40)
     segments = (
         PriceSegment(0, 10, 0, 0),
@@ -458,7 +458,7 @@ def test_m14_a_charge_is_the_integral_of_the_rate() -> None:
         PriceSegment(20, 26, 5, 30),
         PriceSegment(26, 30, 2, 8),
     )
-    assert market.price_history(1) == segments
+    assert market.price_history("ann", 1) == segments
     assert market.bill("ann").leases == (LeaseLine(1, "h", 0, 30, 58),)
     assert market.bill("ann", 15, 22).leases == (LeaseLine(1, "h", 0, 30, 5 * 2 + 2 * 5),)
     assert market.bill("ann", 30, 40).leases == ()
@@ -470,13 +470,13 @@ def test_m14_closing_the_books_changes_no_total() -> None:
     market.apply(SetFloor("h", 1), 0)
     leased(market, "ann", "h/a", 9)
     leased(market, "ann", "h/b", 9)
-    market.apply(Relinquish("ann", "h/a"), 10)
+    market.apply(Relinquish("ann", 1), 10)
     market.apply(SetFloor("h", 3), 20)
     assert market.apply(CloseBooks(25), 30) == [BooksClosed(30, 25)]
     bill = market.bill("ann")
     assert (bill.carried, bill.leases) == (10, (LeaseLine(2, "h/b", 0, None, 20 + 30),))
     assert (bill.total, market.revenue()) == (60, 60)
-    assert market.price_history(2) == (
+    assert market.price_history("ann", 2) == (
         PriceSegment(0, 25, None, 20 + 15),
         PriceSegment(25, 30, 3, 15),
     )
@@ -508,14 +508,14 @@ def test_m15_a_bid_is_clipped_at_the_band_above_the_intervals_anchor() -> None:
     place(market, "ann", at_price("h", 9), at=5)  # the anchor is 0: no reference
     assert market.orders("ann")[0].alternatives == (at_price("h", 9),)
     place(market, "bob", at_price("h", 90), at=14)  # still the first interval
-    market.apply(CancelOrder("bob", 3), 15)  # the second begins, with the 90 that stood before 15
+    market.apply(CancelOrder("bob", 1), 15)  # the second begins, with the 90 that stood before 15
     assert place(market, "cid", at_price("h", 999), at=24) == [
-        OrderPlaced(24, "cid", 4, (Alternative("h", 135, 999),), True)
+        OrderPlaced(24, "cid", 1, (Alternative("h", 135, 999),), True)
     ]
-    market.apply(CancelOrder("cid", 4), 24)
+    market.apply(CancelOrder("cid", 1), 24)
     # 9 + 4.5, down
     assert place(market, "dee", at_price("h", 999), at=25) == [
-        OrderPlaced(25, "dee", 5, (Alternative("h", 13, 999),), True)
+        OrderPlaced(25, "dee", 1, (Alternative("h", 13, 999),), True)
     ]
 
 
@@ -535,16 +535,16 @@ def test_m17_a_held_lease_is_lost_only_when_the_hold_ends_and_pays_at_most_its_c
     market.apply(SetControls("h", hold_us=10), 0)
     leased(market, "ann", "h", 4)
     place(market, "bob", at_price("h", 6), at=2)
-    market.apply(SetLimit("ann", "h", 1), 3)
+    market.apply(SetLimit("ann", 1, 1), 3)
     assert (market.owner("h"), market.rate("h"), market.leases()[0].charged) == ("ann", 6, 4)
     assert (market.next_deadline(), market.quote("bob", "h")) == (10, None)
-    market.apply(SetLimit("ann", "h", 5), 5)
-    assert market.apply(CancelOrder("bob", 2), 12) == [
+    market.apply(SetLimit("ann", 1, 5), 5)
+    assert market.apply(CancelOrder("bob", 1), 12) == [
         LeaseEnded(10, "ann", 1, "h", EndReason.OUTBID, 6, 5),
-        LeaseStarted(10, "bob", 2, "h", 2, 0, 6, 20),
+        LeaseStarted(10, "bob", 1, "h", 1, 0, 6, 20),
         Refused(12, "bob", Reason.ALREADY_FILLED, "h", None, None),
     ]
-    assert market.price_history(1) == (
+    assert market.price_history("ann", 1) == (
         PriceSegment(0, 2, 0, 0),
         PriceSegment(2, 5, 4, 12),
         PriceSegment(5, 10, 5, 25),
@@ -557,18 +557,18 @@ def test_m18_a_bid_withdrawn_too_soon_costs_what_it_added() -> None:
     leased(market, "own", "h", 9)
     place(market, "ann", at_price("h", 2))
     market.apply(SetControls("h", flash_us=10), 0)
-    place(market, "bob", at_price("h", 7))  # order 3, liable for 7 - 2 = 5 until 10
+    place(market, "bob", at_price("h", 7))  # liable for 7 - 2 = 5 until 10
     lowered = (at_price("h", 4),)
-    assert market.apply(AmendOrder("bob", 3, lowered), 4) == [
-        OrderAmended(4, "bob", 3, lowered, False),
-        FeeCharged(4, "bob", 3, "h", 3, 10),
+    assert market.apply(AmendOrder("bob", 1, lowered), 4) == [
+        OrderAmended(4, "bob", 1, lowered, False),
+        FeeCharged(4, "bob", 1, "h", 3, 10),
     ]
-    assert market.apply(CancelOrder("bob", 3), 6) == [
-        OrderCancelled(6, "bob", 3),
-        FeeCharged(6, "bob", 3, "h", 2, 10),
+    assert market.apply(CancelOrder("bob", 1), 6) == [
+        OrderCancelled(6, "bob", 1),
+        FeeCharged(6, "bob", 1, "h", 2, 10),
     ]
     market.apply(AdvanceTime(), 8)
-    assert market.bill("bob").fees == (FeeLine(3, "h", 3, 4, 10, 12), FeeLine(3, "h", 2, 6, 10, 4))
+    assert market.bill("bob").fees == (FeeLine(1, "h", 3, 4, 10, 12), FeeLine(1, "h", 2, 6, 10, 4))
     market.apply(AdvanceTime(), 99)
     assert market.bill("bob").total == 3 * 6 + 2 * 4
 
@@ -578,8 +578,8 @@ def test_m18_a_raised_bid_renews_the_liability_and_a_late_withdrawal_is_free() -
     leased(market, "own", "h", 9)
     market.apply(SetControls("h", flash_us=10), 0)
     place(market, "bob", at_price("h", 3))
-    market.apply(AmendOrder("bob", 2, (at_price("h", 5),)), 8)  # liable for 5 until 18
-    assert market.apply(AmendOrder("bob", 2, (at_price("h", 5),)), 9)[1:] == []
-    assert market.apply(CancelOrder("bob", 2), 17)[1:] == [FeeCharged(17, "bob", 2, "h", 5, 18)]
+    market.apply(AmendOrder("bob", 1, (at_price("h", 5),)), 8)  # liable for 5 until 18
+    assert market.apply(AmendOrder("bob", 1, (at_price("h", 5),)), 9)[1:] == []
+    assert market.apply(CancelOrder("bob", 1), 17)[1:] == [FeeCharged(17, "bob", 1, "h", 5, 18)]
     place(market, "bob", at_price("h", 3), at=20)
-    assert market.apply(CancelOrder("bob", 5), 30) == [OrderCancelled(30, "bob", 5)]
+    assert market.apply(CancelOrder("bob", 2), 30) == [OrderCancelled(30, "bob", 2)]

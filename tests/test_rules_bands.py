@@ -31,12 +31,12 @@ def bid(story: Story, at: int, alternative: str) -> int:
 def test_m15_a_bid_above_the_band_is_lowered_and_its_limit_stays() -> None:
     story = owned("h")
     story.goes((0, SetFloor("h", 10), "own"), (0, SetControls("h", rise=Band(HALF, 100)), "own"))
-    assert [OrderPlaced(1, "ann", 2, (alternative("h 15..99"),), True)] == story.at(
+    assert [OrderPlaced(1, "ann", 1, (alternative("h 15..99"),), True)] == story.at(
         1, place("ann", "h 99")
     )
     assert [15] == story.rates()
     assert (alternative("h 15..99"),) == story.market.orders()[0].alternatives
-    assert [OrderPlaced(1, "ann", 3, (alternative("h 15"),), False)] == story.at(
+    assert [OrderPlaced(1, "ann", 2, (alternative("h 15"),), False)] == story.at(
         1, place("ann", "h 15")
     )
 
@@ -146,11 +146,11 @@ def test_m15_an_amended_bid_is_clipped_too() -> None:
         (0, SetControls("h", rise=Band(HALF, 100)), "own"),
         (1, place("ann", "h 12"), "own"),
     )
-    assert [OrderAmended(2, "ann", 2, (alternative("h 15..40"),), True)] == story.at(
-        2, amend("ann", 2, "h 40")
+    assert [OrderAmended(2, "ann", 1, (alternative("h 15..40"),), True)] == story.at(
+        2, amend("ann", 1, "h 40")
     )
-    assert [OrderAmended(100, "ann", 2, (alternative("h 22..40"),), True)] == story.at(
-        100, amend("ann", 2, "h 40")
+    assert [OrderAmended(100, "ann", 1, (alternative("h 22..40"),), True)] == story.at(
+        100, amend("ann", 1, "h 40")
     )
 
 
@@ -184,8 +184,8 @@ def test_m15_a_clipped_bid_does_not_take_a_leased_leaf_that_it_no_longer_beats()
     )
     story.goes(
         (1, place("ann", "h 99"), "own", "11"),
-        (100, amend("ann", 2, "h 99"), "own", "12"),
-        (200, amend("ann", 2, "h 99"), "ann"),
+        (100, amend("ann", 1, "h 99"), "own", "12"),
+        (200, amend("ann", 1, "h 99"), "ann"),
     )
 
 

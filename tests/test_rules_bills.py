@@ -38,10 +38,10 @@ def fifty_microseconds() -> Story:
     story.goes(
         (10, place("own", "h ..9"), "own", "0"),
         (20, place("ann", "h 3"), "own", "3"),
-        (30, amend("ann", 2, "h 5"), "own", "5"),
-        (40, CancelOrder("ann", 2), "own", "0"),
+        (30, amend("ann", 1, "h 5"), "own", "5"),
+        (40, CancelOrder("ann", 1), "own", "0"),
         (50, SetFloor("h", 2), "own", "2"),
-        (60, Relinquish("own", "h"), "-", "2"),
+        (60, Relinquish("own", 1), "-", "2"),
         (70, AdvanceTime(), "-"),
     )
     return story
@@ -63,7 +63,7 @@ def test_m14_a_price_history_lists_what_was_charged_piece_by_piece() -> None:
         PriceSegment(30, 40, 5, 50),
         PriceSegment(40, 50, 0, 0),
         PriceSegment(50, 60, 2, 20),
-    ) == fifty_microseconds().market.price_history(1)
+    ) == fifty_microseconds().market.price_history("own", 1)
 
 
 def test_m14_of_a_price_history_the_newest_pieces_are_told_and_all_before_them_as_one() -> None:
@@ -72,11 +72,12 @@ def test_m14_of_a_price_history_the_newest_pieces_are_told_and_all_before_them_a
         PriceSegment(10, 40, None, 80),
         PriceSegment(40, 50, 0, 0),
         PriceSegment(50, 60, 2, 20),
-    ) == market.price_history(1, 2)
-    assert (PriceSegment(10, 20, None, 0), *market.price_history(1)[1:]) == market.price_history(
-        1, 4
-    )
-    assert market.price_history(1) == market.price_history(1, 5)
+    ) == market.price_history("own", 1, 2)
+    assert (
+        PriceSegment(10, 20, None, 0),
+        *market.price_history("own", 1)[1:],
+    ) == market.price_history("own", 1, 4)
+    assert market.price_history("own", 1) == market.price_history("own", 1, 5)
 
 
 def test_m14_what_closed_books_hold_and_what_is_not_told_is_one_piece() -> None:
@@ -85,7 +86,7 @@ def test_m14_what_closed_books_hold_and_what_is_not_told_is_one_piece() -> None:
     assert (
         PriceSegment(10, 50, None, 80),
         PriceSegment(50, 60, 2, 20),
-    ) == story.market.price_history(1, 1)
+    ) == story.market.price_history("own", 1, 1)
 
 
 def test_m14_changes_that_do_not_show_are_looked_at_no_further_than_a_few_for_each_piece() -> None:
@@ -96,12 +97,12 @@ def test_m14_changes_that_do_not_show_are_looked_at_no_further_than_a_few_for_ea
         (0, place("ann", "h/a 1"), "own", "9"),
     )
     for time in range(1, 21):
-        story.at(time, amend("ann", 2, f"h/a {1 + time % 2}"))
-    assert (PriceSegment(0, 20, 9, 180),) == story.market.price_history(1)
+        story.at(time, amend("ann", 1, f"h/a {1 + time % 2}"))
+    assert (PriceSegment(0, 20, 9, 180),) == story.market.price_history("own", 1)
     assert (
         PriceSegment(0, 16, None, 144),
         PriceSegment(16, 20, 9, 36),
-    ) == story.market.price_history(1, 1)
+    ) == story.market.price_history("own", 1, 1)
 
 
 def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> None:
@@ -111,11 +112,11 @@ def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> No
         (10, place("ann", "h 3"), "own", "3"),
         (20, place("bob", "h 3"), "own", "3"),
         (30, SetFloor("h", 3), "own", "3"),
-        (40, CancelOrder("ann", 2), "own", "3"),
+        (40, CancelOrder("ann", 1), "own", "3"),
         (50, AdvanceTime(), "own"),
     )
     assert (PriceSegment(0, 10, 0, 0), PriceSegment(10, 50, 3, 120)) == story.market.price_history(
-        1
+        "own", 1
     )
 
 
@@ -128,22 +129,24 @@ def test_m14_of_several_prices_at_one_instant_the_last_is_charged() -> None:
         (10, SetFloor("h", 4), "own", "4"),
         (20, AdvanceTime(), "own"),
     )
-    assert (PriceSegment(0, 10, 0, 0), PriceSegment(10, 20, 4, 40)) == story.market.price_history(1)
+    assert (PriceSegment(0, 10, 0, 0), PriceSegment(10, 20, 4, 40)) == story.market.price_history(
+        "own", 1
+    )
     assert 40 == story.charge("own")
 
 
 def test_m14_a_price_history_ends_now_while_the_lease_lasts_and_has_no_empty_pieces() -> None:
     story = Story("h")
     story.goes((5, place("own", "h ..9"), "own"))
-    assert () == story.market.price_history(1)
+    assert () == story.market.price_history("own", 1)
     story.goes((7, SetFloor("h", 1), "own"))
-    assert (PriceSegment(5, 7, 0, 0),) == story.market.price_history(1)
+    assert (PriceSegment(5, 7, 0, 0),) == story.market.price_history("own", 1)
 
 
 def test_m14_there_is_no_history_of_a_lease_that_never_was() -> None:
-    with pytest.raises(UnknownLease, match="no lease 2 in the open books") as error:
-        fifty_microseconds().market.price_history(2)
-    assert 2 == error.value.id
+    with pytest.raises(UnknownLease, match="no lease 2 of 'own' in the open books") as error:
+        fifty_microseconds().market.price_history("own", 2)
+    assert ("own", 2) == (error.value.tenant, error.value.id)
 
 
 def test_m14_how_many_lines_a_bill_has_is_known_without_it() -> None:
@@ -169,12 +172,12 @@ def test_m14_one_lease_is_charged_what_its_line_of_the_bill_says() -> None:
     story.goes((70, place("own", "h ..9"), "own"), (75, AdvanceTime(), "own"))
     assert (
         [100, 10]
-        == [story.market.charge(1), story.market.charge(2)]
+        == [story.market.charge("own", 1), story.market.charge("own", 2)]
         == [line.charge for line in story.market.bill("own").leases]
     )
     story.at(75, CloseBooks(60))
-    with pytest.raises(UnknownLease, match="no lease 1 in the open books"):
-        story.market.charge(1)
+    with pytest.raises(UnknownLease, match="no lease 1 of 'own' in the open books"):
+        story.market.charge("own", 1)
 
 
 def test_m14_an_owner_is_not_charged_by_its_own_resting_bid() -> None:
@@ -183,7 +186,7 @@ def test_m14_an_owner_is_not_charged_by_its_own_resting_bid() -> None:
         (0, place("own", "h ..9"), "own", "0"),
         (0, place("own", "h 7"), "own", "0"),
         (10, place("ann", "h 4"), "own", "4"),
-        (20, CancelOrder("ann", 3), "own", "0"),
+        (20, CancelOrder("ann", 1), "own", "0"),
         (30, AdvanceTime(), "own"),
     )
     assert 40 == story.charge("own")
@@ -196,7 +199,7 @@ def test_m14_the_best_bidder_pays_the_second_price_and_the_others_the_first() ->
         (0, place("bob", "h/b ..9"), "ann bob"),
         (10, place("ann", "h 5"), "ann bob", "0 5"),
         (20, place("bob", "h 3"), "ann bob", "3 5"),
-        (30, amend("bob", 4, "h 8"), "ann bob", "8 5"),
+        (30, amend("bob", 2, "h 8"), "ann bob", "8 5"),
         (40, AdvanceTime(), "ann bob"),
     )
     assert 3 * 10 + 8 * 10 == story.charge("ann")
@@ -210,7 +213,7 @@ def test_m14_a_bill_has_a_line_per_lease_in_order_of_id() -> None:
         (0, SetFloor("h/b", 3), "- -"),
         (10, place("own", "h/b ..9"), "- own"),
         (20, place("own", "h/a ..9"), "own own"),
-        (30, Relinquish("own", "h/b"), "own -"),
+        (30, Relinquish("own", 1), "own -"),
         (40, place("own", "h/b ..9"), "own own"),
         (50, AdvanceTime(), "own own"),
     )
@@ -301,11 +304,11 @@ def test_m14_a_lease_of_no_duration_has_a_line_without_a_charge() -> None:
     story.goes(
         (5, SetFloor("h", 3), "-"),
         (5, place("own", "h 9"), "own"),
-        (5, Relinquish("own", "h"), "-"),
+        (5, Relinquish("own", 1), "-"),
         (6, AdvanceTime(), "-"),
     )
     assert (LeaseLine(1, "h", 5, 5, 0),) == story.market.bill("own").leases
-    assert () == story.market.price_history(1)
+    assert () == story.market.price_history("own", 1)
 
 
 def test_m14_a_lease_that_ended_at_time_zero_has_ended() -> None:
@@ -314,7 +317,7 @@ def test_m14_a_lease_that_ended_at_time_zero_has_ended() -> None:
         (0, SetControls("h", hold_us=5), "-"),
         (0, SetFloor("h", 3), "-"),
         (0, place("own", "h 9"), "own"),
-        (0, Relinquish("own", "h"), "-"),
+        (0, Relinquish("own", 1), "-"),
     )
     restored = Market.restore(story.market.snapshot())
     story.at(10, AdvanceTime())
@@ -323,13 +326,13 @@ def test_m14_a_lease_that_ended_at_time_zero_has_ended() -> None:
         assert (None, (), (), 0) == (
             market.owner("h"),
             market.leases(),
-            market.price_history(1),
+            market.price_history("own", 1),
             market.revenue(),
         )
         assert () == market.bill("own").leases
         market.apply(CloseBooks(0), 10)
         with pytest.raises(UnknownLease):
-            market.price_history(1)
+            market.price_history("own", 1)
 
 
 def test_m14_a_bid_that_changes_hands_within_a_command_changes_who_is_charged() -> None:
@@ -337,7 +340,7 @@ def test_m14_a_bid_that_changes_hands_within_a_command_changes_who_is_charged() 
     bob's equal one comes."""
     story = owned_by_all("h/a own", "h/b bob", "h/c ann")
     story.goes(
-        (0, SetLimit("own", "h/a", 6), "own bob ann"),
+        (0, SetLimit("own", 1, 6), "own bob ann"),
         (10, place("ann", "h 5..9"), "own bob ann", "5 5 0"),
         (20, place("bob", "h 5", "h/a 7..8"), "ann bob ann", "7 0 5"),
         (30, AdvanceTime(), "ann bob ann"),
@@ -379,7 +382,9 @@ def test_m14_bills_sum_to_the_revenue_at_every_instant() -> None:
         tenant = dice.choice(tenants)
         story.at(time, place(tenant, f"h {dice.randint(0, 9)}..{dice.randint(9, 12)}"))
         if time % 3 == 0:
-            story.at(time, Relinquish(tenant, dice.choice(["h/a", "h/b", "h/c"])))
+            story.at(
+                time, Relinquish(tenant, story.lease(tenant, dice.choice(["h/a", "h/b", "h/c"])))
+            )
         assert sum(story.charge(each) for each in tenants) == story.market.revenue()
     assert story.market.revenue() > 0
 
@@ -400,7 +405,7 @@ def test_m14_charges_beyond_64_bits_are_exact() -> None:
         (0, SetFloor("h", PRICE), "- -"),
         (0, place("own", f"h/a {PRICE}"), "own -"),
         (0, place("own", f"h/b {PRICE}"), "own own"),
-        (3, Relinquish("own", "h/b"), "own -"),
+        (3, Relinquish("own", 2), "own -"),
         (LAST_TIME, AdvanceTime(), "own -"),
     )
     charge = PRICE * (LAST_TIME + 3)
@@ -441,7 +446,7 @@ def two_leases() -> Story:
         (0, SetFloor("h/b", 3), "- -"),
         (10, place("own", "h/a ..9"), "own -"),
         (20, place("own", "h/b ..9"), "own own"),
-        (30, Relinquish("own", "h/a"), "- own"),
+        (30, Relinquish("own", 1), "- own"),
         (45, place("ann", "h/b 5"), "- own", "2 5"),
         (50, AdvanceTime(), "- own"),
     )
@@ -472,7 +477,7 @@ def test_m14_closing_the_books_carries_what_ended_and_keeps_what_lasts() -> None
         PriceSegment(20, 40, None, 60),
         PriceSegment(40, 45, 3, 15),
         PriceSegment(45, 50, 5, 25),
-    ) == story.market.price_history(2)
+    ) == story.market.price_history("own", 2)
 
 
 def test_m14_a_lease_that_ended_exactly_where_the_books_close_is_carried() -> None:
@@ -482,18 +487,18 @@ def test_m14_a_lease_that_ended_exactly_where_the_books_close_is_carried() -> No
     assert (
         PriceSegment(10, 29, None, 38),
         PriceSegment(29, 30, 2, 2),
-    ) == story.market.price_history(1)
+    ) == story.market.price_history("own", 1)
     story.at(50, CloseBooks(30))
     assert 40 == story.market.bill("own").carried
-    with pytest.raises(UnknownLease, match="no lease 1 in the open books"):
-        story.market.price_history(1)
+    with pytest.raises(UnknownLease, match="no lease 1 of 'own' in the open books"):
+        story.market.price_history("own", 1)
 
 
 def test_m14_a_lease_that_starts_where_the_books_close_keeps_its_detail() -> None:
     story = two_leases()
     story.at(50, CloseBooks(20))
     assert (PriceSegment(20, 45, 3, 75), PriceSegment(45, 50, 5, 25)) == story.market.price_history(
-        2
+        "own", 2
     )
 
 
@@ -519,7 +524,7 @@ def test_m14_books_closed_again_and_again_leave_every_total_unchanged() -> None:
         for story in (open_books, closed):
             story.at(time, place("own", f"h {time % 7}..9"))
             story.at(time, SetFloor("h", time % 5))
-            story.at(time, Relinquish("own", ["h/a", "h/b"][time % 2]))
+            story.at(time, Relinquish("own", story.lease("own", ["h/a", "h/b"][time % 2])))
         closed.at(time, CloseBooks(time - time % 4))
         assert open_books.charge("own") == closed.charge("own")
         assert (

@@ -25,14 +25,16 @@ def test_m14_a_price_amended_again_and_again_is_charged_as_it_was() -> None:
     story = owned_by_all("h own")
     story.at(0, place("ann", "h 1"))
     for step in range(1, 100):
-        story.at(10 * step, amend("ann", 2, f"h {1 + step % 30}"))
+        story.at(10 * step, amend("ann", 1, f"h {1 + step % 30}"))
     story.at(1_000, AdvanceTime())
     assert (
         sum(10 * (1 + step % 30) for step in range(100))
         == story.charge("own")
         == story.market.revenue()
     )
-    assert story.charge("own") == sum(segment.charge for segment in story.market.price_history(1))
+    assert story.charge("own") == sum(
+        segment.charge for segment in story.market.price_history("own", 1)
+    )
 
 
 def test_m14_prices_undone_within_a_command_are_charged_to_nobody() -> None:
@@ -41,9 +43,9 @@ def test_m14_prices_undone_within_a_command_are_charged_to_nobody() -> None:
     story = owned_by_all("h/a own", "h/b bob")
     for step in range(1, 60):
         story.at(10 * step, SetFloor("h", step % 9))
-        story.at(10 * step, SetLimit("bob", "h/b", 20))
+        story.at(10 * step, SetLimit("bob", story.lease("bob", "h/b"), 20))
         story.at(10 * step, place("ann", "h 30"))
-        story.at(10 * step, Relinquish("ann", "h/b"))
+        story.at(10 * step, Relinquish("ann", story.lease("ann", "h/b")))
         story.at(10 * step, place("bob", "h/b 0..20"))
     story.at(600, AdvanceTime())
     assert sum(10 * (step % 9) for step in range(60)) == story.market.bill("own").total
@@ -91,7 +93,6 @@ def long_history() -> tuple[bytes, Ledger]:
     ledger = Ledger({"h/a": "ann", "h/b": "bob", "h/c": "own"})
     market = owned_by_all("h/a ann", "h/b bob", "h/c own").market
     open_orders: dict[str, int] = {}
-    numbered = 3
     time = 0
     for step in range(1_000):
         tenant = dice.choice(["ann", "bob", "cat", "floor"])
@@ -105,8 +106,7 @@ def long_history() -> tuple[bytes, Ledger]:
             del ledger.bids[tenant]
         else:
             market.apply(place(tenant, f"h {price}"), time)
-            numbered += 1
-            open_orders[tenant] = numbered
+            open_orders[tenant] = market.counts(tenant).orders_placed
             ledger.bids[tenant] = price
         if step % 200 == 0 or step == 333:
             leaf = "h/b" if step % 400 == 0 else "h/a"
@@ -128,9 +128,9 @@ def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(
     market = Market.restore(snapshot)
     owner = ledger.owners[leaf]
     assert ledger.charge(leaf, 0, market.now) == market.bill(owner).total
-    lease = market.lease(leaf)
+    lease = market.lease_on(leaf)
     assert lease is not None
-    for segment in market.price_history(lease.lease):
+    for segment in market.price_history(lease.tenant, lease.lease):
         assert {segment.rate} == set(ledger.rates[leaf][segment.start : segment.end])
 
 
@@ -140,7 +140,10 @@ def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(
 ) -> None:
     market = Market.restore(long_history[0])
     for lease in market.leases():
-        whole, told = market.price_history(lease.lease), market.price_history(lease.lease, most)
+        whole, told = (
+            market.price_history(lease.tenant, lease.lease),
+            market.price_history(lease.tenant, lease.lease, most),
+        )
         rated = [segment for segment in told if segment.rate is not None]
         assert 1 <= len(rated) <= most
         assert len(rated) + 1 >= len(told) and told[-len(rated) :] == tuple(rated)
@@ -159,10 +162,10 @@ def test_m14_the_newest_part_of_a_long_history_costs_no_more_than_itself(
     (lease, *_) = market.leases()
 
     def cost(*most: int) -> int:
-        market.price_history(lease.lease, *most)
+        market.price_history(lease.tenant, lease.lease, *most)
         begun = process_time_ns()
         for _ in range(20):
-            market.price_history(lease.lease, *most)
+            market.price_history(lease.tenant, lease.lease, *most)
         return process_time_ns() - begun
 
     assert 10 * cost(5) < cost()
@@ -222,8 +225,8 @@ def test_m14_a_charge_that_was_worked_out_before_is_the_same(
     snapshot, ledger = long_history
     market = Market.restore(snapshot)
     for lease in market.leases():
-        market.settle(lease.lease)
-    market.settle(999_999)  # one that never was, or whose books are closed
+        market.settle(lease.tenant, lease.lease)
+    market.settle("ann", 999_999)  # one that never was, or whose books are closed
     assert market.snapshot() == snapshot
     for leaf, owner in ledger.owners.items():
         assert ledger.charge(leaf, 0, market.now) == market.bill(owner).total

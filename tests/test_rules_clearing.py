@@ -18,14 +18,17 @@ from laissez.market import (
     LeafTakenOffline,
     LeaseEnded,
     LeaseStarted,
+    LeaseView,
     OrderAmended,
     OrderCancelled,
     OrderPlaced,
+    Reason,
     Relinquish,
     SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
+    TenantCounts,
     at_price,
 )
 from stories import Story, amend, place
@@ -72,12 +75,12 @@ def test_m8_the_highest_limit_wins_then_the_deepest_scope_then_the_lowest_number
         (0, place("cat", "h/r/a ..5"), "own"),
         (0, place("dan", "h/r/a ..5"), "own"),
         (0, place("eve", "h ..6"), "own"),
-        (1, Relinquish("own", "h/r/a"), "eve"),
-        (2, Relinquish("eve", "h/r/a"), "cat"),
-        (3, Relinquish("cat", "h/r/a"), "dan"),
-        (4, Relinquish("dan", "h/r/a"), "bob"),
-        (5, Relinquish("bob", "h/r/a"), "ann"),
-        (6, Relinquish("ann", "h/r/a"), "-"),
+        (1, Relinquish("own", 1), "eve"),
+        (2, Relinquish("eve", 1), "cat"),
+        (3, Relinquish("cat", 1), "dan"),
+        (4, Relinquish("dan", 1), "bob"),
+        (5, Relinquish("bob", 1), "ann"),
+        (6, Relinquish("ann", 1), "-"),
     )
 
 
@@ -87,7 +90,7 @@ def test_m8_the_limit_decides_and_not_the_bid() -> None:
         (0, place("own", "h ..9"), "own"),
         (0, place("ann", "h 5..6"), "own"),
         (0, place("bob", "h ..7"), "own"),
-        (1, Relinquish("own", "h"), "bob", "5"),
+        (1, Relinquish("own", 1), "bob", "5"),
     )
 
 
@@ -97,7 +100,7 @@ def test_m8_the_winner_needs_the_floor() -> None:
         (0, place("own", "h ..9"), "own"),
         (0, place("ann", "h ..5"), "own"),
         (1, SetFloor("h", 6), "own"),
-        (2, Relinquish("own", "h"), "-"),
+        (2, Relinquish("own", 1), "-"),
     )
     story.goes((3, SetFloor("h", 5), "ann"))
 
@@ -108,18 +111,18 @@ def test_m8_who_gives_a_leaf_up_may_win_it_again() -> None:
     assert [
         LeaseEnded(2, "ann", 1, "h", EndReason.RELINQUISHED, 0, 9),
         LeaseStarted(2, "ann", 2, "h", 2, 0, 7, None),
-    ] == story.at(2, Relinquish("ann", "h"))
+    ] == story.at(2, Relinquish("ann", 1))
 
 
 def test_m8_who_loses_a_leaf_may_win_it_back_with_a_resting_order() -> None:
     story = Story("h")
     story.goes((0, place("ann", "h 2"), "ann"), (1, place("ann", "h 1..9"), "ann"))
     assert [
-        OrderPlaced(2, "bob", 3, (at_price("h", 3),), False),
+        OrderPlaced(2, "bob", 1, (at_price("h", 3),), False),
         LeaseEnded(2, "ann", 1, "h", EndReason.OUTBID, 3, 2),
         LeaseStarted(2, "ann", 2, "h", 2, 3, 9, None),
     ] == story.at(2, place("bob", "h 3"))
-    assert [3] == [order.order for order in story.market.orders()]
+    assert ["bob"] == [order.tenant for order in story.market.orders()]
 
 
 def test_m8_who_is_priced_out_by_a_floor_may_come_back_with_a_resting_order() -> None:
@@ -147,11 +150,11 @@ def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[
     for name in names:
         story.at(0, place(name, "h 2..5"))
     for name in leavers:
-        story.at(1, CancelOrder(name, 2 + names.index(name)))
+        story.at(1, CancelOrder(name, 1))
     story.at(2, place("eve", "h 3..5"))
     owner = "own"
     for winner in [*[name for name in names if name not in leavers], "eve"]:
-        story.goes((3, Relinquish(owner, "h"), winner))
+        story.goes((3, Relinquish(owner, 1), winner))
         owner = winner
 
 
@@ -170,9 +173,9 @@ def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
             assert isinstance(order, OrderPlaced)
             story.at(time, CancelOrder("cat", order.order))
     story.goes(
-        (200, Relinquish("own", "h"), "ann"),
-        (201, Relinquish("ann", "h"), "bob"),
-        (202, Relinquish("bob", "h"), "-"),
+        (200, Relinquish("own", 1), "ann"),
+        (201, Relinquish("ann", 1), "bob"),
+        (202, Relinquish("bob", 1), "-"),
     )
 
 
@@ -207,7 +210,7 @@ def test_m9_a_leased_leaf_is_taken_by_a_bid_above_its_limit_and_not_by_a_limit()
         (1, place("ann", "h 4..9"), "own", "4"),
         (2, place("bob", "h 5..6"), "ann", "5"),
     )
-    assert [3] == [order.order for order in story.market.orders()]
+    assert ["bob"] == [order.tenant for order in story.market.orders()]
 
 
 @pytest.mark.parametrize("alternatives", [("g 5", "h 8"), ("h 8", "g 5")])
@@ -362,11 +365,11 @@ def test_m9_a_resting_order_with_a_higher_limit_wins_the_leaf_that_a_new_bid_ope
     story = Story("h")
     story.goes((0, place("own", "h 2"), "own"), (1, place("rob", "h 1..9"), "own", "1"))
     assert [
-        OrderPlaced(2, "ann", 3, (at_price("h", 5),), False),
+        OrderPlaced(2, "ann", 1, (at_price("h", 5),), False),
         LeaseEnded(2, "own", 1, "h", EndReason.OUTBID, 5, 2),
-        LeaseStarted(2, "rob", 2, "h", 2, 5, 9, None),
+        LeaseStarted(2, "rob", 1, "h", 1, 5, 9, None),
     ] == story.at(2, place("ann", "h 5"))
-    assert [3] == [order.order for order in story.market.orders()]
+    assert ["ann"] == [order.tenant for order in story.market.orders()]
 
 
 def test_m9_a_new_order_goes_on_until_it_wins_a_leaf_or_can_take_none() -> None:
@@ -379,13 +382,13 @@ def test_m9_a_new_order_goes_on_until_it_wins_a_leaf_or_can_take_none() -> None:
         (1, place("sue", "h/b ..9"), "own own own"),
     )
     assert [
-        OrderPlaced(2, "ann", 6, (at_price("h", 5),), False),
+        OrderPlaced(2, "ann", 1, (at_price("h", 5),), False),
         LeaseEnded(2, "own", 1, "h/a", EndReason.OUTBID, 5, 1),
-        LeaseStarted(2, "rob", 4, "h/a", 4, 5, 9, None),
+        LeaseStarted(2, "rob", 1, "h/a", 1, 5, 9, None),
         LeaseEnded(2, "own", 2, "h/b", EndReason.OUTBID, 5, 2),
-        LeaseStarted(2, "sue", 5, "h/b", 5, 5, 9, None),
+        LeaseStarted(2, "sue", 1, "h/b", 1, 5, 9, None),
         LeaseEnded(2, "own", 3, "h/c", EndReason.OUTBID, 5, 3),
-        LeaseStarted(2, "ann", 6, "h/c", 6, 0, 5, None),
+        LeaseStarted(2, "ann", 1, "h/c", 1, 0, 5, None),
     ] == story.at(2, place("ann", "h 5"))
 
 
@@ -424,13 +427,13 @@ def test_m9_an_amended_order_takes_what_it_can_take_now() -> None:
     story.goes(
         (0, place("own", "h 5"), "own"),
         (1, place("ann", "h 3"), "own", "3"),
-        (2, amend("ann", 2, "h 5"), "own", "5"),
+        (2, amend("ann", 1, "h 5"), "own", "5"),
     )
     assert [
-        OrderAmended(3, "ann", 2, (at_price("h", 6),), False),
+        OrderAmended(3, "ann", 1, (at_price("h", 6),), False),
         LeaseEnded(3, "own", 1, "h", EndReason.OUTBID, 6, 5),
-        LeaseStarted(3, "ann", 2, "h", 2, 0, 6, None),
-    ] == story.at(3, amend("ann", 2, "h 6"))
+        LeaseStarted(3, "ann", 1, "h", 1, 0, 6, None),
+    ] == story.at(3, amend("ann", 1, "h 6"))
 
 
 def test_m9_an_amended_order_may_move_to_another_tree() -> None:
@@ -438,7 +441,7 @@ def test_m9_an_amended_order_may_move_to_another_tree() -> None:
     story.goes(
         (0, place("own", "h 5"), "- own"),
         (1, place("ann", "h 3"), "- own", "0 3"),
-        (2, amend("ann", 2, "g 1"), "ann own", "0 0"),
+        (2, amend("ann", 1, "g 1"), "ann own", "0 0"),
     )
 
 
@@ -448,8 +451,8 @@ def test_m9_of_two_alternatives_one_fills_and_the_other_is_gone() -> None:
         (0, place("own", "g 5"), "own -"),
         (0, place("own", "h 5"), "own own"),
         (1, place("ann", "g 4", "h 3"), "own own", "4 3"),
-        (2, Relinquish("own", "h"), "own ann", "0 0"),
-        (3, Relinquish("own", "g"), "- ann", "0 0"),
+        (2, Relinquish("own", 2), "own ann", "0 0"),
+        (3, Relinquish("own", 1), "- ann", "0 0"),
     )
 
 
@@ -466,8 +469,8 @@ def test_m9_a_raised_floor_evicts_the_lowest_limit_first_then_in_path_order() ->
     )
     assert [
         FloorSet(1, "h", 5, False),
-        LeaseEnded(1, "bob", 2, "h/b", EndReason.FLOOR_RAISED, 5, 3),
-        LeaseEnded(1, "cat", 3, "h/c", EndReason.FLOOR_RAISED, 5, 3),
+        LeaseEnded(1, "bob", 1, "h/b", EndReason.FLOOR_RAISED, 5, 3),
+        LeaseEnded(1, "cat", 1, "h/c", EndReason.FLOOR_RAISED, 5, 3),
         LeaseEnded(1, "ann", 1, "h/a", EndReason.FLOOR_RAISED, 5, 4),
     ] == story.at(1, SetFloor("h", 5))
     assert ["-", "-", "-", "dan"] == story.owners()
@@ -483,8 +486,8 @@ def test_m9_a_leaf_emptied_by_a_floor_goes_to_a_resting_order_that_reaches_it() 
     assert [
         FloorSet(1, "h", 4, False),
         LeaseEnded(1, "ann", 1, "h/a", EndReason.FLOOR_RAISED, 4, 2),
-        LeaseStarted(1, "cat", 3, "h/a", 3, 4, 9, None),
-        LeaseEnded(1, "bob", 2, "h/b", EndReason.FLOOR_RAISED, 4, 3),
+        LeaseStarted(1, "cat", 1, "h/a", 1, 4, 9, None),
+        LeaseEnded(1, "bob", 1, "h/b", EndReason.FLOOR_RAISED, 4, 3),
     ] == story.at(1, SetFloor("h", 4))
 
 
@@ -511,10 +514,10 @@ def test_m9_a_lowered_floor_fills_resting_orders_lowest_floor_first() -> None:
     )
     assert [
         FloorSet(1, "h", 0, False),
-        LeaseStarted(1, "bob", 1, "h/b", 2, 1, 5, None),
-        LeaseStarted(1, "ann", 2, "h/a", 1, 3, 3, None),
+        LeaseStarted(1, "bob", 1, "h/b", 1, 1, 5, None),
+        LeaseStarted(1, "ann", 1, "h/a", 1, 3, 3, None),
     ] == story.at(1, SetFloor("h", None))
-    assert [3] == [order.order for order in story.market.orders()]
+    assert ["cat"] == [order.tenant for order in story.market.orders()]
 
 
 def test_m9_a_leaf_that_an_earlier_step_made_stable_stays_closed() -> None:
@@ -620,7 +623,7 @@ def test_m9_taking_a_leaf_offline_ends_its_lease_and_nobody_wins_it() -> None:
         LeaseEnded(2, "own", 1, "h", EndReason.TAKEN_OFFLINE, 3, 5),
     ] == story.at(2, TakeOffline("h"))
     story.goes((3, place("bob", "h 9"), "x"))
-    assert [LeafBroughtOnline(4, "h"), LeaseStarted(4, "bob", 2, "h", 3, 3, 9, None)] == story.at(
+    assert [LeafBroughtOnline(4, "h"), LeaseStarted(4, "bob", 1, "h", 1, 3, 9, None)] == story.at(
         4, BringOnline("h")
     )
 
@@ -647,30 +650,75 @@ def test_m9_an_order_passes_over_offline_leaves_and_takes_a_leased_one() -> None
 # M10
 
 
-def test_m10_orders_and_leases_are_numbered_as_they_come() -> None:
-    story = Story("h/a", "h/b")
-    first, second = story.at(0, place("ann", "h/b 9")), story.at(0, place("bob", "h/a 9"))
-    assert [(1, 1), (2, 2)] == [
-        (event.order, event.lease)
-        for event in (first[1], second[1])
+def test_m10_each_tenants_orders_and_leases_are_numbered_as_they_come() -> None:
+    story = Story("h/a", "h/b", "h/c")
+    placed = [
+        story.at(0, place(tenant, f"{leaf} 9"))[1]
+        for tenant, leaf in (("ann", "h/b"), ("bob", "h/a"), ("ann", "h/c"))
+    ]
+    assert [("ann", 1, 1), ("bob", 1, 1), ("ann", 2, 2)] == [
+        (event.tenant, event.order, event.lease)
+        for event in placed
         if isinstance(event, LeaseStarted)
     ]
-    assert (
-        isinstance(rested := story.at(1, place("cat", "h 1"))[0], OrderPlaced) and 3 == rested.order
-    )
+    rested = story.at(1, place("ann", "h 1"))[0]
+    assert isinstance(rested, OrderPlaced) and 3 == rested.order
+    assert TenantCounts(3, 1, 2, 2) == story.market.counts("ann")
+    story.at(2, Relinquish("ann", 1))
+    assert TenantCounts(3, 0, 3, 2) == story.market.counts("ann")
+    assert TenantCounts(0, 0, 0, 0) == story.market.counts("nobody")
 
 
-def test_m10_amending_gives_a_new_number_from_the_same_count_and_keeps_the_id() -> None:
+def test_m10_a_number_names_nothing_of_another_tenants() -> None:
+    story = Story("h/a", "h/b")
+    story.goes((0, place("ann", "h/a 9"), "ann -"), (0, place("bob", "h/b 9"), "ann bob"))
+    story.goes((1, Relinquish("bob", 1), "ann -"))
+    assert (Reason.NOT_YOUR_LEASE, "1", None, None) == story.why(2, Relinquish("bob", 1))
+    assert ["ann", "-"] == story.owners()
+
+
+def test_a_later_lease_of_a_leaf_has_a_higher_fence() -> None:
+    story = Story("h/a", "h/b")
+    fences = []
+    for time, tenant in enumerate(("ann", "bob", "ann")):
+        story.at(time, place(tenant, f"h/a {time + 1}"))
+        lease = story.market.lease_on("h/a")
+        assert lease is not None
+        fences.append((lease.tenant, lease.lease, lease.fence))
+    assert [("ann", 1, 1), ("bob", 1, 2), ("ann", 2, 3)] == fences
+
+
+def test_a_lease_that_ended_is_seen_until_the_books_are_closed_over_it() -> None:
+    story = Story("h")
+    story.goes((3, SetFloor("h", 2), "-"), (5, place("ann", "h 4"), "ann"))
+    lasting = LeaseView(1, "ann", "h", 1, 1, 5, None, 4, None, 2, 2)
+    assert lasting == story.market.lease("ann", 1) == story.market.lease_on("h")
+    story.goes((9, Relinquish("ann", 1), "-"))
+    assert LeaseView(1, "ann", "h", 1, 1, 5, 9, 4, None, 0, 0) == story.market.lease("ann", 1)
+    assert story.market.lease_on("h") is None
+    assert [None] * 3 == [story.market.lease(*of) for of in (("ann", 2), ("bob", 1), ("ann", 0))]
+    story.at(10, CloseBooks(9))
+    assert story.market.lease("ann", 1) is None
+
+
+def test_m10_amending_gives_a_new_time_priority_and_keeps_the_number() -> None:
     story = Story("h")
     story.goes(
         (0, place("own", "h ..9"), "own"),
         (0, place("ann", "h 1"), "own"),
-        (1, amend("ann", 2, "h 2"), "own"),
+        (1, amend("ann", 1, "h 2"), "own"),
         (2, place("bob", "h 1"), "own"),
     )
-    assert [(2, 3), (4, 4)] == [(order.order, order.number) for order in story.market.orders()]
-    story.goes((3, amend("ann", 2, "h 2"), "own"))
-    assert [(2, 5), (4, 4)] == [(order.order, order.number) for order in story.market.orders()]
+    assert [("ann", 1, 0, 3), ("bob", 1, 2, 4)] == places(story)
+    story.goes((3, amend("ann", 1, "h 2"), "own"))
+    assert [("bob", 1, 2, 4), ("ann", 1, 0, 5)] == places(story)
+
+
+def places(story: Story) -> list[tuple[str, int, int, int]]:
+    return [
+        (order.tenant, order.order, order.placed_at, order.sequence)
+        for order in story.market.orders()
+    ]
 
 
 def test_m10_an_amended_order_loses_its_place_in_the_queue() -> None:
@@ -679,9 +727,9 @@ def test_m10_an_amended_order_loses_its_place_in_the_queue() -> None:
         (0, place("own", "h ..9"), "own"),
         (0, place("ann", "h ..5"), "own"),
         (0, place("bob", "h ..5"), "own"),
-        (1, amend("ann", 2, "h ..5"), "own"),
-        (2, Relinquish("own", "h"), "bob"),
-        (3, Relinquish("bob", "h"), "ann"),
+        (1, amend("ann", 1, "h ..5"), "own"),
+        (2, Relinquish("own", 1), "bob"),
+        (3, Relinquish("bob", 1), "ann"),
     )
 
 
@@ -690,7 +738,7 @@ def test_m10_a_refused_command_uses_no_number() -> None:
     story.goes((0, place("own", "h ..9"), "own"))
     story.why(0, place("ann", "nowhere 1"))
     story.why(0, amend("ann", 1, "h 1"))
-    assert [OrderPlaced(0, "ann", 2, (at_price("h", 1),), False)] == story.at(
+    assert [OrderPlaced(0, "ann", 1, (at_price("h", 1),), False)] == story.at(
         0, place("ann", "h 1")
     )
 
@@ -701,17 +749,17 @@ def test_m10_a_refused_command_uses_no_number() -> None:
 def test_commands_that_move_no_lease_say_only_what_they_did() -> None:
     story = Story("h")
     story.goes((0, place("own", "h 9"), "own"))
-    assert [OrderPlaced(1, "ann", 2, (at_price("h", 1),), False)] == story.at(
+    assert [OrderPlaced(1, "ann", 1, (at_price("h", 1),), False)] == story.at(
         1, place("ann", "h 1")
     )
-    assert [OrderAmended(2, "ann", 2, (at_price("h", 3),), False)] == story.at(
-        2, amend("ann", 2, "h 3")
+    assert [OrderAmended(2, "ann", 1, (at_price("h", 3),), False)] == story.at(
+        2, amend("ann", 1, "h 3")
     )
-    assert [OrderCancelled(3, "ann", 2)] == story.at(3, CancelOrder("ann", 2))
+    assert [OrderCancelled(3, "ann", 1)] == story.at(3, CancelOrder("ann", 1))
     assert [ControlsSet(4, "h", None, None, 7, None)] == story.at(4, SetControls("h", hold_us=7))
     assert [] == story.at(5, AdvanceTime())
     assert [LeaseEnded(6, "own", 1, "h", EndReason.BUDGET_SPENT, 0, 9)] == story.at(
-        6, Relinquish("own", "h", True)
+        6, Relinquish("own", 1, True)
     )
 
 
@@ -741,8 +789,8 @@ def test_m7_every_step_of_a_long_random_history_is_stable() -> None:
             place(tenant, *alternatives),
             amend(tenant, dice.choice(open_ids), *alternatives),
             CancelOrder(tenant, dice.choice(open_ids)),
-            SetLimit(tenant, leaf, dice.choice([None, 1, 3, 5])),
-            Relinquish(tenant, leaf),
+            SetLimit(tenant, story.lease(tenant, leaf), dice.choice([None, 1, 3, 5])),
+            Relinquish(tenant, story.lease(tenant, leaf)),
             SetFloor(node, dice.choice([None, 1, 2, 4])),
             TakeOffline(leaf),
             BringOnline(leaf),

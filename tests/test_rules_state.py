@@ -37,7 +37,7 @@ def test_m1_a_leaf_has_one_owner_after_another() -> None:
         (0, place("ann", "h 1"), "ann"),
         (1, place("bob", "h 2"), "bob"),
         (2, place("cat", "h 3"), "cat"),
-        (3, Relinquish("cat", "h"), "-"),
+        (3, Relinquish("cat", 1), "-"),
         (4, TakeOffline("h"), "x"),
     )
     assert ("ann", "bob", "cat") == story.market.tenants()
@@ -58,9 +58,9 @@ def test_m1_a_live_lease_is_seen_by_leaf_by_tenant_and_by_the_operator() -> None
         bob.rate,
         bob.charged,
     )
-    assert (2, "ann", "h/a", 2, 2) == (ann.lease, ann.tenant, ann.leaf, ann.order, ann.start)
+    assert (1, "ann", "h/a", 1, 2) == (ann.lease, ann.tenant, ann.leaf, ann.order, ann.start)
     assert (ann,) == story.market.leases("ann")
-    assert ann == story.market.lease("h/a")
+    assert ann == story.market.lease_on("h/a")
     assert () == story.market.leases("nobody")
 
 
@@ -91,7 +91,7 @@ def test_m2_a_filled_order_leaves_every_book_at_the_same_instant() -> None:
         (0, place("own", "g ..9"), "own own -"),
         (0, place("own", "h ..9"), "own own own"),
         (1, place("ann", "f 5", "g 6", "h 7"), "own own own", "5 6 7"),
-        (2, Relinquish("own", "g"), "own ann own", "0 0 0"),
+        (2, Relinquish("own", 2), "own ann own", "0 0 0"),
     )
     assert () == story.market.orders()
 
@@ -103,7 +103,7 @@ def test_m2_an_order_may_name_sixteen_scopes_and_presses_at_each() -> None:
         story.at(0, place("own", f"{leaf} ..99"))
     story.at(1, place("ann", *[f"{leaf} {bid}" for bid, leaf in enumerate(leaves, 1)]))
     assert list(range(1, 17)) == story.rates()
-    story.at(2, Relinquish("own", "h/07"))
+    story.at(2, Relinquish("own", 8))
     assert "ann" == story.market.owner("h/07")
     assert [0] * 16 == story.rates()
 
@@ -115,7 +115,7 @@ def test_m2_an_open_order_is_shown_with_its_alternatives_in_the_order_given() ->
         (0, SetFloor("g", 9), "- -"),
         (0, place("ann", "h 2..4", "g 1"), "- -"),
     )
-    view = OrderView(1, "ann", 1, (Alternative("h", 2, 4), Alternative("g", 1, 1)))
+    view = OrderView(1, "ann", 0, 1, (Alternative("h", 2, 4), Alternative("g", 1, 1)))
     assert (view,) == story.market.orders() == story.market.orders("ann")
     assert () == story.market.orders("nobody")
 
@@ -181,7 +181,7 @@ def test_m4_floors_are_never_consumed() -> None:
         (0, SetFloor("h", 3), "- -", "3 3"),
         (1, place("ann", "h 4"), "ann -", "3 3"),
         (2, place("bob", "h 5"), "ann bob", "3 3"),
-        (3, Relinquish("ann", "h/a"), "- bob", "3 3"),
+        (3, Relinquish("ann", 1), "- bob", "3 3"),
     )
 
 
@@ -212,7 +212,7 @@ def test_m5_an_idle_leaf_is_pressed_by_everyone() -> None:
     story.goes(
         (1, place("ann", "h 5"), "x", "5"),
         (2, place("bob", "h 6"), "x", "6"),
-        (3, CancelOrder("bob", 2), "x", "5"),
+        (3, CancelOrder("bob", 1), "x", "5"),
     )
 
 
@@ -226,9 +226,9 @@ def test_m5_the_best_bid_presses_everyone_but_its_tenant_whom_the_next_best_pres
         (1, place("bob", "h 3"), "ann bob cat", "3 5 5"),
         # two tenants make the price: it is nobody's own
         (1, place("cat", "h 5"), "ann bob cat", "5 5 5"),
-        (2, CancelOrder("ann", 4), "ann bob cat", "5 5 3"),
-        (3, CancelOrder("cat", 6), "ann bob cat", "3 0 3"),
-        (4, CancelOrder("bob", 5), "ann bob cat", "0 0 0"),
+        (2, CancelOrder("ann", 2), "ann bob cat", "5 5 3"),
+        (3, CancelOrder("cat", 2), "ann bob cat", "3 0 3"),
+        (4, CancelOrder("bob", 2), "ann bob cat", "0 0 0"),
     )
 
 
@@ -241,8 +241,8 @@ def test_m5_the_highest_price_on_the_path_counts_wherever_it_rests() -> None:
         (1, place("bob", "h/r 4"), "own own", "4 4"),
         (1, place("cat", "h/r/a 2"), "own own", "4 4"),
         (2, SetFloor("h/r/b", 6), "own own", "4 6"),
-        (3, amend("cat", 5, "h/r/a 7"), "own own", "7 6"),
-        (4, CancelOrder("bob", 4), "own own", "7 6"),
+        (3, amend("cat", 1, "h/r/a 7"), "own own", "7 6"),
+        (4, CancelOrder("bob", 1), "own own", "7 6"),
     )
 
 
@@ -254,7 +254,7 @@ def test_m5_a_floor_above_every_bid_is_the_rate_and_a_floor_below_is_not() -> No
         (2, SetFloor("h", 5), "own", "5"),
         (3, SetFloor("h", 4), "own", "4"),
         (4, SetFloor("h", 3), "own", "4"),
-        (5, CancelOrder("ann", 2), "own", "3"),
+        (5, CancelOrder("ann", 1), "own", "3"),
     )
 
 
@@ -265,9 +265,9 @@ def test_m5_one_tenant_may_press_with_several_bids_and_its_best_counts() -> None
         (1, place("ann", "h 4"), "own", "4"),
         (1, place("ann", "h 6"), "own", "6"),
         (1, place("ann", "h 6"), "own", "6"),
-        (2, CancelOrder("ann", 3), "own", "6"),
-        (3, CancelOrder("ann", 4), "own", "4"),
-        (4, CancelOrder("ann", 2), "own", "0"),
+        (2, CancelOrder("ann", 2), "own", "6"),
+        (3, CancelOrder("ann", 3), "own", "4"),
+        (4, CancelOrder("ann", 1), "own", "0"),
     )
 
 
@@ -280,7 +280,7 @@ def test_m5_rates_stay_right_while_tenants_change_their_minds(highest: int) -> N
     story = Story("h/a", "h/b", "h/c", "h/d")
     for leaf, tenant in zip("abcd", tenants, strict=True):
         story.at(0, place(tenant, f"h/{leaf} 0"))
-        story.at(0, SetLimit(tenant, f"h/{leaf}", None))
+        story.at(0, SetLimit(tenant, 1, None))
     for _ in range(700):
         tenant = dice.choice(tenants)
         ids = [order.order for order in story.market.orders(tenant)]
@@ -311,7 +311,7 @@ def test_m5_rates_stay_right_while_a_tenant_below_the_best_comes_and_goes() -> N
             (time, CancelOrder("dan", dan.order), "ann bob", "5 9"),
         )
     story.goes(
-        (99, CancelOrder("cat", 4), "ann bob", "4 9"), (99, CancelOrder("ann", 3), "ann bob", "4 0")
+        (99, CancelOrder("cat", 1), "ann bob", "4 9"), (99, CancelOrder("ann", 2), "ann bob", "4 0")
     )
 
 
@@ -324,24 +324,24 @@ def test_m6_a_limit_starts_as_that_of_the_alternative_that_won() -> None:
 def test_m6_an_owner_may_change_its_limit_at_any_time() -> None:
     story = Story("h")
     story.goes((0, place("ann", "h 5"), "ann"))
-    assert [LimitSet(1, "ann", 1, "h", 9)] == story.at(1, SetLimit("ann", "h", 9))
-    story.goes((2, place("bob", "h 9"), "ann", "9"), (3, SetLimit("ann", "h", 10), "ann", "9"))
+    assert [LimitSet(1, "ann", 1, "h", 9)] == story.at(1, SetLimit("ann", 1, 9))
+    story.goes((2, place("bob", "h 9"), "ann", "9"), (3, SetLimit("ann", 1, 10), "ann", "9"))
     assert [
         LimitSet(4, "ann", 1, "h", 8),
         LeaseEnded(4, "ann", 1, "h", EndReason.OUTBID, 9, 8),
-        LeaseStarted(4, "bob", 2, "h", 2, 0, 9, None),
-    ] == story.at(4, SetLimit("ann", "h", 8))
+        LeaseStarted(4, "bob", 1, "h", 1, 0, 9, None),
+    ] == story.at(4, SetLimit("ann", 1, 8))
 
 
 def test_m6_a_lease_without_a_limit_is_never_lost_for_price() -> None:
     story = Story("h")
     story.goes(
         (0, place("ann", "h 5"), "ann"),
-        (1, SetLimit("ann", "h", None), "ann"),
+        (1, SetLimit("ann", 1, None), "ann"),
         (2, place("bob", "h 10000000000"), "ann", "10000000000"),
         (3, SetFloor("h", 10_000_000_000), "ann", "10000000000"),
     )
-    lease = story.market.lease("h")
+    lease = story.market.lease_on("h")
     assert lease is not None and lease.limit is None
 
 
@@ -350,7 +350,7 @@ def test_m6_a_limit_may_be_lowered_to_the_rate_without_loss() -> None:
     story.goes(
         (0, place("ann", "h 5"), "ann"),
         (1, SetFloor("h", 3), "ann"),
-        (2, SetLimit("ann", "h", 3), "ann"),
+        (2, SetLimit("ann", 1, 3), "ann"),
         (3, AdvanceTime(), "ann"),
-        (4, SetLimit("ann", "h", 2), "-"),
+        (4, SetLimit("ann", 1, 2), "-"),
     )

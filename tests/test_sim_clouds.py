@@ -26,7 +26,7 @@ from laissez.sim.chance import stream
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.tenants import EconAdapter
 from laissez.tenants.units import HOUR_US, SECOND_US
-from sim_world import A100, CLOUDS, DEAR, H100, at, guests, leaf, opened
+from sim_world import A100, CLOUDS, DEAR, H100, at, guests, leaf, lease_of, opened
 from tenant_world import Plain
 
 pytestmark = pytest.mark.once
@@ -46,7 +46,7 @@ def test_what_is_given_up_goes_on_at_once(name: str) -> None:
     ann.asks("h100", limit=2 * DEAR)
     bob.asks("h100")
     at(cloud, 60)
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     assert ([], [leaf(0)], 60 * SECOND_US) == (ann.held, bob.held, bob.leases[0].since)
     at(cloud, 61)
     assert ([leaf(0)], [leaf(0)], [leaf(0)]) == (
@@ -80,7 +80,7 @@ def test_a_lease_lost_before_it_was_handed_over_is_never_told_as_gained(name: st
     assert [(5_000, "lost", leaf(0))] == ann.news
     cloud.bring_online(leaf(0))
     bob.asks("h100")
-    cloud.send([Relinquish("bob", leaf(0))])
+    cloud.send([Relinquish("bob", lease_of(cloud, "bob", leaf(0)))])
     at(cloud, 2)
     assert [(SECOND_US, "gave", leaf(0))] == bob.news
 
@@ -93,7 +93,7 @@ def test_one_grant_is_told_once_even_if_the_leaf_was_won_before(name: str) -> No
     (ann,) = guests(cloud, ("ann",))
     ann.asks("h100")
     at(cloud, 0.004)
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     ann.asks("h100")
     at(cloud, 1)
     assert ["gave", "gained"] == [word for _, word, _ in ann.news]
@@ -105,7 +105,7 @@ def test_one_grant_is_told_once_even_if_the_leaf_was_won_in_the_same_instant(nam
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     ann.asks("h100")
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     ann.asks("h100")
     at(cloud, 1)
     assert ["gave", "gained"] == [word for _, word, _ in ann.news]
@@ -175,7 +175,7 @@ def test_all_clouds_show_the_same_view() -> None:
         )
         ann.asks("h100")
         ann.asks("h100")
-        cloud.send([SetLimit("ann", leaf(0), 7 * H100)])
+        cloud.send([SetLimit("ann", lease_of(cloud, "ann", leaf(0)), 7 * H100)])
         view = ann.view
         held = [(one.leaf, one.since, one.limit, type(one.charged)) for one in view.leases]
         resting = [(one.order, one.since, one.alternatives) for one in view.orders]
@@ -275,8 +275,8 @@ def _drawn(lot: float, name: str, bare: Market, prices: list[int]) -> TenantComm
     if lot < 0.75 and orders:
         return CancelOrder(name, orders[-1].order)
     if lot < 0.85 and leases:
-        return SetLimit(name, leases[0].leaf, prices[0])
-    return Relinquish(name, leases[-1].leaf) if leases else None
+        return SetLimit(name, leases[0].lease, prices[0])
+    return Relinquish(name, leases[-1].lease) if leases else None
 
 
 def _last(news: list[tuple[int, str, str]], node: str) -> str | None:
@@ -291,7 +291,7 @@ def test_who_is_outbid_loses_and_who_gives_up_gives() -> None:
     bob.asks("h100", limit=H100 + 1)
     assert ([], [leaf(0)]) == (ann.held, bob.held)
     at(cloud, 61)
-    cloud.send([Relinquish("bob", leaf(0))])
+    cloud.send([Relinquish("bob", lease_of(cloud, "bob", leaf(0)))])
     assert (["gained", "lost"], ["gained", "gave"]) == tuple(
         [word for _, word, _ in guest.news] for guest in (ann, bob)
     )
@@ -344,7 +344,12 @@ def test_leases_of_one_leaf_never_overlap() -> None:
             at(cloud, step * 10)
             guest = crowd[step % 3]
             guest.asks("h100", limit=H100 * (1 + step % 4))
-            cloud.send([Relinquish(guest.name, node) for node in guest.held[:1]])
+            cloud.send(
+                [
+                    Relinquish(guest.name, lease_of(cloud, guest.name, node))
+                    for node in guest.held[:1]
+                ]
+            )
         at(cloud, 400)
         times = [(lease.start, lease.end) for lease in cloud.leases()]
         assert (

@@ -7,7 +7,7 @@ import pytest
 
 from laissez.market import Alternative, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit
 from laissez.tenants.units import HOUR_US, SECOND_US
-from sim_world import A100, DEAR, H100, Guest, at, guests, leaf, opened
+from sim_world import A100, DEAR, H100, Guest, at, guests, leaf, lease_of, opened
 
 pytestmark = pytest.mark.once
 
@@ -28,9 +28,9 @@ def test_who_asked_first_is_served_first_and_the_others_wait(name: str) -> None:
     assert (0, 1, 1) == tuple(len(guest.orders) for guest in (ann, bob, eve))
     at(cloud, 3600)
     assert ([leaf(0)], [], []) == (ann.held, bob.held, eve.held)
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     assert ([], [leaf(0)], []) == (ann.held, bob.held, eve.held)
-    cloud.send([Relinquish("bob", leaf(0))])
+    cloud.send([Relinquish("bob", lease_of(cloud, "bob", leaf(0)))])
     assert ([], [], [leaf(0)]) == (ann.held, bob.held, eve.held)
 
 
@@ -43,9 +43,9 @@ def test_an_order_is_passed_only_by_orders_for_other_hardware(name: str) -> None
     eve.asks("h100", "a100")
     assert ([], [leaf(0, "a100")]) == (bob.held, eve.held)
     zoe.asks("h100", "a100")
-    cloud.send([Relinquish("eve", leaf(0, "a100"))])
+    cloud.send([Relinquish("eve", lease_of(cloud, "eve", leaf(0, "a100")))])
     assert ([], [leaf(0, "a100")]) == (bob.held, zoe.held)
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     assert [leaf(0)] == bob.held
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_taken_back(name: str) -> None:
     for _ in range(20):
         bob.asks("h100", limit=100 * DEAR)
     # a list price does not rise, so no limit is ever exceeded
-    cloud.send([SetLimit("ann", leaf(0), 0)])
+    cloud.send([SetLimit("ann", lease_of(cloud, "ann", leaf(0)), 0)])
     at(cloud, 7200)
     assert ([leaf(0), leaf(1)], []) == (ann.held, bob.held)
     assert [] == ann.told("lost")
@@ -72,7 +72,7 @@ def test_nobody_pays_more_than_its_limit(name: str) -> None:
     assert [] == poor.held
     rich.asks("h100", limit=H100)
     assert [leaf(0)] == rich.held
-    cloud.send([Relinquish("rich", leaf(0))])
+    cloud.send([Relinquish("rich", lease_of(cloud, "rich", leaf(0)))])
     assert [] == poor.held
     cloud.send(
         [
@@ -105,7 +105,7 @@ def test_amending_an_order_keeps_its_place(name: str) -> None:
     for guest in (ann, bob, eve):
         guest.asks("h100")
     cloud.send([AmendOrder("bob", bob.orders[0].order, (Alternative("h100", 0, H100),))])
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     assert ([leaf(0)], []) == (bob.held, eve.held)
 
 
@@ -115,7 +115,12 @@ def test_an_order_that_is_cancelled_gets_nothing(name: str) -> None:
     ann, bob, eve = guests(cloud, ("ann", "bob", "eve"))
     for guest in (ann, bob, eve):
         guest.asks("h100")
-    cloud.send([CancelOrder("bob", bob.orders[0].order), Relinquish("ann", leaf(0))])
+    cloud.send(
+        [
+            CancelOrder("bob", bob.orders[0].order),
+            Relinquish("ann", lease_of(cloud, "ann", leaf(0))),
+        ]
+    )
     assert ([], (), [leaf(0)]) == (bob.held, bob.orders, eve.held)
 
 
@@ -126,8 +131,8 @@ def test_what_names_something_that_is_gone_does_nothing(name: str) -> None:
     ann.asks("h100")
     cloud.send(
         [
-            Relinquish("bob", leaf(0)),
-            SetLimit("bob", leaf(0), 1),
+            Relinquish("bob", lease_of(cloud, "bob", leaf(0))),
+            SetLimit("bob", lease_of(cloud, "bob", leaf(0)), 1),
             CancelOrder("bob", 99),
             AmendOrder("bob", 99, ()),
         ]
@@ -142,7 +147,7 @@ def test_a_list_price_is_charged_by_the_microsecond(name: str) -> None:
     ann.asks("h100")
     at(cloud, 1800)
     bob.asks("h100")
-    cloud.send([Relinquish("ann", leaf(0))])
+    cloud.send([Relinquish("ann", lease_of(cloud, "ann", leaf(0)))])
     at(cloud, 3600)
     mine, yours = cloud.leases()
     assert (mine.tenant, mine.start, mine.end, mine.reason, mine.charge) == (
@@ -242,6 +247,6 @@ def test_inference_that_waits_takes_what_training_gets_before_it() -> None:
     )
     for guest in (bob, sid, ida):
         guest.asks("h100")
-    cloud.send([Relinquish("bob", leaf(0))])
+    cloud.send([Relinquish("bob", lease_of(cloud, "bob", leaf(0)))])
     at(cloud, 60)
     assert ([], [leaf(0)]) == (sid.held, ida.held)

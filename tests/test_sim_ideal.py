@@ -22,7 +22,7 @@ from laissez.sim.workloads.population import draw
 from laissez.sim.worlds.world import World
 from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.units import SECOND_US
-from sim_world import PLANNERS, PRICES, batch, fingerprint, tiny, training
+from sim_world import PLANNERS, PRICES, batch, fingerprint, lease_of, tiny, training
 
 pytestmark = pytest.mark.once
 
@@ -123,7 +123,9 @@ def test_what_its_tenant_gives_up_but_needs_it_keeps() -> None:
     cloud = cloud_of(h100=1)
     tenant = comes(cloud, "batch-1", batch(1.0, due_s=9000), due_s=9000)
     assert owners(cloud, 100) == ["batch-1"]
-    cloud.send([Relinquish("batch-1", leaf) for leaf in tenant.world.nodes])
+    cloud.send(
+        [Relinquish("batch-1", lease_of(cloud, "batch-1", leaf)) for leaf in tenant.world.nodes]
+    )
     assert owners(cloud, 300) == ["batch-1"]
 
 

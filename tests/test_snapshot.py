@@ -50,35 +50,35 @@ HISTORY: list[tuple[int, Command]] = [
     (6, place("bob", "h/s 8")),
     (6, place("ann", "h/s 8")),
     (7, TakeOffline("h/r/05")),
-    (8, SetLimit("ann", "h/r/00", None)),
+    (8, SetLimit("ann", 1, None)),
     (9, place("名前", "h/s 8", "g 20")),
     (10, place("eve", "g 2..30")),
     (11, CancelOrder("ann", 99)),
     (12, place("ann", "nowhere 1")),
     (15, SetFloor("h/s", 3)),
     (16, place("eve", "h/s 4..10", "g 3")),
-    (17, amend("eve", 9, "h/s 2..10")),
+    (17, amend("eve", 2, "h/s 2..10")),
     (18, place("ann", "h/s 9")),
     (18, place("bob", "h/s 9")),
-    (19, SetLimit("bob", "h/s/x", 1)),
+    (19, SetLimit("bob", 2, 1)),
     (20, SetControls("h/s", flash_us=50)),
     (26, AdvanceTime()),
     (27, place("fay", "h 30")),
     (28, place("fay", "h/s 30", "h/r/03 40")),
-    (29, CancelOrder("fay", 14)),
+    (29, CancelOrder("fay", 2)),
     (30, BringOnline("h/r/05")),
     (31, BringOnline("h/r/05")),
-    (33, Relinquish("dan", "h/r/02")),
+    (33, Relinquish("dan", 1)),
     (35, SetFloor("h", 0)),
     (40, CloseBooks(21)),
     (41, place("gus", "h 5")),
     (45, SetFloor("h/r", 6)),
     (50, place("ann", "h/s 7", "h/r 7")),
-    (55, amend("ann", 11, "h/s 12")),
+    (55, amend("ann", 3, "h/s 12")),
     (60, SetControls("h")),
     (61, place("bob", "h 50")),
     (62, place("bob", "h 60", "g 60")),
-    (62, Relinquish("bob", "h/r/02", True)),
+    (62, Relinquish("bob", 3, True)),
     (70, SetFloor("h", 12)),
     (71, SetFloor("h", 1)),
     (72, place("cat", "h 13")),
@@ -122,7 +122,7 @@ def questions(market: Market) -> list[object]:
             market.owner(leaf),
             market.is_online(leaf),
             market.rate(leaf),
-            market.lease(leaf),
+            market.lease_on(leaf),
         ]
     for node in market.topology.nodes:
         answers += [market.floor(node), market.quote(None, node)]
@@ -132,9 +132,10 @@ def questions(market: Market) -> list[object]:
             market.orders(tenant),
             market.leases(tenant),
             market.pricing_domain(tenant),
+            market.counts(tenant),
         ]
         answers += [market.quote(tenant, node) for node in market.pricing_domain(tenant)]
-    answers += [market.price_history(lease.lease) for lease in market.leases()]
+    answers += [market.price_history(lease.tenant, lease.lease) for lease in market.leases()]
     return answers
 
 
@@ -319,7 +320,8 @@ def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(
     holder: str, number: int
 ) -> None:
     state = msgspec.msgpack.decode(whole().snapshot()[42:])
-    state[11 if holder == "an order" else 12][0][2] = number
+    position, field = (11, 1) if holder == "an order" else (12, 2)
+    state[position][0][field] = number
     assert f"the snapshot names tenant {number} of {len(state[8])}" == refusal(
         signed(msgspec.msgpack.encode(state))
     )

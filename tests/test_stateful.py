@@ -84,8 +84,9 @@ class MarketAndOracle(RuleBasedStateMachine):
     def node(self, which: int) -> str:
         return self.nodes[which % len(self.nodes)]
 
-    def owner(self, leaf: str) -> str:
-        return self.match_up.oracle.owner(leaf) or TENANTS[0]
+    def lease(self, which: int) -> tuple[str, int]:
+        lease = self.match_up.oracle.lease_on(self.leaf(which))
+        return (TENANTS[0], which) if lease is None else (lease.tenant, lease.lease)
 
     @rule(pause=PAUSES, who=WHO, alternatives=ALTERNATIVES)
     def place(self, pause: int, who: str, alternatives: list[tuple[int, int, int]]) -> None:
@@ -101,11 +102,11 @@ class MarketAndOracle(RuleBasedStateMachine):
 
     @rule(pause=PAUSES, which=WHICH, limit=LIMITS)
     def set_limit(self, pause: int, which: int, limit: int | None) -> None:
-        self.play(SetLimit(self.owner(self.leaf(which)), self.leaf(which), limit), pause)
+        self.play(SetLimit(*self.lease(which), limit), pause)
 
     @rule(pause=PAUSES, which=WHICH, budget_spent=st.booleans())
     def relinquish(self, pause: int, which: int, budget_spent: bool) -> None:
-        self.play(Relinquish(self.owner(self.leaf(which)), self.leaf(which), budget_spent), pause)
+        self.play(Relinquish(*self.lease(which), budget_spent), pause)
 
     @rule(pause=PAUSES, which=WHICH, price=LIMITS)
     def set_floor(self, pause: int, which: int, price: int | None) -> None:

@@ -98,10 +98,12 @@ def test_spot_with_a_margin_leaves_before_it_is_outbid_and_does_not_come_back_at
 
 def test_through_its_adapter_spot_gives_up_what_came_too_near_to_its_limit() -> None:
     app = Spot(SCOPES, 2, 2.0, margin=0.1)
-    view = TenantView(0, (Held(H1, 0, 1_700_000, 2_000_000), Held(H2, 0, 1_900_000, 2_000_000)))
+    view = TenantView(
+        0, (Held(1, H1, 0, 1_700_000, 2_000_000), Held(2, H2, 0, 1_900_000, 2_000_000))
+    )
     app.see(view)
     commands = EconAdapter("t", app, Terms(moves_max=0)).decide(view)
-    assert [H2] == [command.leaf for command in commands if isinstance(command, Relinquish)]
+    assert [2] == [command.lease for command in commands if isinstance(command, Relinquish)]
 
 
 def test_a_job_bids_more_as_its_deadline_nears() -> None:
@@ -148,12 +150,14 @@ def test_a_job_asks_for_all_nodes_it_may_have_and_pays_half_for_those_not_needed
 def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear() -> None:
     app, adapter_view = (
         job(),
-        TenantView(0, tuple(Held(leaf, 0, 5_000_000, 9_000_000) for leaf in (H1, H2, H3))),
+        TenantView(
+            0, tuple(Held(n, leaf, 0, 5_000_000, 9_000_000) for n, leaf in enumerate((H1, H2, H3)))
+        ),
     )
     commands = EconAdapter("t", app, Terms(moves_max=0)).decide(adapter_view)
-    given_up = [command.leaf for command in commands if isinstance(command, Relinquish)]
+    given_up = [command.lease for command in commands if isinstance(command, Relinquish)]
     assert 1 <= len(given_up) < 3, "what is needed is worth more"
-    kept = tuple(leaf for leaf in (H1, H2, H3) if leaf not in given_up)
+    kept = tuple(leaf for n, leaf in enumerate((H1, H2, H3)) if n not in given_up)
     assert app.utility_gap(kept, 0) <= 0
 
 
@@ -241,11 +245,11 @@ def test_what_the_job_says_overrides_the_estimate() -> None:
 
 def test_a_job_sees_its_nodes_in_the_view_and_its_progress_in_the_probe() -> None:
     app = job()
-    app.see(TenantView(0, (Held(H1, 0, 1, None),)))
-    app.see(TenantView(HOUR + 5 * MINUTE, (Held(H1, 0, 1, None),)))
+    app.see(TenantView(0, (Held(1, H1, 0, 1, None),)))
+    app.see(TenantView(HOUR + 5 * MINUTE, (Held(1, H1, 0, 1, None),)))
     assert app.done == pytest.approx(0.1)
     app.probed("progress", 0.3, 2 * HOUR)
-    app.see(TenantView(2 * HOUR - MINUTE, (Held(H1, 0, 1, None),)))
+    app.see(TenantView(2 * HOUR - MINUTE, (Held(1, H1, 0, 1, None),)))
     assert 0.3 == app.done, "the server's clock is behind: no time has passed"
 
 
@@ -263,7 +267,7 @@ def test_a_job_is_over_when_it_is_done_or_may_not_be_late() -> None:
 def test_what_has_no_end_is_never_done_and_needs_no_telling() -> None:
     for app in (OnDemand(SCOPES, 1, 5.0), service()):
         before = app.state()
-        app.see(TenantView(HOUR, (Held(H1, 0, 1, None),)))
+        app.see(TenantView(HOUR, (Held(1, H1, 0, 1, None),)))
         app.checkpointed(HOUR)
         assert before == app.state() and not app.is_done(HOUR)
 

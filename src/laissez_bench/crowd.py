@@ -54,7 +54,7 @@ class Crowd:
         self.tenants = [f"tenant{i:03}" for i in range(TENANTS)]
         self.market = Market(tree(leaves), orders_per_tenant_max=max(1_000, leaves))
         self.now = 0
-        self.resting: dict[int, str] = {}  # whose every resting order is
+        self.resting: dict[tuple[str, int], None] = {}  # by tenant and order, in order of arrival
         hosts = self.random.sample(
             range(leaves // GPUS_PER_HOST), min(places, leaves) // GPUS_PER_HOST
         )
@@ -83,6 +83,12 @@ class Crowd:
     def leaf(self) -> str:
         return self.random.choice(self.places)
 
+    def lease(self, leaf: str) -> tuple[str, int]:
+        """The tenant and its number for the lease of a leaf."""
+        lease = self.market.lease_on(leaf)
+        assert lease is not None
+        return lease.tenant, lease.lease
+
     def waiting(self, scope: str) -> Alternative:
         """An alternative that will rest: it presses below every limit."""
         return Alternative(scope, self.random.randint(*BIDS), self.random.randint(*LIMITS))
@@ -91,4 +97,4 @@ class Crowd:
         tenant = self.tenant()
         placed = self.do(PlaceOrder(tenant, (self.waiting(scope),)))[0]
         assert isinstance(placed, OrderPlaced)
-        self.resting[placed.order] = tenant
+        self.resting[tenant, placed.order] = None

@@ -238,11 +238,11 @@ def place_rack(crowd: Crowd, timer: Timer) -> None:
 
 
 def amend(crowd: Crowd, timer: Timer) -> None:
-    chosen = crowd.random.sample(list(crowd.resting.items()), min(ROUND, len(crowd.resting)))
+    chosen = crowd.random.sample(list(crowd.resting), min(ROUND, len(crowd.resting)))
     _timed(
         crowd,
         timer,
-        [AmendOrder(tenant, order, (crowd.waiting("h100"),)) for order, tenant in chosen],
+        [AmendOrder(tenant, order, (crowd.waiting("h100"),)) for tenant, order in chosen],
     )
 
 
@@ -252,25 +252,23 @@ def transfer(crowd: Crowd, timer: Timer) -> None:
     leaves = crowd.random.sample(
         crowd.places, min(ROUND, len(crowd.places), len(crowd.resting) // 2)
     )
-    moves = _timed(
-        crowd, timer, [Relinquish(crowd.market.owner(leaf) or "", leaf) for leaf in leaves]
-    )
+    moves = _timed(crowd, timer, [Relinquish(*crowd.lease(leaf)) for leaf in leaves])
     for ended, started in moves:
         assert isinstance(ended, LeaseEnded)
         assert isinstance(started, LeaseStarted)
-        del crowd.resting[started.order]
-        crowd.do(SetLimit(started.tenant, started.leaf, crowd.random.randint(*LIMITS)))
+        del crowd.resting[started.tenant, started.order]
+        crowd.do(SetLimit(started.tenant, started.lease, crowd.random.randint(*LIMITS)))
     for _ in moves:
         crowd.place_one("h100")
 
 
 def set_limit(crowd: Crowd, timer: Timer) -> None:
     leaves = [crowd.leaf() for _ in range(ROUND)]
-    owned = [(crowd.market.owner(leaf) or "", leaf) for leaf in leaves]
+    leases = [crowd.lease(leaf) for leaf in leaves]
     _timed(
         crowd,
         timer,
-        [SetLimit(owner, leaf, crowd.random.randint(*LIMITS)) for owner, leaf in owned],
+        [SetLimit(*lease, crowd.random.randint(*LIMITS)) for lease in leases],
     )
 
 

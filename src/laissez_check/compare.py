@@ -228,17 +228,24 @@ def questions_of_any_time(world: World) -> tuple[Questions, ...]:
     )
     return (
         *(Questions(kind) for kind in ("now", "next_deadline", "revenue", "orders", "leases")),
-        *(Questions(kind, leaves) for kind in ("owner", "rate", "is_online")),
+        *(Questions(kind, leaves) for kind in ("owner", "rate", "is_online", "lease_on")),
         Questions("floor", tuple((node,) for node in world.nodes())),
         Questions("quote", everywhere),
-        *(Questions(kind, tenants) for kind in ("pricing_domain", "orders", "leases", "bill")),
+        *(
+            Questions(kind, tenants)
+            for kind in ("pricing_domain", "orders", "leases", "counts", "bill")
+        ),
+        Questions(
+            "lease", tuple((tenant, number) for tenant in world.tenants for number in (0, 1))
+        ),
     )
 
 
 def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> Iterator[Questions]:
     """What the past has left to ask about."""
     yield Questions("bill", tuple((tenant, *period) for tenant in world.tenants))
-    yield Questions("price_history", tuple((lease,) for lease in oracle.leases_on_books))
+    on_books = tuple(oracle.leases_on_books)
+    yield from (Questions(kind, on_books) for kind in ("lease", "charge", "price_history"))
 
 
 def how_to_ask(market: MarketUnderTest, kind: str) -> Callable[..., object]:

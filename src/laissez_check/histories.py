@@ -170,23 +170,25 @@ class Draft:
         if orders and self.rng.random() < self.aimed:
             order = self.rng.choice(orders[-self.rng.choice((1, 2, 8, 100)) :])
             return order.tenant, order.id
-        return self.tenant(), self.rng.randint(0, self.sight.numbers_used + 1)
+        tenant = self.tenant()
+        return tenant, self.rng.randint(0, self.sight.orders_placed.get(tenant, 0) + 1)
 
-    def tenant_and_leaf(self) -> tuple[str, str]:
+    def tenant_and_lease(self) -> tuple[str, int]:
         leases = self.sight.live_leases()
         if leases and self.rng.random() < self.aimed:
             lease = self.rng.choice(leases)
-            return lease.tenant, lease.leaf
-        return self.tenant(), self.leaf()
+            return lease.tenant, lease.id
+        tenant = self.tenant()
+        return tenant, self.rng.randint(0, self.sight.leases_started.get(tenant, 0) + 1)
 
-    def amended(self, order: int) -> tuple[Alternative, ...] | None:
+    def amended(self, tenant: str, order: int) -> tuple[Alternative, ...] | None:
         """Half the time the same scopes with other prices, so that bids are raised and lowered
         where they rest."""
-        if order not in self.sight.open_orders or self.rng.random() < 0.5:
+        if (tenant, order) not in self.sight.open_orders or self.rng.random() < 0.5:
             return None
         return tuple(
             self.rng.choice((old, self.alternative(old.scope)))
-            for old in self.sight.open_orders[order].alternatives
+            for old in self.sight.open_orders[tenant, order].alternatives
         )
 
     def place(self) -> Command:
@@ -194,19 +196,19 @@ class Draft:
 
     def amend(self) -> Command:
         tenant, order = self.tenant_and_order()
-        return AmendOrder(tenant, order, self.amended(order) or self.alternatives())
+        return AmendOrder(tenant, order, self.amended(tenant, order) or self.alternatives())
 
     def cancel(self) -> Command:
         return CancelOrder(*self.tenant_and_order())
 
     def set_limit(self) -> Command:
         return SetLimit(
-            *self.tenant_and_leaf(),
+            *self.tenant_and_lease(),
             None if self.rng.random() < 0.15 else self.rng.choice(self.limits),
         )
 
     def relinquish(self) -> Command:
-        return Relinquish(*self.tenant_and_leaf(), self.rng.random() < 0.3)
+        return Relinquish(*self.tenant_and_lease(), self.rng.random() < 0.3)
 
     def set_floor(self) -> Command:
         node = self.node()

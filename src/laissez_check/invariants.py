@@ -87,29 +87,49 @@ def orders(view: View) -> Iterator[str]:
 
 def fills(view: View) -> Iterator[str]:
     """M2: an order rests or is filled, never both, and is filled once."""
-    resting = {order.order for order in view.orders}
-    for order, count in Counter(lease.order for lease in view.leases).items():
-        if order in resting:
-            yield f"M2: order {order} rests and is filled"
+    resting = {(order.tenant, order.order) for order in view.orders}
+    filled = Counter((lease.tenant, lease.order) for lease in view.leases)
+    for (tenant, order), count in filled.items():
+        if (tenant, order) in resting:
+            yield f"M2: order {order} of {tenant} rests and is filled"
         if count > 1:
-            yield f"M2: order {order} is filled {count} times"
+            yield f"M2: order {order} of {tenant} is filled {count} times"
 
 
 def numbers(view: View) -> Iterator[str]:
     """M10."""
-    ids = [order.order for order in view.orders]
-    if ids != sorted(set(ids)):
-        yield f"M10: order ids are not rising: {ids}"
-    places = Counter(order.number for order in view.orders)
-    for number, count in places.items():
-        if count > 1:
-            yield f"M10: {count} orders have number {number}"
+    for kind, numbers in (
+        ("sequence numbers", [order.sequence for order in view.orders]),
+        ("fences", [lease.fence for lease in view.leases]),
+    ):
+        if not are_rising(numbers):
+            yield f"M10: {kind} are not rising: {numbers}"
     for order in view.orders:
-        if not 1 <= order.order <= order.number:
-            yield f"M10: order {order.order} has number {order.number}"
-    leases = [lease.lease for lease in view.leases]
-    if leases != sorted(set(leases)) or (leases and leases[0] < 1):
-        yield f"M10: lease ids are not rising: {leases}"
+        if not 1 <= order.order <= order.sequence:
+            yield f"M10: order {order.order} has sequence number {order.sequence}"
+    for tenant in view.market.tenants():
+        yield from numbers_of(view, tenant)
+
+
+def numbers_of(view: View, tenant: str) -> Iterator[str]:
+    counts = view.market.counts(tenant)
+    orders = [order.order for order in view.market.orders(tenant)]
+    leases = [lease.lease for lease in view.market.leases(tenant)]
+    for kind, numbers, last in (
+        ("order", orders, counts.orders_placed),
+        ("lease", leases, counts.leases_started),
+    ):
+        if not are_rising(numbers) or (numbers and numbers[-1] > last):
+            yield f"M10: {kind} ids of {tenant} are not rising to {last}: {numbers}"
+    if (counts.orders_open, counts.leases_live) != (len(orders), len(leases)):
+        yield (
+            f"M10: {tenant} has {len(orders)} open orders and {len(leases)} leases, the counts are"
+            f" {counts}"
+        )
+
+
+def are_rising(numbers: list[int]) -> bool:
+    return numbers == sorted(set(numbers)) and (not numbers or numbers[0] >= 1)
 
 
 def rates(view: View) -> Iterator[str]:
@@ -166,7 +186,9 @@ def bills(view: View) -> Iterator[str]:
         if bill.total != lines:
             yield f"M14: the bill of {bill.tenant} says {bill.total}, its lines sum to {lines}"
         for line in bill.leases:
-            pieces = sum(piece.charge for piece in view.market.price_history(line.lease))
+            pieces = sum(
+                piece.charge for piece in view.market.price_history(bill.tenant, line.lease)
+            )
             if line.charge != pieces:
                 yield (
                     f"M14: lease {line.lease} is billed {line.charge}, the pieces of its price"

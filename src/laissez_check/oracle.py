@@ -7,7 +7,7 @@ integrated as time passes. Rule numbers are those of `docs/market.md`.
 
 from __future__ import annotations
 
-from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment
+from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment, TenantCounts
 from laissez.market.commands import (
     SHOWN_MAX,
     TIME_MAX_US,
@@ -107,7 +107,7 @@ class Oracle(Clearing):
                 self.set_limit(command)
             case Relinquish():
                 self.open(
-                    command.leaf,
+                    self.leases_on_books[command.tenant, command.lease].leaf,
                     EndReason.BUDGET_SPENT if command.budget_spent else EndReason.RELINQUISHED,
                 )
             case SetFloor():
@@ -137,18 +137,21 @@ class Oracle(Clearing):
         if not isinstance(command, PlaceOrder | AmendOrder):
             self.clear()
 
-    def next_number(self) -> int:
-        """M10: placing and amending draw from one count."""
-        self.numbers_used += 1
-        return self.numbers_used
+    def next_sequence(self) -> int:
+        """M10: placing and amending draw from one count, whoever the tenant."""
+        self.sequences_used += 1
+        return self.sequences_used
 
     def place(self, command: PlaceOrder) -> None:
         alternatives = tuple(
             controls.clip_bid(self, alternative) for alternative in command.alternatives
         )
         liabilities = controls.liabilities_after(self, None, {}, alternatives)
-        number = self.next_number()
-        order = Order(number, command.tenant, number, alternatives, liabilities)
+        number = self.orders_placed.get(command.tenant, 0) + 1
+        self.orders_placed[command.tenant] = number
+        order = Order(
+            number, command.tenant, self.now, self.next_sequence(), alternatives, liabilities
+        )
         self.add_order(order)
         self.happened.append(
             OrderPlaced(
@@ -158,13 +161,15 @@ class Oracle(Clearing):
         self.clear_for(order)
 
     def amend(self, command: AmendOrder) -> None:
-        old = self.open_orders[command.order]
+        old = self.open_orders[command.tenant, command.order]
         alternatives = tuple(
             controls.clip_bid(self, alternative) for alternative in command.alternatives
         )
         fees, remaining = controls.withdraw(self, old, alternatives)
         liabilities = controls.liabilities_after(self, old, remaining, alternatives)
-        order = Order(old.id, old.tenant, self.next_number(), alternatives, liabilities)
+        order = Order(
+            old.id, old.tenant, old.placed_at, self.next_sequence(), alternatives, liabilities
+        )
         self.remove_order(old)
         self.add_order(order)
         self.happened.append(
@@ -176,7 +181,7 @@ class Oracle(Clearing):
         self.clear_for(order)
 
     def cancel(self, command: CancelOrder) -> None:
-        order = self.open_orders[command.order]
+        order = self.open_orders[command.tenant, command.order]
         fees, _ = controls.withdraw(self, order, ())
         self.remove_order(order)
         self.happened.append(OrderCancelled(self.now, order.tenant, order.id))
@@ -190,8 +195,7 @@ class Oracle(Clearing):
             )
 
     def set_limit(self, command: SetLimit) -> None:
-        lease = self.lease_at[command.leaf]
-        assert lease is not None
+        lease = self.leases_on_books[command.tenant, command.lease]
         lease.limit = command.limit
         self.happened.append(LimitSet(self.now, lease.tenant, lease.id, lease.leaf, lease.limit))
 
@@ -241,12 +245,26 @@ class Oracle(Clearing):
         return tuple(node for node in self.topology.nodes if self.may_see(tenant, node))
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
+        """Of all by sequence, of one tenant by id."""
         chosen = (
-            order for order in self.open_orders.values() if tenant is None or order.tenant == tenant
+            sorted(self.open_orders.values(), key=lambda order: order.sequence)
+            if tenant is None
+            else sorted(
+                (order for order in self.open_orders.values() if order.tenant == tenant),
+                key=lambda order: order.id,
+            )
         )
         return tuple(
-            OrderView(order.id, order.tenant, order.number, order.alternatives)
-            for order in sorted(chosen, key=lambda order: order.id)
+            OrderView(order.id, order.tenant, order.placed_at, order.sequence, order.alternatives)
+            for order in chosen
+        )
+
+    def counts(self, tenant: str) -> TenantCounts:
+        return TenantCounts(
+            self.orders_placed.get(tenant, 0),
+            sum(order.tenant == tenant for order in self.open_orders.values()),
+            self.leases_started.get(tenant, 0),
+            sum(lease.tenant == tenant for lease in self.live_leases()),
         )
 
     def leases(self, tenant: str | None = None) -> tuple[LeaseView, ...]:
@@ -256,14 +274,26 @@ class Oracle(Clearing):
             if tenant is None or lease.tenant == tenant
         )
 
+    def lease(self, tenant: str, lease_id: int) -> LeaseView | None:
+        lease = self.leases_on_books.get((tenant, lease_id))
+        return None if lease is None else self.lease_view(lease)
+
+    def lease_on(self, leaf: str) -> LeaseView | None:
+        lease = self.lease_at[leaf]
+        return None if lease is None else self.lease_view(lease)
+
     def lease_view(self, lease: Lease) -> LeaseView:
-        rate, charged = self.rate(lease.leaf), self.charged(lease)
+        rate, charged = (
+            (self.rate(lease.leaf), self.charged(lease)) if lease.end is None else (0, 0)
+        )
         return LeaseView(
             lease.id,
             lease.tenant,
             lease.leaf,
             lease.order,
+            lease.fence,
             lease.start,
+            lease.end,
             lease.limit,
             lease.hold_until,
             rate,
@@ -281,5 +311,8 @@ class Oracle(Clearing):
         """M14: added up as time passed, not from the bills."""
         return self.revenue_so_far
 
-    def price_history(self, lease_id: int) -> tuple[PriceSegment, ...]:
-        return bills.price_history(self.leases_on_books[lease_id])
+    def charge(self, tenant: str, lease_id: int) -> int:
+        return bills.lease_charge(self.leases_on_books[tenant, lease_id], 0, self.now)
+
+    def price_history(self, tenant: str, lease_id: int) -> tuple[PriceSegment, ...]:
+        return bills.price_history(self.leases_on_books[tenant, lease_id])

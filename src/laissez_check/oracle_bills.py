@@ -45,7 +45,7 @@ def close_books(state: State, before: int) -> None:
             state.carried[lease.tenant] = state.carried.get(lease.tenant, 0) + lease_charge(
                 lease, 0, before
             )
-            del state.leases_on_books[lease.id]
+            del state.leases_on_books[lease.tenant, lease.id]
         elif lease.start < before:
             lease.carried = PriceSegment(lease.start, before, None, lease_charge(lease, 0, before))
             lease.charges = [

@@ -33,14 +33,14 @@ class Clearing(State):
         return all(claim.alternative.limit < ask for claim in self.claims[leaf])
 
     def winner(self, leaf: str) -> Claim | None:
-        """M8: the highest limit, then the deepest scope, then the lowest order number."""
+        """M8: the highest limit, then the deepest scope, then the lowest sequence number."""
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
         return max(
             able,
             key=lambda claim: (
                 claim.alternative.limit,
                 claim.alternative.scope.count("/"),
-                -claim.order.number,
+                -claim.order.sequence,
             ),
             default=None,
         )
@@ -75,18 +75,21 @@ class Clearing(State):
         """M6, M10, M17."""
         hold_us = controls.governing(self, self.holds_us, leaf)
         hold_until = None if hold_us is None else self.now + hold_us
-        self.leases_started += 1
+        self.fences_used += 1
+        number = self.leases_started.get(order.tenant, 0) + 1
+        self.leases_started[order.tenant] = number
         lease = Lease(
-            self.leases_started,
+            number,
             order.tenant,
             leaf,
             order.id,
+            self.fences_used,
             self.now,
             alternative.limit,
             alternative.limit,
             hold_until,
         )
-        self.lease_at[leaf] = self.leases_on_books[lease.id] = lease
+        self.lease_at[leaf] = self.leases_on_books[lease.tenant, lease.id] = lease
         self.happened.append(
             LeaseStarted(
                 self.now,
@@ -104,7 +107,7 @@ class Clearing(State):
         """M9 after *place* and *amend*: while the order is open and can take a leaf, the leaf with
         the largest surplus opens."""
         steps_left = len(self.open_orders) + len(self.claims)
-        while order.id in self.open_orders and (takes := self.can_take(order)):
+        while (order.tenant, order.id) in self.open_orders and (takes := self.can_take(order)):
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
             self.open(

@@ -61,7 +61,7 @@ def malformed_part(name: str, value: object) -> str | None:
     """`name`, or the name of a field inside it, if the value there has the wrong type."""
     if name in ("tenant", "leaf", "node", "scope"):
         return None if isinstance(value, str) else name
-    if name in ("order", "before", "bid", "fraction_ppm", "interval_us"):
+    if name in ("order", "lease", "before", "bid", "fraction_ppm", "interval_us"):
         return None if is_whole(value) else name
     if name in ("limit", "price", "hold_us", "flash_us"):
         return None if value is None or is_whole(value) else name
@@ -134,11 +134,11 @@ def refusal(state: State, command: Command) -> Refusal | None:
         case CancelOrder():
             return refuse_order(state, command.tenant, command.order)
         case SetLimit():
-            return refuse_lease(state, command.tenant, command.leaf) or refuse_price(
-                command.leaf, command.limit
+            return refuse_lease(state, command.tenant, command.lease) or refuse_price(
+                state.leases_on_books[command.tenant, command.lease].leaf, command.limit
             )
         case Relinquish():
-            return refuse_lease(state, command.tenant, command.leaf)
+            return refuse_lease(state, command.tenant, command.lease)
         case SetFloor():
             return refuse_scope(state, command.node) or refuse_price(command.node, command.price)
         case SetControls():
@@ -204,8 +204,7 @@ def refuse_one_more_tenant(state: State, tenant: str) -> Refusal | None:
 
 
 def refuse_order(state: State, tenant: str, order_id: int) -> Refusal | None:
-    order = state.open_orders.get(order_id)
-    if order is not None and order.tenant == tenant:
+    if (tenant, order_id) in state.open_orders:
         return None
     for lease in state.leases_on_books.values():
         if lease.order == order_id and lease.tenant == tenant:
@@ -213,12 +212,12 @@ def refuse_order(state: State, tenant: str, order_id: int) -> Refusal | None:
     return Refusal(Reason.NOT_YOUR_ORDER, str(order_id))
 
 
-def refuse_lease(state: State, tenant: str, leaf: str) -> Refusal | None:
-    lease = state.lease_at.get(leaf)
+def refuse_lease(state: State, tenant: str, lease_id: int) -> Refusal | None:
+    lease = state.leases_on_books.get((tenant, lease_id))
     return (
         None
-        if lease is not None and lease.tenant == tenant
-        else Refusal(Reason.NOT_YOUR_LEASE, leaf)
+        if lease is not None and lease.end is None
+        else Refusal(Reason.NOT_YOUR_LEASE, str(lease_id))
     )
 
 

@@ -48,7 +48,8 @@ class Liability:
 class Order:
     id: int
     tenant: str
-    number: int
+    placed_at: int
+    sequence: int
     alternatives: tuple[Alternative, ...]
     liabilities: dict[str, Liability] = field(default_factory=dict)
 
@@ -67,6 +68,7 @@ class Lease:
     tenant: str
     leaf: str
     order: int
+    fence: int
     start: int
     limit: int | None
     limit_first: int
@@ -104,11 +106,13 @@ class State:
         self.topology = Forest(leaves)
         self.orders_per_tenant_max = orders_per_tenant_max
         self.now = 0
-        self.numbers_used = 0
-        self.leases_started = 0
+        self.sequences_used = 0
+        self.fences_used = 0
+        self.orders_placed: dict[str, int] = {}  # by tenant
+        self.leases_started: dict[str, int] = {}
         self.floors: dict[str, int] = {}
         self.offline: set[str] = set()
-        self.open_orders: dict[int, Order] = {}
+        self.open_orders: dict[tuple[str, int], Order] = {}  # by tenant and id, as leases are
         self.claims: dict[str, list[Claim]] = {leaf: [] for leaf in self.topology.leaves}
         self.lease_at: dict[str, Lease | None] = dict.fromkeys(self.topology.leaves)
         self.rises: dict[str, BandSetting] = {}
@@ -121,7 +125,7 @@ class State:
         self.floor_log: dict[str, list[tuple[int, int]]] = {
             node: [] for node in self.topology.nodes
         }
-        self.leases_on_books: dict[int, Lease] = {}
+        self.leases_on_books: dict[tuple[str, int], Lease] = {}
         self.fees_on_books: list[Fee] = []
         self.carried: dict[str, int] = {}
         self.closed_before = 0
@@ -130,14 +134,14 @@ class State:
 
     def add_order(self, order: Order) -> None:
         """Copy every alternative to every leaf below its scope."""
-        self.open_orders[order.id] = order
+        self.open_orders[order.tenant, order.id] = order
         for alternative in order.alternatives:
             for leaf in self.topology.leaves_below[alternative.scope]:
                 self.claims[leaf].append(Claim(order, alternative))
 
     def remove_order(self, order: Order) -> None:
         """The whole order leaves every book at the same instant (M2)."""
-        del self.open_orders[order.id]
+        del self.open_orders[order.tenant, order.id]
         for leaf, claims in self.claims.items():
             self.claims[leaf] = [claim for claim in claims if claim.order is not order]
 
@@ -180,7 +184,7 @@ class State:
     def live_leases(self) -> list[Lease]:
         return sorted(
             (lease for lease in self.lease_at.values() if lease is not None),
-            key=lambda lease: lease.id,
+            key=lambda lease: lease.fence,
         )
 
     def standing_rate(self, node: str, without: Order | None = None) -> int:

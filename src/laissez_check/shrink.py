@@ -3,16 +3,20 @@ question still fails."""
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
-from laissez.market.commands import AmendOrder, CancelOrder, Command
+from laissez.market.commands import AmendOrder, CancelOrder, Command, Relinquish, SetLimit
 from laissez.market.events import OrderPlaced
 from laissez_check.compare import NO_OPTIONS, Difference, Options, first_difference
 from laissez_check.histories import History, Step
 from laissez_check.oracle import Oracle
-from laissez_check.oracle_guards import is_whole
+from laissez_check.oracle_guards import malformed_field
 from laissez_check.protocol import MakeMarket
 from laissez_check.worlds import World
+
+OrderName: TypeAlias = tuple[str, int]  # tenant and id
 
 
 def shrink(
@@ -86,23 +90,23 @@ class Shrinking:
 
 
 def without_steps(history: History, start: int, end: int) -> History:
-    """The history without these steps, the orders of the others still being called by the right
-    ids.
+    """The history without these steps, the orders and leases of the others still being called by
+    the right ids.
 
-    Orders are numbered as they arrive, so leaving one out renames all that follow: both versions
-    are played in the oracle to see who is who.
+    They are numbered as they come, so leaving one out renames all that follow: both versions are
+    played in the oracle to see who is who.
     """
     long, short = oracle_of(history), oracle_of(history)
-    new_id: dict[int, int] = {}
+    new_id: dict[OrderName, int] = {}
     steps = []
     for place, step in enumerate(history.steps):
+        kept = Step(step.at, renamed(step.command, new_id, long, short))
         placed = placed_order(long, step)
         if start <= place < end:
             continue
-        kept = Step(step.at, renamed(step.command, new_id))
         placed_now = placed_order(short, kept)
         if placed is not None and placed_now is not None:
-            new_id[placed] = placed_now
+            new_id[placed] = placed_now[1]
         steps.append(kept)
     return msgspec.structs.replace(history, steps=tuple(steps))
 
@@ -111,11 +115,11 @@ def oracle_of(history: History) -> Oracle:
     return Oracle(history.world.leaves, history.world.orders_per_tenant_max)
 
 
-def placed_order(market: Oracle, step: Step) -> int | None:
-    """Apply the step; the id of the order it placed, if it did."""
+def placed_order(market: Oracle, step: Step) -> OrderName | None:
+    """Apply the step; the tenant and the id of the order it placed, if it did."""
     return next(
         (
-            event.order
+            (event.tenant, event.order)
             for event in market.apply(step.command, step.at)
             if isinstance(event, OrderPlaced)
         ),
@@ -123,9 +127,18 @@ def placed_order(market: Oracle, step: Step) -> int | None:
     )
 
 
-def renamed(command: Command, new_id: dict[int, int]) -> Command:
-    if isinstance(command, AmendOrder | CancelOrder) and is_whole(command.order):
-        return msgspec.structs.replace(command, order=new_id.get(command.order, command.order))
+def renamed(command: Command, new_id: dict[OrderName, int], long: Oracle, short: Oracle) -> Command:
+    """The command for the short history: a lease becomes the tenant's lease of the same leaf."""
+    if malformed_field(command) is not None:
+        return command
+    if isinstance(command, AmendOrder | CancelOrder):
+        name = (command.tenant, command.order)
+        return msgspec.structs.replace(command, order=new_id.get(name, command.order))
+    if isinstance(command, SetLimit | Relinquish):
+        lease = long.leases_on_books.get((command.tenant, command.lease))
+        now = None if lease is None else short.lease_at[lease.leaf]
+        if now is not None and now.tenant == command.tenant:
+            return msgspec.structs.replace(command, lease=now.id)
     return command
 
 

@@ -51,7 +51,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 def alphabet(world: World) -> list[Command]:
     """What can happen in a small world. Scopes of every kind, bids below and at the limit, ties,
-    both leaves, both tenants."""
+    both leaves, both tenants, first and second orders and leases."""
     first, second = world.leaves
     wide = first.split("/")[0]
     ways: tuple[tuple[Alternative, ...], ...] = (
@@ -65,9 +65,9 @@ def alphabet(world: World) -> list[Command]:
         commands.extend(PlaceOrder(tenant, way) for way in ways)
         commands.extend((CancelOrder(tenant, order)) for order in (1, 2))
         commands.extend(AmendOrder(tenant, order, ways[1]) for order in (1, 2))
-        commands.append(SetLimit(tenant, first, LOW))
-        commands.append(SetLimit(tenant, second, None))
-        commands.append(Relinquish(tenant, first))
+        commands.append(SetLimit(tenant, 1, LOW))
+        commands.append(SetLimit(tenant, 2, None))
+        commands.append(Relinquish(tenant, 1))
     commands.extend(
         (
             SetFloor(wide, MIDDLE),

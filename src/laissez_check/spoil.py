@@ -69,7 +69,7 @@ def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> A
         return rng.choice(
             (rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None)
         )
-    if name == "order":
+    if name in ("order", "lease"):
         return rng.choice((0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS))
     if name == "before":
         return rng.choice((-1, 10**18, None, *WRONG_NUMBERS))

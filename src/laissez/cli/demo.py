@@ -69,7 +69,7 @@ STORY: list[tuple[int, str, Command]] = [
             "A reaches a checkpoint: leaving is cheap now, and it lowers its limit to 5. B's order"
             " takes the GPU in the same instant."
         ),
-        SetLimit("A", f"{HOST}/gpu0", parse_price("5")),
+        SetLimit("A", 1, parse_price("5")),
     ),
     (
         50,
@@ -102,7 +102,7 @@ def main(plain: Annotated[bool, typer.Option(help="No colours.")] = False) -> No
         console.print(f"\n[bold]{tenant}'s bill[/bold]: {dollars(market.bill(tenant).total)} $")
         for line in market.bill(tenant).leases:
             console.print(f"  {line.leaf}")
-            for piece in market.price_history(line.lease):
+            for piece in market.price_history(tenant, line.lease):
                 assert piece.rate is not None
                 minutes = f"{piece.start // MINUTE_US:>3} to {piece.end // MINUTE_US:>3} min"
                 console.print(
@@ -145,7 +145,7 @@ def _table(market: Market) -> Table:
             header_style="dim",
         )
     for leaf in market.topology.leaves:
-        lease = market.lease(leaf)
+        lease = market.lease_on(leaf)
         if lease is None:
             table.add_row(f"         {leaf}", "-", format_price(market.rate(leaf)), "", "")
             continue
@@ -155,6 +155,6 @@ def _table(market: Market) -> Table:
             lease.tenant,
             format_price(lease.rate),
             limit,
-            dollars(market.charge(lease.lease)),
+            dollars(market.charge(lease.tenant, lease.lease)),
         )
     return table

@@ -34,20 +34,23 @@ class Report:
         """If it comes again it is to be said again."""
         self._last.pop(about, None)
 
-    def outcomes(self, outcomes: list[Outcome]) -> None:
-        """What was sent and what became of it; raises if nobody was there to answer."""
+    def outcomes(self, view: TenantView, outcomes: list[Outcome]) -> None:
+        """What was sent after this view and what became of it; raises if nobody was there to
+        answer."""
+        leaves = {held.lease: held.leaf for held in view.leases}
         for command, outcome in outcomes:
+            asked = described(command, leaves)
             if isinstance(outcome, AWAY):
                 raise outcome
             if isinstance(outcome, LaissezError):
                 self.once(
-                    f"refused {described(command)}",
+                    f"refused {asked}",
                     "refused",
-                    **described(command),
+                    **asked,
                     why=str(outcome),
                 )
             else:
-                self.tell(str(command.__struct_config__.tag), **described(command))
+                self.tell(str(command.__struct_config__.tag), **asked)
 
     def budget(self, terms: Terms, view: TenantView) -> None:
         """That there is nothing to spend any more: from then on the task only waits."""

@@ -237,7 +237,7 @@ class TaskRunner:
         """Look, decide, send; whether the task is over."""
         self._left = view = await trader.look()
         decided = trader.adapter.decide(view)
-        self._report.outcomes(await trader.send(decided, view.now))
+        self._report.outcomes(view, await trader.send(decided, view.now))
         self._report.budget(self._task.terms, view)
         return app.is_done(view.now) and not (view.leases or view.orders or decided)
 
@@ -248,12 +248,8 @@ class TaskRunner:
                 self._tell("given_up", task=self._task.name)
                 return
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
-            self._report.outcomes(
-                await trader.send(
-                    [*cancelled, *(Relinquish(self._tenant, lease.leaf) for lease in view.leases)],
-                    view.now,
-                )
-            )
+            given_up = [Relinquish(self._tenant, lease.lease) for lease in view.leases]
+            self._report.outcomes(view, await trader.send([*cancelled, *given_up], view.now))
             await asyncio.sleep(AGAIN_S)  # where something was refused
 
     async def _first_probed(self, app: Template) -> None:

@@ -3,6 +3,7 @@ name and by number."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from laissez.market import commands
@@ -16,36 +17,42 @@ Sent: TypeAlias = requests.TenantCommand | requests.OperatorCommand
 
 
 class Names:
-    """Numbers for the orders of one tenant, and the leases by their leaves: policies speak of
-    numbers and leaves, the API of ids."""
+    """Numbers for the orders and leases of one tenant: policies speak of numbers, the API of
+    ids."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._last = 0  # a number is never used again
         self._orders: dict[int, str] = {}
-        self._leases: dict[str, str] = {}
+        self._leases: dict[int, str] = {}
+        self._last = 0  # a number is never used again
         self._touched: dict[int, int] = {}  # when an order was last amended from here
 
     def held(self, leases: tuple[views.Lease, ...]) -> tuple[Held, ...]:
-        self._leases = {lease.leaf: lease.id for lease in leases}
+        """Leases with their numbers; those that are gone are forgotten."""
+        self._leases = self._numbered(self._leases, [lease.id for lease in leases])
         return tuple(
             Held(
+                number,
                 lease.leaf,
                 parse_time(lease.started_at),
                 parse_price(lease.charged),
                 None if lease.limit is None else parse_price(lease.limit),
             )
-            for lease in leases
+            for number, lease in zip(self._leases, leases, strict=True)
         )
 
     def resting(self, orders: tuple[views.Order, ...]) -> tuple[Resting, ...]:
         """Orders with their numbers; those that are gone are forgotten."""
-        self._numbers = {order.id: self._numbers.get(order.id) or self._next() for order in orders}
-        self._orders = {number: id for id, number in self._numbers.items()}
+        self._orders = self._numbered(self._orders, [order.id for order in orders])
         self._touched = {
             number: at for number, at in self._touched.items() if number in self._orders
         }
-        return tuple(self._resting(self._numbers[order.id], order) for order in orders)
+        return tuple(
+            self._resting(number, order) for number, order in zip(self._orders, orders, strict=True)
+        )
+
+    def _numbered(self, known: dict[int, str], ids: list[str]) -> dict[int, str]:
+        numbers = {id: number for number, id in known.items()}
+        return {numbers.get(id) or self._next(): id for id in ids}
 
     def _next(self) -> int:
         self._last += 1
@@ -72,12 +79,12 @@ class Names:
                 return requests.CancelOrder(order=self._orders[command.order])
             case commands.SetLimit():
                 return requests.SetLimit(
-                    lease=self._leases[command.leaf],
+                    lease=self._leases[command.lease],
                     limit=None if command.limit is None else format_price(command.limit),
                 )
             case commands.Relinquish():
                 return requests.Relinquish(
-                    lease=self._leases[command.leaf], budget_spent=command.budget_spent
+                    lease=self._leases[command.lease], budget_spent=command.budget_spent
                 )
 
 
@@ -88,8 +95,9 @@ def _written(alternatives: tuple[Alternative, ...]) -> tuple[requests.Alternativ
     )
 
 
-def described(command: commands.TenantCommand) -> dict[str, str]:
-    """What a command asks for, in words and dollars per hour."""
+def described(command: commands.TenantCommand, leaves: Mapping[int, str]) -> dict[str, str]:
+    """What a command asks for, in words and dollars per hour. `leaves` are those of the leases, by
+    number."""
     match command:
         case commands.PlaceOrder() | commands.AmendOrder():
             return {
@@ -101,11 +109,11 @@ def described(command: commands.TenantCommand) -> dict[str, str]:
             return {}
         case commands.SetLimit():
             return {
-                "leaf": command.leaf,
+                "leaf": leaves[command.lease],
                 "limit": "none" if command.limit is None else format_price(command.limit),
             }
         case commands.Relinquish():
             return {
-                "leaf": command.leaf,
+                "leaf": leaves[command.lease],
                 **({"why": "budget spent"} if command.budget_spent else {}),
             }

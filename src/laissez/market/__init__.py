@@ -19,6 +19,7 @@ from laissez.market.answers import (
     OrderView,
     PriceSegment,
     RateSegment,
+    TenantCounts,
 )
 from laissez.market.commands import (
     ALTERNATIVES_MAX,
@@ -127,6 +128,7 @@ __all__ = [
     "SetLimit",
     "SnapshotError",
     "TakeOffline",
+    "TenantCounts",
     "TimeNotReached",
     "Topology",
     "TopologyError",

@@ -13,27 +13,45 @@ from laissez.market.commands import Alternative, Band
 
 
 class OrderView(msgspec.Struct, frozen=True, gc=False):
-    """An open order: its alternatives in force, and its place in the queue (`number`, M10)."""
+    """An open order with its alternatives in force. `sequence` is its time priority among the
+    orders of all tenants (M10), so it is not for tenants to see."""
 
     order: int
     tenant: str
-    number: int
+    placed_at: int
+    sequence: int
     alternatives: tuple[Alternative, ...]
 
 
 class LeaseView(msgspec.Struct, frozen=True, gc=False):
-    """A live lease. `charged` is `rate`, or less while the hold caps it; `hold_until` is when its
-    hold ends or ended, if it had one (M17)."""
+    """A lease on the books; `end` is `None` while it lasts.
+
+    `charged` is `rate`, or less while the hold caps it; both are 0 once it has ended. `hold_until`
+    is when its hold ends or ended, if it had one (M17). `fence` is a fencing token: of two leases
+    of a leaf the later one has the higher. It counts the leases of all tenants, so it is not for
+    tenants to see.
+    """
 
     lease: int
     tenant: str
     leaf: str
     order: int
+    fence: int
     start: int
+    end: int | None
     limit: int | None
     hold_until: int | None
     rate: int
     charged: int
+
+
+class TenantCounts(msgspec.Struct, frozen=True, gc=False):
+    """How many orders and leases a tenant has, and ever had."""
+
+    orders_placed: int
+    orders_open: int
+    leases_started: int
+    leases_live: int
 
 
 class FloorView(msgspec.Struct, frozen=True, gc=False):

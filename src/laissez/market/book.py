@@ -88,7 +88,7 @@ class Book:
         return None
 
     def _line_up(self, resting: Resting) -> None:
-        """Numbers only grow, so whoever comes is the last in line."""
+        """Sequence numbers only grow, so whoever comes is the last in line."""
         first = self.lines.get(resting.limit)
         if first is not None:
             last = first.last

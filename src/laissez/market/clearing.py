@@ -92,17 +92,26 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     withdraw(state, order)
     order.close()
     del tenant.orders[order.id]
-    state.leases_numbered += 1
+    tenant.leases_started += 1
+    state.fence += 1
     hold = hold_of(leaf) if state.with_controls else 0
     hold_until = state.now + hold if hold else -1
-    lease = Lease(state.leases_numbered, leaf, tenant, order.id, state.now, won.limit, hold_until)
+    lease = Lease(
+        tenant.leases_started,
+        leaf,
+        tenant,
+        order.id,
+        state.fence,
+        state.now,
+        won.limit,
+        hold_until,
+    )
     leaf.lease = lease
     tenant.gains(leaf.first_leaf)
-    tenant.leases.append(lease)
+    tenant.leases[lease.id] = lease
     tenant.filled[order.id] = lease
-    state.leases[lease.id] = lease
     if hold:
-        heappush(state.holds, (hold_until, lease.id, lease))
+        heappush(state.holds, (hold_until, lease.fence, lease))
     until = hold_until if hold else None
     state.events.append(
         LeaseStarted(
@@ -150,7 +159,7 @@ def is_unstable(leaf: Node) -> bool:
 
 def clear_order(state: State, order: Order) -> None:
     """After *place* and *amend*: the order takes the best deal it can get (M9)."""
-    steps_left = state.orders_numbered + len(state.forest.leaves)
+    steps_left = state.sequence + len(state.forest.leaves)
     while order.id in order.tenant.orders:
         leaf = _best_deal(order)
         if leaf is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def close_books(state: State, command: CloseBooks) -> None:
     before = command.before
     for tenant in state.tenants.values():
-        _close_leases(state, tenant, before)
+        _close_leases(tenant, before)
         _close_fees(tenant, before)
     state.holds = [hold for hold in state.holds if hold[2].end < 0]
     heapify(state.holds)
@@ -39,20 +39,19 @@ def close_books(state: State, command: CloseBooks) -> None:
     state.events.append(BooksClosed(state.now, before))
 
 
-def _close_leases(state: State, tenant: Tenant, before: int) -> None:
-    kept: list[Lease] = []
-    for lease in tenant.leases:
+def _close_leases(tenant: Tenant, before: int) -> None:
+    kept: dict[int, Lease] = {}
+    for lease in tenant.leases.values():
         if 0 <= lease.end <= before:
             tenant.carried += charge_until(lease, lease.end)
-            del state.leases[lease.id]
             del tenant.filled[lease.order]
             continue
-        kept.append(lease)
+        kept[lease.id] = lease
         if lease.start < before:
             lease.carry_forward(charge_until(lease, before), before)
     tenant.leases = kept
     tenant.settled = 0
-    tenant.unsettled = [lease for lease in kept if lease.end >= 0]
+    tenant.unsettled = [lease for lease in kept.values() if lease.end >= 0]
 
 
 def _close_fees(tenant: Tenant, before: int) -> None:

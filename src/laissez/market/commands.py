@@ -2,7 +2,7 @@
 
 A command is plain data: it can be stored, sent and replayed. It does not carry its own time; the
 caller gives that to `Market.apply(command, at)`. Prices are whole micro-dollars per hour, durations
-whole microseconds.
+whole microseconds. A tenant names its orders and leases by its own numbers: 1, 2, 3 (M10).
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
     """Change the retention limit of a lease; `None` means it is never given up for price (M6)."""
 
     tenant: str
-    leaf: str
+    lease: int
     limit: int | None
 
 
 class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
-    """Give a leaf up. `budget_spent` marks that it is given up because the tenant's budget ran out
+    """Give a lease up. `budget_spent` marks that it is given up because the tenant's budget ran out
     (M13)."""
 
     tenant: str
-    leaf: str
+    lease: int
     budget_spent: bool = False
 
 

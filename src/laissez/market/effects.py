@@ -56,8 +56,9 @@ BUDGET_SPENT: Final = EndReason.BUDGET_SPENT
 
 def place(state: State, command: PlaceOrder) -> None:
     tenant = state.tenant(command.tenant)
-    id = state.next_order_number()
-    order = Order(id, id, tenant)
+    tenant.orders_placed += 1
+    id = tenant.orders_placed
+    order = Order(id, tenant, state.now, state.next_sequence())
     alternatives, clipped = _alternatives_in_force(state, order, command.alternatives)
     if state.with_controls:
         for resting in order.alternatives:
@@ -72,7 +73,7 @@ def amend(state: State, command: AmendOrder) -> None:
     order = state.tenants[command.tenant].orders[command.order]
     before = order.alternatives
     withdraw(state, order)
-    order.number = state.next_order_number()
+    order.sequence = state.next_sequence()
     alternatives, clipped = _alternatives_in_force(state, order, command.alternatives)
     state.events.append(OrderAmended(state.now, command.tenant, order.id, alternatives, clipped))
     amend_liabilities(state, before, order.alternatives)
@@ -123,9 +124,8 @@ def _alternatives_in_force(
 
 
 def set_limit(state: State, command: SetLimit) -> None:
-    leaf = state.forest.by_path[command.leaf]
-    lease = leaf.lease
-    assert lease is not None
+    lease = state.tenants[command.tenant].leases[command.lease]
+    leaf = lease.leaf
     lease.set_limit(NEVER if command.limit is None else command.limit, state.now)
     state.events.append(LimitSet(state.now, command.tenant, lease.id, leaf.path, command.limit))
     if is_unstable(leaf):
@@ -135,7 +135,7 @@ def set_limit(state: State, command: SetLimit) -> None:
 
 
 def relinquish(state: State, command: Relinquish) -> None:
-    leaf = state.forest.by_path[command.leaf]
+    leaf = state.tenants[command.tenant].leases[command.lease].leaf
     _end_at_once(state, leaf, BUDGET_SPENT if command.budget_spent else RELINQUISHED)
     open_leaf(state, leaf)
 

@@ -29,10 +29,11 @@ class UnknownNode(MarketError, LookupError):
 
 
 class UnknownLease(MarketError, LookupError):
-    """No lease of this id, or none that the books still hold."""
+    """The tenant has no lease of this number, or none that the books still hold."""
 
-    def __init__(self, id: int) -> None:
-        super().__init__(f"no lease {id} in the open books")
+    def __init__(self, tenant: str, id: int) -> None:
+        super().__init__(f"no lease {id} of {tenant!r} in the open books")
+        self.tenant = tenant
         self.id = id
 
 

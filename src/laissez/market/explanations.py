@@ -21,7 +21,7 @@ _WORDS: dict[Reason, str] = {
     ),
     Reason.NOT_YOUR_ORDER: "you have no open order {subject}",
     Reason.ALREADY_FILLED: "too late: this order was filled, and you were given {subject}",
-    Reason.NOT_YOUR_LEASE: "you hold no lease on {subject!r}",
+    Reason.NOT_YOUR_LEASE: "you hold no lease {subject}",
     Reason.ALTERNATIVES_COUNT: "{found} alternatives: expected 1 to {bound}",
     Reason.SCOPE_UNKNOWN: "there is no scope {subject!r}",
     Reason.SCOPE_REPEATED: "two alternatives name {subject}: expected each scope once",

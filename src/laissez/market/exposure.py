@@ -34,15 +34,15 @@ def leased(market: Market, name: str) -> tuple[int, int]:
     return charged, worst
 
 
-def most_of(market: Market, leaf: str) -> int:
-    """The most that the lease of a leaf can be charged per hour, as its limit is now."""
-    lease = _lease(market, leaf)
-    return _most(lease, lease.limit)
+def most_of(market: Market, name: str, lease: int) -> int:
+    """The most that a live lease of a tenant's can be charged per hour, as its limit is now."""
+    live = _live_lease(market, name, lease)
+    return _most(live, live.limit)
 
 
-def most_at(market: Market, leaf: str, limit: int) -> int:
+def most_at(market: Market, name: str, lease: int, limit: int) -> int:
     """The same if its limit were this one."""
-    return _most(_lease(market, leaf), limit)
+    return _most(_live_lease(market, name, lease), limit)
 
 
 def _most(lease: Lease, limit: int) -> int:
@@ -51,9 +51,9 @@ def _most(lease: Lease, limit: int) -> int:
     return min(max(limit, lease.start_limit) if lease.held else limit, PRICE_MAX)
 
 
-def _lease(market: Market, leaf: str) -> Lease:
-    lease = market._state.forest.by_path[leaf].lease
-    assert lease is not None
+def _live_lease(market: Market, name: str, id: int) -> Lease:
+    lease = market._state.tenants[name].live_lease(id)
+    assert lease is not None, f"{name} has no live lease {id}"
     return lease
 
 

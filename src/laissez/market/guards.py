@@ -117,7 +117,7 @@ def why_not_cancel(state: State, command: CancelOrder) -> Refused | None:
 
 
 def _why_not_order(state: State, name: str, id: int) -> Refused | None:
-    """Another tenant's order and one that never was answer alike (M12)."""
+    """A number counts among the tenant's own orders, so another's cannot even be named (M12)."""
     tenant = state.tenants.get(name)
     if tenant is None:
         refused = _why_not_tenant(state, name)
@@ -160,27 +160,26 @@ def _why_not_alternatives(
 
 
 def why_not_relinquish(state: State, command: Relinquish) -> Refused | None:
-    return _why_not_lease(state, command.tenant, command.leaf)
+    return _why_not_lease(state, command.tenant, command.lease)
 
 
-def _why_not_lease(state: State, name: str, leaf: str) -> Refused | None:
-    """A leaf that is another's, idle, or not there at all answers alike (M12)."""
-    node = state.forest.by_path.get(leaf)
-    if node is not None and node.lease is not None and node.lease.tenant.name == name:
+def _why_not_lease(state: State, name: str, id: int) -> Refused | None:
+    """A lease that has ended and one that never was answer alike."""
+    tenant = state.tenants.get(name)
+    if tenant is not None and tenant.live_lease(id) is not None:
         return None
     refused = _why_not_tenant(state, name)
-    return refused if refused is not None else refuse(state, name, Reason.NOT_YOUR_LEASE, leaf)
+    return refused if refused is not None else refuse(state, name, Reason.NOT_YOUR_LEASE, str(id))
 
 
 def why_not_limit(state: State, command: SetLimit) -> Refused | None:
-    refused = _why_not_lease(state, command.tenant, command.leaf)
+    refused = _why_not_lease(state, command.tenant, command.lease)
     if refused is not None:
         return refused
     limit = command.limit
     if limit is not None and (limit < 0 or limit > PRICE_MAX):
-        return refuse(
-            state, command.tenant, Reason.PRICE_OUT_OF_RANGE, command.leaf, limit, PRICE_MAX
-        )
+        leaf = state.tenants[command.tenant].leases[command.lease].leaf
+        return refuse(state, command.tenant, Reason.PRICE_OUT_OF_RANGE, leaf.path, limit, PRICE_MAX)
     return None
 
 

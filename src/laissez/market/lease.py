@@ -20,6 +20,7 @@ class Lease:
         "carried",
         "carried_to",
         "end",
+        "fence",
         "held",
         "hold_until",
         "id",
@@ -39,14 +40,16 @@ class Lease:
         leaf: Node,
         tenant: Tenant,
         order: int,
+        fence: int,
         start: int,
         limit: int,
         hold_until: int,
     ) -> None:
-        self.id = id
+        self.id = id  # counts the tenant's own leases
         self.leaf = leaf
         self.tenant = tenant
         self.order = order
+        self.fence = fence  # counts the leases of all tenants
         self.start = start
         self.end = -1  # -1 while it lasts
         self.limit = limit  # NEVER if there is none

@@ -1,6 +1,7 @@
 """The market: commands in, events out, and read-only questions in between.
 
-`apply` is the only way to change anything. It lets the holds that end on the way end at their own
+`apply` is the only way to change anything, with `apply_typed` as its form for commands that a typed
+decoder made. It lets the holds that end on the way end at their own
 time, asks the guards, and only then acts; a command that a guard stops changes nothing. The market
 has no clock: time is what the commands say it is, and it never runs backwards.
 """
@@ -23,6 +24,7 @@ from laissez.market.answers import (
     OrderView,
     PriceSegment,
     RateSegment,
+    TenantCounts,
 )
 from laissez.market.backwards import UNBOUNDED
 from laissez.market.clearing import end_holds
@@ -66,26 +68,28 @@ class Market:
 
         If the command may not be carried out, the last event is a `Refused`.
         """
-        state = self._state
         rule = RULES.get(type(command))
         if rule is None:
             raise TypeError(f"expected a command of the market, found {type(command).__name__}")
-        misshapen, why_not, carry_out = rule
+        state = self._state
         if not is_whole(at):
             return [refuse(state, _sender(command), Reason.MALFORMED, "at")]
-        field = misshapen(command)
+        field = rule[0](command)
+        if not field:
+            return self.apply_typed(command, at)
+        events = _let_pass(state, at) if state.now <= at <= TIME_MAX_US else []
+        events.append(refuse(state, _sender(command), Reason.MALFORMED, field))
+        return events
+
+    def apply_typed(self, command: Command, at: int) -> list[Event]:
+        """The same for a command whose fields are known to have the declared types, as those have
+        that a typed decoder made: no type is checked again. Values still are."""
+        _, why_not, carry_out = RULES[type(command)]
+        state = self._state
         if at < state.now or at > TIME_MAX_US:
-            return [_wrong_time(state, command, field, at)]
-        events: list[Event] = []
-        state.events = events
-        if state.holds:
-            end_holds(state, at)
-        state.now = at
-        refused = (
-            why_not(state, command)
-            if not field
-            else refuse(state, _sender(command), Reason.MALFORMED, field)
-        )
+            return [_wrong_time(state, command, at)]
+        events = _let_pass(state, at)
+        refused = why_not(state, command)
         if refused is not None:
             events.append(refused)
         elif carry_out is not None:
@@ -171,8 +175,12 @@ class Market:
     def pricing_domain(self, tenant: str) -> tuple[str, ...]:
         return questions.pricing_domain(self._state, tenant)
 
+    def counts(self, tenant: str) -> TenantCounts:
+        """How many orders and leases a tenant has, and ever had."""
+        return questions.counts(self._state, tenant)
+
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
-        """Open orders by id, of one tenant or of all."""
+        """Open orders: of one tenant by number, of all by time priority (M10)."""
         return questions.orders(self._state, tenant)
 
     def order(self, tenant: str, order: int) -> OrderView | None:
@@ -184,10 +192,14 @@ class Market:
         return questions.lease_won(self._state, tenant, order)
 
     def leases(self, tenant: str | None = None) -> tuple[LeaseView, ...]:
-        """Live leases by id, of one tenant or of all."""
+        """Live leases, of one tenant or of all, by their start."""
         return questions.leases(self._state, tenant)
 
-    def lease(self, leaf: str) -> LeaseView | None:
+    def lease(self, tenant: str, lease: int) -> LeaseView | None:
+        """A lease of a tenant's, live or ended, as long as the books know it."""
+        return questions.lease(self._state, tenant, lease)
+
+    def lease_on(self, leaf: str) -> LeaseView | None:
         """The live lease of a leaf, if it has one."""
         lease = questions.find_leaf(self._state, leaf).lease
         return None if lease is None else questions.lease_view(lease)
@@ -201,14 +213,14 @@ class Market:
         books."""
         return questions.bill_lines(self._state, tenant)
 
-    def charge(self, lease: int) -> int:
+    def charge(self, tenant: str, lease: int) -> int:
         """What a lease was charged until now, in all."""
-        return questions.charge(self._state, lease)
+        return questions.charge(self._state, tenant, lease)
 
-    def settle(self, lease: int) -> None:
+    def settle(self, tenant: str, lease: int) -> None:
         """Work out what a lease was charged until now, so that the next bill need not. No answer is
         another one for it."""
-        questions.settle(self._state, lease)
+        questions.settle(self._state, tenant, lease)
 
     def to_settle(self, tenant: str) -> tuple[int, ...]:
         """The leases of a tenant whose charge is to be worked out for its next bill: those that
@@ -223,10 +235,12 @@ class Market:
         """What all tenants together owe (M14)."""
         return questions.revenue(self._state)
 
-    def price_history(self, lease: int, segments_max: int = UNBOUNDED) -> tuple[PriceSegment, ...]:
+    def price_history(
+        self, tenant: str, lease: int, segments_max: int = UNBOUNDED
+    ) -> tuple[PriceSegment, ...]:
         """What a lease was charged, piece by piece: the newest `segments_max` pieces, or fewer if
         many changes did not show, and before them one without a rate if there is more."""
-        return questions.price_history(self._state, lease, segments_max)
+        return questions.price_history(self._state, tenant, lease, segments_max)
 
     # -- the whole of it
 
@@ -245,9 +259,18 @@ class Market:
         return Market(state.forest.topology, _restored=state)
 
 
-def _wrong_time(state: State, command: Command, field: str, at: int) -> Refused:
-    if field:
-        return refuse(state, _sender(command), Reason.MALFORMED, field)
+def _let_pass(state: State, at: int) -> list[Event]:
+    """Let time pass until `at`. Returns the events of the command under way: so far, those of the
+    holds that ended."""
+    events: list[Event] = []
+    state.events = events
+    if state.holds:
+        end_holds(state, at)
+    state.now = at
+    return events
+
+
+def _wrong_time(state: State, command: Command, at: int) -> Refused:
     if at < state.now:
         return refuse(state, _sender(command), Reason.TIME_BACKWARDS, "at", at, state.now)
     return refuse(state, _sender(command), Reason.TIME_OUT_OF_RANGE, "at", at, TIME_MAX_US)

@@ -43,15 +43,16 @@ class Resting:
 
 
 class Order:
-    """A tenant's wish for one leaf. `id` never changes; `number` is its place in the queue and
-    changes with every amendment (M10)."""
+    """A tenant's wish for one leaf. `id` counts the tenant's own orders and never changes;
+    `sequence` is its time priority among all orders and changes with every amendment (M10)."""
 
-    __slots__ = ("alternatives", "id", "number", "tenant")
+    __slots__ = ("alternatives", "id", "placed_at", "sequence", "tenant")
 
-    def __init__(self, id: int, number: int, tenant: Tenant) -> None:
+    def __init__(self, id: int, tenant: Tenant, placed_at: int, sequence: int) -> None:
         self.id = id
-        self.number = number
         self.tenant = tenant
+        self.placed_at = placed_at
+        self.sequence = sequence
         self.alternatives: tuple[Resting, ...] = ()
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from laissez.market.answers import (
     LeaseView,
     OrderView,
     PriceSegment,
+    TenantCounts,
 )
 from laissez.market.backwards import newest_pieces
 from laissez.market.charges import charge_between, charge_of_ended, charge_until
@@ -113,12 +114,23 @@ def lease_won(state: State, name: str, order: int) -> int | None:
     return None if lease is None else lease.id
 
 
+def counts(state: State, name: str) -> TenantCounts:
+    tenant = state.tenants.get(name)
+    if tenant is None:
+        return TenantCounts(0, 0, 0, 0)
+    return TenantCounts(
+        tenant.orders_placed, len(tenant.orders), tenant.leases_started, len(tenant.holding)
+    )
+
+
 def _order_view(order: Order) -> OrderView:
     alternatives = [
         Alternative(resting.scope.path, resting.bid, resting.limit)
         for resting in order.alternatives
     ]
-    return OrderView(order.id, order.tenant.name, order.number, tuple(alternatives))
+    return OrderView(
+        order.id, order.tenant.name, order.placed_at, order.sequence, tuple(alternatives)
+    )
 
 
 def leases(state: State, name: str | None) -> tuple[LeaseView, ...]:
@@ -131,21 +143,28 @@ def leases(state: State, name: str | None) -> tuple[LeaseView, ...]:
             lease = state.forest.leaves[position].lease
             assert lease is not None
             live.append(lease)
-    return tuple([lease_view(lease) for lease in sorted(live, key=_lease_id)])
+    return tuple([lease_view(lease) for lease in sorted(live, key=_fence)])
 
 
-def _lease_id(lease: Lease) -> int:
-    return lease.id
+def _fence(lease: Lease) -> int:
+    return lease.fence
+
+
+def lease(state: State, name: str, id: int) -> LeaseView | None:
+    found = _find_lease(state, name, id)
+    return None if found is None else lease_view(found)
 
 
 def lease_view(lease: Lease) -> LeaseView:
-    rate = lease.leaf.rate(lease.tenant)
+    rate = lease.leaf.rate(lease.tenant) if lease.end < 0 else 0
     return LeaseView(
         lease.id,
         lease.tenant.name,
         lease.leaf.path,
         lease.order,
+        lease.fence,
         lease.start,
+        lease.end if lease.end >= 0 else None,
         None if lease.limit == NEVER else lease.limit,
         lease.hold_until if lease.hold_until >= 0 else None,
         rate,
@@ -217,7 +236,7 @@ def bill(state: State, name: str, since: Any, until: Any) -> Bill:
     charge_of_ended(tenant)
     lease_lines = [
         _lease_line(lease, start, end)
-        for lease in tenant.leases
+        for lease in tenant.leases.values()
         if lease.start < end and (lease.end < 0 or lease.end > start)
     ]
     fee_lines = [
@@ -246,8 +265,8 @@ def _lease_line(lease: Lease, since: int, until: int) -> LeaseLine:
     )
 
 
-def settle(state: State, id: int) -> None:
-    lease = state.leases.get(id)
+def settle(state: State, name: str, id: int) -> None:
+    lease = _find_lease(state, name, id)
     if lease is not None:
         charge_until(lease, state.now)
 
@@ -264,14 +283,19 @@ def to_settle(state: State, name: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def charge(state: State, id: int) -> int:
-    return charge_until(_on_the_books(state, id), state.now)
+def charge(state: State, name: str, id: int) -> int:
+    return charge_until(_on_the_books(state, name, id), state.now)
 
 
-def _on_the_books(state: State, id: int) -> Lease:
-    lease = state.leases.get(id)
+def _find_lease(state: State, name: str, id: int) -> Lease | None:
+    tenant = state.tenants.get(name)
+    return None if tenant is None else tenant.leases.get(id)
+
+
+def _on_the_books(state: State, name: str, id: int) -> Lease:
+    lease = _find_lease(state, name, id)
     if lease is None:
-        raise UnknownLease(id)
+        raise UnknownLease(name, id)
     return lease
 
 
@@ -279,19 +303,19 @@ def revenue(state: State) -> int:
     """All that all tenants owe: counted over leases, not over bills, so that the two can be
     compared."""
     total = 0
-    for lease in state.leases.values():
-        total += charge_until(lease, state.now)
     for tenant in state.tenants.values():
         total += tenant.carried
+        for lease in tenant.leases.values():
+            total += charge_until(lease, state.now)
         for fee in tenant.fees:
             total += fee.charge(0, state.now)
     return total
 
 
-def price_history(state: State, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
+def price_history(state: State, name: str, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
     """What a lease was charged, piece by piece, from its start to its end or now: the newest
     pieces, and one without a rate for all before them."""
-    lease = _on_the_books(state, id)
+    lease = _on_the_books(state, name, id)
     until = lease.last_moment(state.now)
     pieces = newest_pieces(
         lease.leaf, lease, lease.carried_to, until, segments_max, segments_max * CHANGES_PER_SEGMENT

@@ -60,16 +60,16 @@ def misshapen_cancel(command: Any) -> str:
 def misshapen_limit(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
-    if type(command.leaf) is not str:
-        return "leaf"
+    if not is_whole(command.lease):
+        return "lease"
     return "" if _is_number_or_none(command.limit) else "limit"
 
 
 def misshapen_relinquish(command: Any) -> str:
     if type(command.tenant) is not str:
         return "tenant"
-    if type(command.leaf) is not str:
-        return "leaf"
+    if not is_whole(command.lease):
+        return "lease"
     return "" if type(command.budget_spent) is bool else "budget_spent"
 
 

@@ -76,8 +76,9 @@ class _Alternative(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 class _Order(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     id: int
-    number: int
     tenant: int
+    placed_at: int
+    sequence: int
     alternatives: list[_Alternative]
 
 
@@ -86,6 +87,7 @@ class _Lease(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     leaf: str
     tenant: int
     order: int
+    fence: int
     start: int
     end: int
     limit: int
@@ -110,6 +112,8 @@ class _Tenant(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Tenants stand in the order of their numbers."""
 
     name: str
+    orders_placed: int
+    leases_started: int
     carried: str
     fees: list[_Fee]
 
@@ -120,8 +124,8 @@ class _State(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     orders_per_tenant_max: int
     now: int
     revision: int
-    orders_numbered: int
-    leases_numbered: int
+    sequence: int
+    fence: int
     closed_before: int
     tenants: list[_Tenant]
     nodes: list[_Node]
@@ -144,6 +148,7 @@ def fingerprint(state: State) -> str:
 
 def _describe(state: State) -> _State:
     topology = state.forest.topology
+    tenants = sorted(state.tenants.values(), key=lambda tenant: tenant.number)
     return _State(
         leaves=list(topology.leaves),
         levels={
@@ -154,13 +159,10 @@ def _describe(state: State) -> _State:
         orders_per_tenant_max=state.orders_per_tenant_max,
         now=state.now,
         revision=state.revision,
-        orders_numbered=state.orders_numbered,
-        leases_numbered=state.leases_numbered,
+        sequence=state.sequence,
+        fence=state.fence,
         closed_before=state.closed_before,
-        tenants=[
-            _describe_tenant(tenant)
-            for tenant in sorted(state.tenants.values(), key=lambda tenant: tenant.number)
-        ],
+        tenants=[_describe_tenant(tenant) for tenant in tenants],
         nodes=[
             _describe_node(node)
             for path in topology.nodes
@@ -171,8 +173,12 @@ def _describe(state: State) -> _State:
             for path in topology.nodes
             if (node := state.forest.by_path[path]).controls is not None
         ],
-        orders=[_describe_order(order) for order in state.open_orders()],
-        leases=[_describe_lease(state.leases[id]) for id in sorted(state.leases)],
+        orders=[
+            _describe_order(tenant.orders[id]) for tenant in tenants for id in sorted(tenant.orders)
+        ],
+        leases=[
+            _describe_lease(tenant.leases[id]) for tenant in tenants for id in sorted(tenant.leases)
+        ],
     )
 
 
@@ -225,7 +231,7 @@ def _describe_order(order: Order) -> _Order:
         _Alternative(one.scope.path, one.bid, one.limit, one.liable, one.liable_until)
         for one in order.alternatives
     ]
-    return _Order(order.id, order.number, order.tenant.number, resting)
+    return _Order(order.id, order.tenant.number, order.placed_at, order.sequence, resting)
 
 
 def _describe_lease(lease: Lease) -> _Lease:
@@ -234,6 +240,7 @@ def _describe_lease(lease: Lease) -> _Lease:
         lease.leaf.path,
         lease.tenant.number,
         lease.order,
+        lease.fence,
         lease.start,
         lease.end,
         lease.limit,
@@ -249,7 +256,9 @@ def _describe_lease(lease: Lease) -> _Lease:
 
 def _describe_tenant(tenant: Tenant) -> _Tenant:
     fees = [_Fee(fee.order, fee.scope, fee.rate, fee.start, fee.end) for fee in tenant.fees]
-    return _Tenant(tenant.name, str(tenant.carried), fees)
+    return _Tenant(
+        tenant.name, tenant.orders_placed, tenant.leases_started, str(tenant.carried), fees
+    )
 
 
 # -- and back
@@ -293,8 +302,8 @@ def _rebuild(saved: _State) -> State:
     state = State(Forest(Topology.of(saved.leaves, saved.levels)), saved.orders_per_tenant_max)
     state.now = saved.now
     state.revision = saved.revision
-    state.orders_numbered = saved.orders_numbered
-    state.leases_numbered = saved.leases_numbered
+    state.sequence = saved.sequence
+    state.fence = saved.fence
     state.closed_before = saved.closed_before
     tenants: list[Tenant] = []
     for saved_tenant in saved.tenants:
@@ -310,8 +319,7 @@ def _rebuild(saved: _State) -> State:
         node.online = saved_node.online
     for saved_order in saved.orders:
         _rebuild_order(state, saved_order, tenants)
-    # as they came: books keep the order of arrival
-    for order in sorted(state.open_orders(), key=lambda order: order.number):
+    for order in state.open_orders():
         rest(state, order)
     for saved_node in saved.nodes:
         _rebuild_logs(state.forest.by_path[saved_node.path], saved_node, tenants)
@@ -322,6 +330,8 @@ def _rebuild(saved: _State) -> State:
 
 def _rebuild_tenant(state: State, saved: _Tenant) -> Tenant:
     tenant = state.tenant(saved.name)
+    tenant.orders_placed = saved.orders_placed
+    tenant.leases_started = saved.leases_started
     tenant.carried = int(saved.carried)
     for fee in saved.fees:
         tenant.owes(Fee(fee.order, fee.scope, fee.rate, fee.start, fee.end))
@@ -337,7 +347,16 @@ def _numbered(tenants: list[Tenant], number: int) -> Tenant:
 def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     leaf = state.forest.by_path[saved.leaf]
     tenant = _numbered(tenants, saved.tenant)
-    lease = Lease(saved.id, leaf, tenant, saved.order, saved.start, saved.limit, saved.hold_until)
+    lease = Lease(
+        saved.id,
+        leaf,
+        tenant,
+        saved.order,
+        saved.fence,
+        saved.start,
+        saved.limit,
+        saved.hold_until,
+    )
     lease.end = saved.end
     lease.start_limit = saved.start_limit
     lease.held = saved.held
@@ -345,8 +364,7 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     lease.caps = saved.caps
     lease.carried = lease.settled = int(saved.carried)
     lease.carried_to = lease.settled_to = saved.carried_to
-    state.leases[lease.id] = lease
-    tenant.leases.append(lease)
+    tenant.leases[lease.id] = lease
     tenant.filled[lease.order] = lease
     if lease.end < 0:
         leaf.lease = lease
@@ -354,7 +372,7 @@ def _rebuild_lease(state: State, saved: _Lease, tenants: list[Tenant]) -> None:
     else:
         tenant.unsettled.append(lease)
     if lease.held:
-        state.holds.append((lease.hold_until, lease.id, lease))
+        state.holds.append((lease.hold_until, lease.fence, lease))
 
 
 def _rebuild_controls(state: State, saved: _Controls) -> None:
@@ -372,7 +390,7 @@ def _rebuild_controls(state: State, saved: _Controls) -> None:
 
 def _rebuild_order(state: State, saved: _Order, tenants: list[Tenant]) -> None:
     tenant = _numbered(tenants, saved.tenant)
-    order = Order(saved.id, saved.number, tenant)
+    order = Order(saved.id, tenant, saved.placed_at, saved.sequence)
     order.alternatives = tuple(
         [_rebuild_alternative(state, order, one) for one in saved.alternatives]
     )

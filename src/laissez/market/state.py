@@ -24,14 +24,13 @@ class State:
     __slots__ = (
         "closed_before",
         "events",
+        "fence",
         "forest",
         "holds",
-        "leases",
-        "leases_numbered",
         "now",
-        "orders_numbered",
         "orders_per_tenant_max",
         "revision",
+        "sequence",
         "tenants",
         "with_controls",
     )
@@ -41,13 +40,12 @@ class State:
         self.orders_per_tenant_max = orders_per_tenant_max
         self.now = 0
         self.revision = 0
-        self.orders_numbered = 0
-        self.leases_numbered = 0
+        # Time priority and fencing tokens count over all tenants, so no tenant is told either.
+        self.sequence = 0  # of the order that was placed or amended last
+        self.fence = 0  # of the lease that started last
         self.closed_before = 0
         self.tenants: dict[str, Tenant] = {}
-        # live ones, and ended ones until the books are closed over them
-        self.leases: dict[int, Lease] = {}
-        # heap of (end, lease id, lease); may hold leases that ended early
+        # heap of (end, fence, lease); may hold leases that ended early
         self.holds: list[tuple[int, int, Lease]] = []
         self.with_controls: list[Node] = []
         self.events: list[Event] = []  # of the command being applied
@@ -61,19 +59,19 @@ class State:
         return known
 
     def open_orders(self) -> list[Order]:
-        """Every open order, by id."""
+        """Every open order, by time priority."""
         return sorted(
             [order for tenant in self.tenants.values() for order in tenant.orders.values()],
-            key=_order_id,
+            key=_sequence,
         )
 
-    def next_order_number(self) -> int:
-        self.orders_numbered += 1
-        return self.orders_numbered
+    def next_sequence(self) -> int:
+        self.sequence += 1
+        return self.sequence
 
 
-def _order_id(order: Order) -> int:
-    return order.id
+def _sequence(order: Order) -> int:
+    return order.sequence
 
 
 def check_orders_max(most: Any) -> None:

@@ -37,9 +37,11 @@ class Tenant:
         "filled",
         "holding",
         "leases",
+        "leases_started",
         "name",
         "number",
         "orders",
+        "orders_placed",
         "settled",
         "unsettled",
     )
@@ -49,12 +51,14 @@ class Tenant:
         # by order of first appearance; breaks ties between equal bids inside a book, never between
         # orders
         self.number = number
+        self.orders_placed = 0
+        self.leases_started = 0
         self.orders: dict[int, Order] = {}  # open ones, by id
         # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An
         # array, so that this stays in one place in memory.
         self.holding: array[int] = array("i")
         # by id: live ones, and ended ones until the books are closed over them
-        self.leases: list[Lease] = []
+        self.leases: dict[int, Lease] = {}
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
         self.fees_whole = 0  # what they come to when all are over
@@ -74,6 +78,10 @@ class Tenant:
 
     def loses(self, position: int) -> None:
         del self.holding[bisect_left(self.holding, position)]
+
+    def live_lease(self, id: int) -> Lease | None:
+        lease = self.leases.get(id)
+        return lease if lease is not None and lease.end < 0 else None
 
     def owns_between(self, first: int, last: int) -> bool:
         """Does it own a leaf at a position in `[first, last)`?"""

@@ -211,14 +211,14 @@ class Acting:
             floor = market.floor(lease.leaf)
             # While it is held, a lower limit does not make a lease cheaper (M17): others could
             # still make it cost what it started with.
-            if action == budgets.RELINQUISH or most_at(market, lease.leaf, floor) > floor:
+            if action == budgets.RELINQUISH or most_at(market, name, lease.lease, floor) > floor:
                 told += exchange.tell(
-                    market.apply(to_market.Relinquish(name, lease.leaf, True), market.now)
+                    market.apply(to_market.Relinquish(name, lease.lease, True), market.now)
                 )
             else:
                 limit = floor if lease.limit is None else min(lease.limit, floor)
                 told += exchange.tell(
-                    market.apply(to_market.SetLimit(name, lease.leaf, limit), market.now)
+                    market.apply(to_market.SetLimit(name, lease.lease, limit), market.now)
                 )
         return told
 
@@ -278,7 +278,7 @@ class Acting:
             )
         self._look_at(account, min(budget.look_at, at))  # what it is liable for counts as spent
 
-    def check_limit(self, account: Account, leaf: str, limit: int | None) -> None:
+    def check_limit(self, account: Account, number: int, limit: int | None) -> None:
         budget = account.budget
         if (
             budget is None
@@ -286,7 +286,7 @@ class Acting:
             or not budgets.is_spent(budget)
         ):
             return
-        lease = self._exchange.market.lease(leaf)
+        lease = self._exchange.market.lease(account.name, number)
         assert lease is not None
         if lease.limit is not None and (limit is None or limit > lease.limit):
             raise _spent(budget, "no limit is raised")

@@ -91,7 +91,7 @@ async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
     """Work out what its leases were charged, one at a time: in a busy market a lease takes a
     millisecond. What asks for the bill then is quick."""
     async for lease in pieces.of(exchange.market.to_settle(account.name)):
-        exchange.market.settle(lease)
+        exchange.market.settle(account.name, lease)
 
 
 def owed_in_all(exchange: Exchange, account: Account, at: int) -> tuple[int, int]:

@@ -108,17 +108,17 @@ def check_order(
     _check_worst(account, now.worst, more, grows)
 
 
-def check_limit(market: Market, account: Account, leaf: str, limit: int | None, at: int) -> None:
+def check_limit(market: Market, account: Account, number: int, limit: int | None, at: int) -> None:
     """A limit that is lowered, or stays, is always taken. While a hold keeps the charge below the
     rate (M17), a higher one costs more at once."""
     if not account.is_capped:
         return
     now = _now(market, account, at)
-    most = most_at(market, leaf, PRICE_MAX if limit is None else limit)
-    lease = market.lease(leaf)
+    most = most_at(market, account.name, number, PRICE_MAX if limit is None else limit)
+    lease = market.lease(account.name, number)
     assert lease is not None
     _check_rate(account, now.rate, min(lease.rate, most) - lease.charged)
-    _check_worst(account, now.worst, most - most_of(market, leaf))
+    _check_worst(account, now.worst, most - most_of(market, account.name, number))
 
 
 class _Now(NamedTuple):

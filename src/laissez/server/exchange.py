@@ -156,19 +156,19 @@ class Exchange:
         return applied
 
     def _set_limit(self, at: int, request: Request, command: commands.SetLimit) -> Applied:
-        leaf = self._leaf(request, command.lease)
+        number = self._lease(request, command.lease)
         account = self.accounts[request.who]
-        self.acting.check_limit(account, leaf, command.limit)
-        caps.check_limit(self.market, account, leaf, command.limit, at)
+        self.acting.check_limit(account, number, command.limit)
+        caps.check_limit(self.market, account, number, command.limit, at)
         return self._tell(
-            self.market.apply(to_market.SetLimit(request.who, leaf, command.limit), at),
+            self.market.apply(to_market.SetLimit(request.who, number, command.limit), at),
             command.lease,
         )
 
     def _relinquish(self, at: int, request: Request, command: commands.Relinquish) -> Applied:
-        leaf = self._leaf(request, command.lease)
+        number = self._lease(request, command.lease)
         return self._tell(
-            self.market.apply(to_market.Relinquish(request.who, leaf, command.budget_spent), at),
+            self.market.apply(to_market.Relinquish(request.who, number, command.budget_spent), at),
             command.lease,
         )
 
@@ -178,11 +178,11 @@ class Exchange:
             raise Turned(Reason.NOT_YOUR_ORDER, f"you have no open order {name!r}")
         return record.number
 
-    def _leaf(self, request: Request, name: str) -> str:
+    def _lease(self, request: Request, name: str) -> int:
         record = self.accounts[request.who].live_lease(name)
         if record is None:
             raise Turned(Reason.NOT_YOUR_LEASE, f"you hold no lease {name!r}")
-        return record.leaf
+        return record.number
 
     def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> Applied:
         """It counts from what is owed at this instant, to which the market is brought first: holds

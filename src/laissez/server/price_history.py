@@ -17,17 +17,17 @@ from laissez.wire.views import PriceSegment
 Piece: TypeAlias = tuple[int, int, int | None, int]  # start, end, rate, exact charge
 
 
-def price_pieces(exchange: Exchange, lease: LeaseRecord, at: int) -> list[Piece]:
+def price_pieces(exchange: Exchange, tenant: str, lease: LeaseRecord, at: int) -> list[Piece]:
     """Until `at`: nothing has changed since the market's last command, so the last piece goes on,
     or one more does that this began."""
     market = exchange.market
     pieces = [
         (piece.start, piece.end, piece.rate, piece.charge)
-        for piece in market.price_history(lease.number, PRICE_PIECES_MAX - 1)
+        for piece in market.price_history(tenant, lease.number, PRICE_PIECES_MAX - 1)
     ]
     end = reached(exchange, at)
-    view = market.lease(lease.leaf) if lease.ended_at is None else None
-    if view is not None and end > market.now:
+    view = market.lease(tenant, lease.number)
+    if view is not None and view.end is None and end > market.now:
         _go_on(pieces, market.now, end, view.charged)
     return pieces
 

@@ -85,7 +85,7 @@ def lease_view(
     exchange: Exchange, account: Account, name: str, at: int | None = None, named: bool = False
 ) -> Lease | None:
     record = account.live_lease(name)
-    view = None if record is None else exchange.market.lease(record.leaf)
+    view = None if record is None else exchange.market.lease(account.name, record.number)
     if view is None:
         return None
     return _lease(exchange, account, view, reached(exchange, at) - exchange.market.now, named)
@@ -104,7 +104,7 @@ def _lease(
         price(view.charged),
         optional_price(view.limit),
         optional_time(view.hold_until),
-        dollars(exchange.market.charge(view.lease) + view.charged * passed),
+        dollars(exchange.market.charge(account.name, view.lease) + view.charged * passed),
         account.name if named else None,
     )
 
@@ -142,7 +142,7 @@ def instance_view(
         return None if waits is None else _pending(account, waits, named)
     record = account.leases[lease]
     if record.ended_at is None:
-        view = exchange.market.lease(record.leaf)
+        view = exchange.market.lease(account.name, record.number)
         assert view is not None
         return _running(account, view, named)
     tenant = account.name if named else None

@@ -59,7 +59,7 @@ def read_start(path: str, prices: Mapping[str, float]) -> Start:
 
 
 def start_of(market: Market, data: bytes, prices: Mapping[str, float]) -> Start:
-    leases, orders = market.leases(), sorted(market.orders(), key=lambda order: order.number)
+    leases, orders = market.leases(), market.orders()
     busy = {one.tenant for one in leases} | {one.tenant for one in orders}
     return Start(
         data=data,
@@ -67,7 +67,7 @@ def start_of(market: Market, data: bytes, prices: Mapping[str, float]) -> Start:
         tenants=tuple(tenant for tenant in market.tenants() if tenant in busy),
         known=frozenset(market.tenants()),
         leases=leases,
-        orders=tuple(orders),
+        orders=orders,
         offline=tuple(leaf for leaf in market.topology.leaves if not market.is_online(leaf)),
     )
 

@@ -81,11 +81,11 @@ class EconAdapter:
         worthwhile = {one.lease.leaf for one in wanted}
         paid = {one.lease.leaf for one in kept}
         return [
-            Relinquish(self.tenant, lease.leaf, budget_spent=lease.leaf in worthwhile)
+            Relinquish(self.tenant, lease.lease, budget_spent=lease.leaf in worthwhile)
             for lease in leases
             if lease.leaf not in paid
         ]
 
     def _limits(self, kept: list[Kept]) -> list[SetLimit]:
         moved = [one for one in kept if not self.terms.is_near(one.limit, one.lease.limit)]
-        return [SetLimit(self.tenant, one.lease.leaf, one.limit) for one in moved]
+        return [SetLimit(self.tenant, one.lease.lease, one.limit) for one in moved]

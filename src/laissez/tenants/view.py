@@ -20,8 +20,9 @@ NO_QUOTES: Final[Mapping[str, int | None]] = MappingProxyType({})
 
 class Held(msgspec.Struct, frozen=True, gc=False):
     """A lease: `charged` is what it costs now, `limit` the most it may cost before it is given up
-    (`None`: whatever it costs)."""
+    (`None`: whatever it costs). `lease` is its number among the tenant's own."""
 
+    lease: int
     leaf: str
     since: int
     charged: int

@@ -81,7 +81,7 @@ def detailed() -> None:
         market = self._desk.exchange.market
         family = GaugeMetricFamily("laissez_limits", "What each is ready to pay.", labels=("leaf",))
         for leaf in market.topology.leaves:
-            lease = market.lease(leaf)
+            lease = market.lease_on(leaf)
             family.add_metric((leaf,), (lease.limit if lease is not None else None) or 0)
         yield family
 

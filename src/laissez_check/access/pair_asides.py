@@ -94,6 +94,6 @@ class Asides:
         return [(id, record.leaf) for id, record in leases.items() if record.ended_at is None]
 
     def _limit(self, leaf: str) -> Any:
-        lease = self._service.desk.exchange.market.lease(leaf)
+        lease = self._service.desk.exchange.market.lease_on(leaf)
         assert lease is not None
         return lease.limit

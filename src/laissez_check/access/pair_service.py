@@ -27,6 +27,7 @@ from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.dispatcher import Webhooks
 from laissez.server.webhooks.urls import Target
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time
 from laissez_check.access.pairs import ME, Pair
@@ -120,23 +121,19 @@ class Service:
             case to_market.CancelOrder():
                 return commands.CancelOrder(self._order(who, command.order))
             case to_market.SetLimit():
-                return commands.SetLimit(self.lease_at(who, command.leaf), command.limit)
+                return commands.SetLimit(self._lease(who, command.lease), command.limit)
             case to_market.Relinquish():
-                return commands.Relinquish(self.lease_at(who, command.leaf), command.budget_spent)
+                return commands.Relinquish(self._lease(who, command.lease), command.budget_spent)
             case to_market.CloseBooks():
                 return to_market.CloseBooks(command.before + FOUNDED_US)
             case _:
                 return command  # type: ignore[no-any-return]
 
     def _order(self, who: str, number: int) -> str:
-        return self.desk.exchange.accounts[who].order_names.get(number, "ord_none")
+        return order_id(tag_of(who), number)
 
-    def lease_at(self, who: str, leaf: str) -> str:
-        leases = self.desk.exchange.accounts[who].leases.items()
-        return next(
-            (name for name, record in leases if record.leaf == leaf and record.ended_at is None),
-            "lse_none",
-        )
+    def _lease(self, who: str, number: int) -> str:
+        return lease_id(tag_of(who), number)
 
     async def settle(self) -> None:
         """Until all that was done is stored, and all that it set off has been sent; then what

@@ -57,11 +57,11 @@ def act(
         # held, it is charged up to that whatever its limit (M17)
         is_dear = oracle.is_held(lease) and lease.limit_first > floor
         if spent.action == RELINQUISH or is_dear:
-            apply(Relinquish(tenant, view.leaf, True), spent.until)
+            apply(Relinquish(tenant, view.lease, True), spent.until)
         else:
             apply(
                 SetLimit(
-                    tenant, view.leaf, floor if lease.limit is None else min(lease.limit, floor)
+                    tenant, view.lease, floor if lease.limit is None else min(lease.limit, floor)
                 ),
                 spent.until,
             )

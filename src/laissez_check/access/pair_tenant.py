@@ -13,7 +13,7 @@ import msgspec
 
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
 from laissez.server.telling import price
-from laissez.wire.ids import order_id, tag_of, webhook_id
+from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
 from laissez_check.access.pair_asides import Asides
 from laissez_check.access.pair_service import ELSEWHERE, Service, Wire
 from laissez_check.access.pairs import ME, Ask, Pair
@@ -211,13 +211,13 @@ class Tenant:
         if isinstance(command, SetLimit):
             return {
                 "type": "set_limit",
-                "lease": self._lease(command.leaf),
+                "lease": lease_id(tag_of(ME), command.lease),
                 "limit": None if command.limit is None else price(command.limit),
             }
         if isinstance(command, Relinquish):
-            return {"type": "relinquish", "lease": self._lease(command.leaf)}
+            return {"type": "relinquish", "lease": lease_id(tag_of(ME), command.lease)}
         named = (
-            {"order": self._order(ask.order)}
+            {"order": order_id(tag_of(ME), command.order)}
             if isinstance(command, AmendOrder | CancelOrder)
             else {}
         )
@@ -228,12 +228,6 @@ class Tenant:
             for one in command.alternatives
         ]
         return {"type": "amend_order" if named else "place_order", **named, "alternatives": wanted}
-
-    def _lease(self, leaf: str) -> str:
-        return self._service.lease_at(ME, leaf)
-
-    def _order(self, index: int | None) -> str:
-        return "ord_never" if index is None else order_id(tag_of(ME), index + 1)
 
     def _reads(self) -> list[str]:
         """Everything that can be looked at, with things of its own, of others and of nobody."""

@@ -53,10 +53,9 @@ TENANTS_MOST = 4
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """What the tenant does: an order of its own is named by how many it had placed before it."""
+    """What the tenant does. Its orders and leases have the same numbers in both worlds (M10)."""
 
     command: Command
-    order: int | None = None
     in_session: bool = False
 
 
@@ -85,12 +84,11 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Side:
-    """One of the two worlds: its oracle, and the tenant's orders by its own count."""
+    """One of the two worlds: its oracle, and what the tenant is told."""
 
     def __init__(self, world: World) -> None:
         self.oracle = Oracle(world.leaves, world.orders_per_tenant_max)
-        self.placed: list[int] = []
-        self.told: list[Any] = []  # to the tenant, since the last look
+        self.told: list[Event] = []  # to the tenant, since the last look
 
     def copied(self) -> Side:
         """The forest never changes, so it is not copied."""
@@ -99,29 +97,14 @@ class Side:
     def apply(self, command: Command, at: int) -> None:
         for event in self.oracle.apply(command, at):
             if getattr(event, "tenant", None) == ME:
-                if type(event).__name__ == "OrderPlaced":
-                    self.placed.append(event.order)  # type: ignore[union-attr]
-                self.told.append(self._told(event))
-
-    def _told(self, event: Event) -> Any:
-        """As the tenant is told: by its own count of orders, and leases by their leaves."""
-        fields = {
-            name: getattr(event, name)
-            for name in event.__struct_fields__
-            if name not in ("lease", "order")
-        }
-        order = getattr(event, "order", None)
-        return type(event).__name__, fields, None if order is None else self.placed.index(order)
+                self.told.append(event)
 
     def look(self) -> Any:
         """All that the tenant may see now."""
         oracle = self.oracle
         quotes = {scope: oracle.quote(ME, scope) for scope in oracle.pricing_domain(ME)}
-        leases = [
-            (one.leaf, one.start, one.limit, one.hold_until, one.rate, one.charged)
-            for one in oracle.leases(ME)
-        ]
-        orders = [(self.placed.index(one.order), one.alternatives) for one in oracle.orders(ME)]
+        leases = [msgspec.structs.replace(one, fence=0) for one in oracle.leases(ME)]
+        orders = [msgspec.structs.replace(one, sequence=0) for one in oracle.orders(ME)]
         told, self.told = self.told, []
         return told, quotes, leases, orders, self._at_stake(), oracle.bill(ME).total
 
@@ -202,7 +185,7 @@ def _drawn(drawing: Drawing, sides: tuple[Side, Side]) -> Moment:
     kind = rng.random()
     if kind < 0.35:
         command = drawing.drawn(sides[0], mine=True)
-        return Moment(drawing.now, ((), ()), _asked(command, sides[0], rng.random() < 0.4))
+        return Moment(drawing.now, ((), ()), Ask(command, rng.random() < 0.4))
     if kind < 0.5:
         both = drawing.drawn(sides[0], mine=False, only=NAMES_NO_ORDER)
         return Moment(drawing.now, ((both,), (both,)), None)
@@ -215,29 +198,15 @@ def _drawn(drawing: Drawing, sides: tuple[Side, Side]) -> Moment:
     return Moment(drawing.now, (one_sided[0], one_sided[1]), None)
 
 
-def _asked(command: Command, side: Side, in_session: bool) -> Ask:
-    number = getattr(command, "order", None)
-    return Ask(command, side.placed.index(number) if number in side.placed else None, in_session)
-
-
 def _looks_alike(moment: Moment, sides: tuple[Side, Side]) -> bool:
     for side, others in zip(sides, moment.others, strict=True):
         for command in others:
             side.apply(command, moment.at)
         if moment.mine is not None:
-            side.apply(of_side(moment.mine, side.placed), moment.at)
+            side.apply(moment.mine.command, moment.at)
         side.apply(AdvanceTime(), moment.at)  # as when somebody looks: holds that are over end
         if moment.spends is not None:
             if moment.spends != spending(side.oracle, ME, moment.spends.action, moment.at):
                 return False
             act(side.oracle, side.apply, ME, moment.spends)
     return bool(sides[0].look() == sides[1].look())
-
-
-def of_side(ask: Ask, placed: list[int]) -> Command:
-    """What the tenant does, by the numbers that its orders have in this world; one that it never
-    placed has none."""
-    command = ask.command
-    if not isinstance(command, AmendOrder | CancelOrder):
-        return command
-    return msgspec.structs.replace(command, order=0 if ask.order is None else placed[ask.order])

@@ -40,15 +40,15 @@ def _also_lost(is_lost: Callable[[LeaseView, int], bool]) -> list[Replaced]:
         if events and isinstance(events[-1], Refused):
             return events
         for before in self.leases():
-            lease = self.lease(before.leaf)
-            if lease is not None and lease.lease == before.lease and is_lost(lease, self.now):
+            lease = self.lease(before.tenant, before.lease)
+            if lease is not None and lease.end is None and is_lost(lease, self.now):
                 events += [
                     _for_price(self, event)
-                    for event in apply(self, Relinquish(lease.tenant, lease.leaf), self.now)
+                    for event in apply(self, Relinquish(lease.tenant, lease.lease), self.now)
                 ]
         return events
 
-    return [(Market, "apply", apply_and_lose)]
+    return [(Market, name, apply_and_lose) for name in ("apply", "apply_typed")]
 
 
 def _for_price(market: Market, event: Event) -> Event:

@@ -76,7 +76,7 @@ def prices(call: Call) -> Answer:
         raise unknown(name)
     call.admit_items(0)
     lease = account.leases[name]
-    pieces = price_pieces(call.desk.exchange, lease, call.desk.end_holds())
+    pieces = price_pieces(call.desk.exchange, account.name, lease, call.desk.end_holds())
     call.owe_items(len(pieces))
     return Answer(PriceHistory(name, lease.leaf, in_words(pieces)))
 

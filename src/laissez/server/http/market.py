@@ -75,7 +75,7 @@ def resources(call: Call) -> Answer:
 
 
 def _resource(market: Market, leaf: str) -> Resource:
-    lease = market.lease(leaf)
+    lease = market.lease_on(leaf)
     owner, limit = (None, None) if lease is None else (lease.tenant, lease.limit)
     return Resource(
         leaf,

@@ -50,6 +50,7 @@ class Fcfs(Cloud):
         super().__init__(cluster, kernel, chance)
         self._queue: dict[int, Waiting] = {}  # in order of arrival
         self._placed = 0
+        self._started = 0
         self._held: dict[str, dict[str, Held]] = {}  # by tenant
         self._offline: set[str] = set()
         # by scope, a heap: leaves that were free when they were put there
@@ -63,9 +64,7 @@ class Fcfs(Cloud):
         for something is in the queue."""
         self._offline.update(start.offline)
         for lease in start.leases:
-            self._held.setdefault(lease.tenant, {})[lease.leaf] = Held(
-                lease.leaf, self.kernel.now, self._price(lease.leaf), lease.limit
-            )
+            self._hold(lease.tenant, lease.leaf, lease.limit)
             self._resumed(lease.tenant, lease.leaf)
         for order in start.orders:
             self._enqueue(order.tenant, order.alternatives)
@@ -99,9 +98,9 @@ class Fcfs(Cloud):
                     self._serve(self._queue[order])
                 case CancelOrder(_, order):
                     self._queue.pop(order, None)
-                case Relinquish(tenant, leaf) if leaf in self._held.get(tenant, {}):
+                case Relinquish(tenant, lease) if leaf := self._leaf_of(tenant, lease):
                     self._end(leaf, "relinquished", own_will=True)
-                case SetLimit(tenant, leaf, limit) if leaf in self._held.get(tenant, {}):
+                case SetLimit(tenant, lease, limit) if leaf := self._leaf_of(tenant, lease):
                     self._held[tenant][leaf] = msgspec.structs.replace(
                         self._held[tenant][leaf], limit=limit
                     )
@@ -112,7 +111,8 @@ class Fcfs(Cloud):
         self.send(
             [CancelOrder(tenant, one.order) for one in self._queue.values() if one.tenant == tenant]
         )
-        self.send([Relinquish(tenant, leaf) for leaf in self._held.get(tenant, {})])
+        held = self._held.get(tenant, {}).values()
+        self.send([Relinquish(tenant, one.lease) for one in held])
 
     def take_offline(self, leaf: str) -> None:
         self._offline.add(leaf)
@@ -176,10 +176,18 @@ class Fcfs(Cloud):
     def _start(self, order: Waiting, leaf: str) -> None:
         del self._queue[order.order]
         limit = max(one.limit for one in self._affordable(order) if is_below(leaf, one.scope))
-        self._held.setdefault(order.tenant, {})[leaf] = Held(
-            leaf, self.kernel.now, self._price(leaf), limit
-        )
+        self._hold(order.tenant, leaf, limit)
         self._granted(order.tenant, leaf)
+
+    def _hold(self, tenant: str, leaf: str, limit: int | None) -> None:
+        self._started += 1
+        self._held.setdefault(tenant, {})[leaf] = Held(
+            self._started, leaf, self.kernel.now, self._price(leaf), limit
+        )
+
+    def _leaf_of(self, tenant: str, lease: int) -> str | None:
+        held = self._held.get(tenant, {}).values()
+        return next((one.leaf for one in held if one.lease == lease), None)
 
     def _end(self, leaf: str, reason: str, own_will: bool) -> None:
         tenant, _ = self._owners[leaf]

@@ -23,7 +23,7 @@ from laissez.sim.clouds.foresight import Outlook, Service, Transparent, outlook
 from laissez.sim.clouds.timetable import Timetable
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
-from laissez.tenants import EconAdapter, Held, TenantView
+from laissez.tenants import EconAdapter, TenantView
 from laissez.tenants.paths import parent_of, tree_of
 from laissez.tenants.units import SECOND_US
 
@@ -40,7 +40,7 @@ class Ideal(Fcfs):
         super().__init__(cluster, kernel, chance)
         self._open: dict[str, Transparent] = {}  # the tenants it plans for
         self._services: dict[str, Service] = {}
-        self._given_up: dict[str, set[str]] = {}  # by tenant: the leases it would be rid of
+        self._given_up: dict[str, set[int]] = {}  # by tenant: the leases it would be rid of
         self._next: int | None = None  # when it plans next
 
     def join(self, customer: Customer) -> None:
@@ -68,7 +68,7 @@ class Ideal(Fcfs):
         for command in commands:
             if isinstance(command, Relinquish) and command.tenant in self._open:
                 self.requests += 1
-                self._given_up.setdefault(command.tenant, set()).add(command.leaf)
+                self._given_up.setdefault(command.tenant, set()).add(command.lease)
             else:
                 super().send([command])
 
@@ -136,7 +136,7 @@ class Ideal(Fcfs):
             gladly = [
                 leaf
                 for leaf in self._to_go(name, tree, count)
-                if leaf in self._given_up.get(name, ())
+                if self._held[name][leaf].lease in self._given_up.get(name, ())
             ]
             for leaf in gladly:
                 self._end(leaf, "relinquished", own_will=True)
@@ -153,9 +153,7 @@ class Ideal(Fcfs):
                 lacking -= len(taken)
         for name in sorted(getting, key=lambda name: (self._open[name].kind != "training", name)):
             for leaf in self._places(name, self._idle(tree))[: getting[name]]:
-                self._held.setdefault(name, {})[leaf] = Held(
-                    leaf, self.kernel.now, self._price(leaf), None
-                )
+                self._hold(name, leaf, None)
                 self._granted(name, leaf)
 
     def _should_wait(self, name: str, taken: list[str]) -> bool:
@@ -188,7 +186,7 @@ class Ideal(Fcfs):
         )
         mine.sort(
             key=lambda one: (
-                one.leaf not in given_up,
+                one.lease not in given_up,
                 -one.since,
                 beside[parent_of(one.leaf)],
                 one.leaf,

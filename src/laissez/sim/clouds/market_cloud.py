@@ -44,9 +44,9 @@ OWN_WILL = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
 class Begun(NamedTuple):
     """A lease that began, or was there when the run did."""
 
+    tenant: str
     lease: int
     leaf: str
-    tenant: str
     at: int
 
 
@@ -58,8 +58,9 @@ class MarketCloud(Cloud):
         self.market = Market(cluster.topology)
         self._origin = 0
         self._has_floors = False  # a market that was there before has its own
-        self._since: dict[int, int] = {}  # when an order was placed or last amended
-        self._ended: dict[int, LeaseEnded] = {}
+        # by tenant and order: when it was placed or last amended
+        self._since: dict[tuple[str, int], int] = {}
+        self._ended: dict[tuple[str, int], LeaseEnded] = {}
         self._begun: list[Begun] = []
         self._wakes_at: int | None = None  # when a hold ends next
 
@@ -73,9 +74,9 @@ class MarketCloud(Cloud):
         self._origin = self.market.now
         self._has_floors = True
         for one in self.market.leases():
-            self._begun.append(Begun(one.lease, one.leaf, one.tenant, self.kernel.now))
+            self._begun.append(Begun(one.tenant, one.lease, one.leaf, self.kernel.now))
             self._resumed(one.tenant, one.leaf)
-        self._since = {one.order: self.kernel.now for one in self.market.orders()}
+        self._since = {(one.tenant, one.order): self.kernel.now for one in self.market.orders()}
         self._sleep()
 
     @property
@@ -91,13 +92,13 @@ class MarketCloud(Cloud):
         self.requests += 2
         leases = tuple(
             [
-                Held(one.leaf, one.start - self._origin, one.charged, one.limit)
+                Held(one.lease, one.leaf, one.start - self._origin, one.charged, one.limit)
                 for one in market.leases(tenant)
             ]
         )
         orders = tuple(
             [
-                Resting(one.order, self._since[one.order], one.alternatives)
+                Resting(one.order, self._since[tenant, one.order], one.alternatives)
                 for one in market.orders(tenant)
             ]
         )
@@ -124,7 +125,7 @@ class MarketCloud(Cloud):
     def leave(self, tenant: str) -> None:
         if tenant in self.market.tenants():
             self.send([CancelOrder(tenant, one.order) for one in self.market.orders(tenant)])
-            self.send([Relinquish(tenant, one.leaf) for one in self.market.leases(tenant)])
+            self.send([Relinquish(tenant, one.lease) for one in self.market.leases(tenant)])
 
     def take_offline(self, leaf: str) -> None:
         self.operate(TakeOffline(leaf))
@@ -146,13 +147,13 @@ class MarketCloud(Cloud):
     def leases(self) -> list[Lease]:
         self._apply(AdvanceTime())
         charges = {
-            line.lease: line.charge
+            (tenant, line.lease): line.charge
             for tenant in self.market.tenants()
             for line in self.market.bill(tenant, self._origin).leases
         }
         found = []
         for begun in self._begun:
-            ended = self._ended.get(begun.lease)
+            ended = self._ended.get((begun.tenant, begun.lease))
             end, reason = (
                 (ended.at - self._origin, str(ended.reason))
                 if ended
@@ -165,17 +166,17 @@ class MarketCloud(Cloud):
                     begun.at,
                     end,
                     reason,
-                    charges.get(begun.lease, 0),
-                    self._pieces(begun.lease),
+                    charges.get((begun.tenant, begun.lease), 0),
+                    self._pieces(begun.tenant, begun.lease),
                 )
             )
         return sorted(found, key=lambda lease: (lease.start, lease.leaf))
 
-    def _pieces(self, lease: int) -> tuple[tuple[int, int], ...]:
+    def _pieces(self, tenant: str, lease: int) -> tuple[tuple[int, int], ...]:
         """What it was charged from when on; what was before the run is left out."""
         history = [
             piece
-            for piece in self.market.price_history(lease)
+            for piece in self.market.price_history(tenant, lease)
             if piece.rate is not None and piece.end > self._origin
         ]
         return tuple(
@@ -214,14 +215,14 @@ class MarketCloud(Cloud):
     def _hear(self, event: Event) -> None:
         if isinstance(event, LeaseStarted):
             self._begun.append(
-                Begun(event.lease, event.leaf, event.tenant, event.at - self._origin)
+                Begun(event.tenant, event.lease, event.leaf, event.at - self._origin)
             )
             self._granted(event.tenant, event.leaf)
         elif isinstance(event, LeaseEnded):
-            self._ended[event.lease] = event
+            self._ended[event.tenant, event.lease] = event
             self._taken(event.leaf, event.reason in OWN_WILL)
         elif isinstance(event, OrderPlaced | OrderAmended):
-            self._since[event.order] = self.kernel.now
+            self._since[event.tenant, event.order] = self.kernel.now
         elif isinstance(event, Refused):
             self._refused(event)
 
