@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from laissez.server.settings import Settings
-from laissez_bench import load_tables, soak
+from laissez_bench import soak, tables
 from laissez_bench.following import Following
-from laissez_bench.load import Quarter, Report, Times
+from laissez_bench.generator import Counted, Times
 from laissez_bench.readings import Readings, Remembered
 from laissez_bench.soak_verdict import (
     FULL_READINGS_LEAST,
@@ -17,6 +17,7 @@ from laissez_bench.soak_verdict import (
     MORE_THREADS_MAX,
     READINGS,
     Audited,
+    Quarter,
     Soak,
     judged,
 )
@@ -55,12 +56,8 @@ class Seen(Readings):
 def seen(
     readings: Readings, quarters: list[Quarter], problems: dict[str, int], doubts: list[str]
 ) -> Soak:
-    return judged(
-        Report(400_000, 600, 2.0, 9.0, problems, quarters),
-        readings,
-        Audited(1, 8, 1, 1, 1, doubts),
-        SETTINGS,
-    )
+    whole = Counted(600, 400_000, problems=problems)
+    return judged(whole, quarters, readings, Audited(1, 8, 1, 1, 1, doubts), SETTINGS)
 
 
 def four(**last: Any) -> list[Quarter]:
@@ -167,7 +164,7 @@ def test_times_tell_how_many_were_longer() -> None:
 
 
 def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    load_tables.show_soak(seen(Seen(), four(slow=1_001), {}, []))
+    tables.show_soak(seen(Seen(), four(slow=1_001), {}, []))
     said = capsys.readouterr().out
     assert "judged: memory once it is full, files, threads, throughput, the median," in said
     assert (

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.workers import output_of
-from laissez_bench import cli, load_tables, noisy
+from laissez_bench import cli, noisy, tables
 from laissez_bench.noisy import NOBODY, Noisy, Ratio
-from laissez_bench.open_load import OpenPlan, OpenReport
-from laissez_bench.overload import Level
+from laissez_bench.overload import Level, Measured
+from laissez_bench.processor_time import FolderPlan
 from laissez_bench.verdicts import (
     ROUNDS_LEAST,
     NoisyVerdict,
@@ -119,13 +119,6 @@ def test_a_slowdown_fails_when_it_is_certainly_beyond_what_is_promised(
         ), found
 
 
-def test_by_the_clock_nothing_is_judged() -> None:
-    verdict = judge_noisy([row(NOBODY), row("keys", p50=Ratio(9, 8, 10))], real=True)
-    assert [] == verdict.failures and ["all of it"] == [
-        words.partition(":")[0] for words in verdict.not_judged
-    ]
-
-
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rounds as in earnest, each of a tenth of a second: what is looked for is not
@@ -149,13 +142,13 @@ def test_a_service_that_answers_refusals_at_a_pace_passes() -> None:
 def test_a_service_that_answers_them_as_fast_as_they_are_asked_for_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def put_open(module: str, plan: OpenPlan) -> list[OpenReport]:
+    def unfair(plan: FolderPlan) -> list[Measured]:
         return msgspec.json.decode(
             output_of([sys.executable, str(UNFAIR)], msgspec.json.encode(plan)),
-            type=list[OpenReport],
+            type=list[Measured],
         )
 
-    monkeypatch.setattr(noisy, "put_open", put_open)
+    monkeypatch.setattr(noisy, "by_processor_time", unfair)
     assert "unreadable: expected the others' p50 at most x1.10" in " ".join(measured().failures)
 
 
@@ -239,8 +232,8 @@ def test_the_name_of_a_long_request_leaves_room_for_the_figures(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     kind = 'POST /v1/orders {"alternatives": [{"scope": "[/]", "limit": "' + "1" * 200
-    monkeypatch.setattr(load_tables, "FILE_WIDTH", width)
-    load_tables.show_noisy(judge_noisy([row(NOBODY), row(kind)]))
+    monkeypatch.setattr(tables, "FILE_WIDTH", width)
+    tables.show_noisy(judge_noisy([row(NOBODY), row(kind)]))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     (first,) = [line for line in lines if line.startswith("POST")]
     assert first.endswith("x1.00 0.90-1.10 x1.00 0.90-1.10 100.0 % 1.0 2.0 +0.01") and not any(

@@ -3,12 +3,9 @@ moves, and previews of a change."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import msgspec
@@ -17,7 +14,7 @@ from laissez.client import Client
 from laissez.wire.requests import SetFloor
 from laissez_bench import cluster
 from laissez_bench.cores import cpu_seconds
-from laissez_bench.service import LEAVES, TENANTS, running
+from laissez_bench.service import LEAVES, TENANTS, running, world
 
 FOLLOWERS = (0, 1, 8)
 MOVES_PER_SECOND = 5  # as often as levels are told
@@ -47,24 +44,19 @@ class Looked(msgspec.Struct):
 def measure(
     seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
 ) -> Looked:
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        step("making the market")
-        cluster.found(base / "market", leaves, tenants)
-        with running(base / "market") as (host, port, pid):
-            url = f"http://{host}:{port}"
-            key = (base / "market" / cluster.OPERATOR_KEY).read_text().strip()
-            with Client(url, key) as operator:
-                rows = []
-                for followers in FOLLOWERS:
-                    step(f"{followers} followers")
-                    rows.append(
-                        _looked_at(operator, Followers(followers, url, key), pid, seconds, leaves)
-                    )
-                step("previews")
-                return Looked(rows, *_previewed(operator))
-    finally:
-        shutil.rmtree(base)
+    step("making the market")
+    with world(leaves, tenants) as made, running(made.base / "made") as at:
+        url = f"http://{at.host}:{at.port}"
+        key = (made.base / "made" / cluster.OPERATOR_KEY).read_text().strip()
+        with Client(url, key) as operator:
+            rows = []
+            for followers in FOLLOWERS:
+                step(f"{followers} followers")
+                rows.append(
+                    _looked_at(operator, Followers(followers, url, key), at.pid, seconds, leaves)
+                )
+            step("previews")
+            return Looked(rows, *_previewed(operator))
 
 
 def _looked_at(

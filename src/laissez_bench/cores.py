@@ -1,32 +1,34 @@
-"""Who uses which core, and how much of it: what one load does to another beside it is not what it
-does to the server."""
+"""The processor time of a process, as the system counts it."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-LEAST_POLITE = 19
 
+class CpuTime(NamedTuple):
+    """Seconds, of the main thread, which is a server's loop, and of all other threads."""
 
-def keep_apart(server: int) -> None:
-    """The server's first thread, which is its loop, on one core, where there are two; this process
-    and those it starts on the others."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if len(cores) > 1:
-        os.sched_setaffinity(server, cores[:1])
-        os.sched_setaffinity(0, cores[1:])
+    main: float
+    others: float
 
 
 def give_way() -> None:
-    """Let every other process of the same core go first; on Linux, before this thread alone."""
-    os.nice(LEAST_POLITE)
+    """Let every other process on the same core go first; on Linux this concerns one thread."""
+    os.nice(19)
+
+
+def cpu_time(pid: int) -> CpuTime:
+    """By the scheduler's count in nanoseconds; zeros where the system keeps none."""
+    used = {"": 0}
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):  # a thread may end meanwhile
+            used[task.name] = int((task / "schedstat").read_text().split()[0])
+    main = used.get(str(pid), 0)
+    return CpuTime(main / 1e9, (sum(used.values()) - main) / 1e9)
 
 
 def cpu_seconds(pid: int) -> float:
-    """That a process has used; 0 where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(cpu_time(pid))

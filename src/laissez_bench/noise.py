@@ -1,17 +1,12 @@
-"""Noise: one tenant that asks as fast as it can, in one of several ways, over many connections.
-Started by `laissez_bench.open_load`.
-
-    python -m laissez_bench.noise < plan.json
-
-It says "ready" once all connections are open, and goes on until it is ended.
-"""
+"""Noise: one tenant that asks as fast as it can, in one of several ways, over many connections."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
-import sys
+from asyncio import Transport
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,9 +14,8 @@ import msgspec
 
 from laissez.wire.limits import WEBHOOKS_MAX
 from laissez_bench.cluster import Held
-from laissez_bench.cores import give_way
-from laissez_bench.load import Plan, SessionConnection, Tally
-from laissez_bench.mix import Tenant
+from laissez_bench.generator import Load, Plan
+from laissez_bench.mix import POOL, Pool
 
 HTTP_CONNECTIONS = 64
 SESSIONS = 4  # of the eight that a tenant may have
@@ -33,52 +27,46 @@ WEBHOOK_ID = re.compile(rb'"id":"(whk_[^"]+)"')
 ANY_REQUEST = re.compile(r"[A-Z]+ /\S*( .+)?")  # a kind of noise by itself
 
 
-class NoisePlan(msgspec.Struct):
-    kind: str
-    host: str
-    port: int
-    held: Held
-    scopes: list[str]
-    seed: int
-
-
 class Noise:
     """Makes the requests of one noisy tenant."""
 
-    def __init__(self, plan: NoisePlan) -> None:
-        self.plan = plan
-        self.tenant = Tenant(0, plan.held, plan.scopes, plan.seed)
+    def __init__(self, plan: Plan, kind: str, held: Held) -> None:
+        self.kind = kind
+        self.key = held.key
+        self._seed = plan.seed
+        self._alternatives = Pool(plan.scopes, plan.seed).alternatives
         self._numbers = itertools.count()
         self._webhooks: set[str] = set()
 
     def request(self, method: str, path: str, body: bytes = b"", key: str | None = None) -> bytes:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer"
-            f" {key or self.plan.held.key}\r\n"
+            f" {key or self.key}\r\n"
         )
         if method != "GET":
             head += (
-                f"Idempotency-Key: n{self.plan.seed}-{next(self._numbers)}\r\nContent-Type:"
+                f"Idempotency-Key: n{self._seed}-{next(self._numbers)}\r\nContent-Type:"
                 f" application/json\r\nContent-Length: {len(body)}\r\n"
             )
         return head.encode() + b"\r\n" + body
 
     def order(self) -> bytes:
+        alternatives = self._alternatives[next(self._numbers) % POOL]
         return self.request(
-            "POST", "/v1/orders", msgspec.json.encode({"alternatives": self.tenant._alternatives()})
+            "POST", "/v1/orders", msgspec.json.encode({"alternatives": alternatives})
         )
 
     def unreadable(self) -> bytes:
         return self.request("POST", "/v1/orders", b'{"alternatives": 7}')
 
     def wrong_key(self) -> bytes:
-        return self.request("GET", "/v1/orders", key=f"{self.plan.held.key}x")
+        return self.request("GET", "/v1/orders", key=f"{self.key}x")
 
     def question(self) -> bytes:
         return self.request("GET", "/v1/orders")
 
     def any_request(self) -> bytes:
-        method, path, *body = self.plan.kind.split(" ", 2)
+        method, path, *body = self.kind.split(" ", 2)
         return self.request(method, path, "".join(body).encode())
 
     def events(self) -> bytes:
@@ -110,8 +98,8 @@ class Noise:
 
     def batch(self) -> bytes:
         commands = [
-            {"type": "place_order", "alternatives": self.tenant._alternatives()}
-            for _ in range(BATCH)
+            {"type": "place_order", "alternatives": alternatives}
+            for alternatives in self._alternatives[:BATCH]
         ]
         return self.request("POST", "/v1/batch", msgspec.json.encode({"commands": commands}))
 
@@ -135,10 +123,10 @@ class HttpNoise(asyncio.Protocol):
         self._noise = noise
         self._make = make
         self._buffer = bytearray()
-        self.transport: asyncio.Transport
+        self.transport: Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
+        self.transport = cast(Transport, transport)
 
     def begin(self) -> None:
         self.transport.write(self._make(self._noise))
@@ -159,73 +147,21 @@ class HttpNoise(asyncio.Protocol):
                 self.begin()
 
 
-class SessionNoise(SessionConnection):
-    """Sends the next frame when the last has been answered."""
-
-    waits_for = ""
-
-    def begin(self) -> None:
-        messages = [self.tenant.next() for _ in range(COMMANDS)]
-        self.waits_for = messages[-1]["id"]
-        self._write(messages)
-
-    def _heard(self, message: dict[str, Any]) -> int:
-        if self.waits_for and message.get("id") == self.waits_for:
-            self.begin()
-        return 0
-
-
-async def connect(plan: NoisePlan) -> list[Any]:
-    """All connections, which have yet to begin."""
+async def connect(plan: Plan, kind: str, held: Held) -> list[Any]:
+    """All connections, which have begun to ask."""
     loop = asyncio.get_running_loop()
-    make, connections, sessions = KINDS.get(plan.kind, (Noise.any_request, HTTP_CONNECTIONS, 0))
-    noise = Noise(plan)
+    make, connections, sessions = KINDS.get(kind, (Noise.any_request, HTTP_CONNECTIONS, 0))
+    noise = Noise(plan, kind, held)
     loud: list[Any] = []
     for _ in range(connections):
         loud.append(
             (await loop.create_connection(lambda: HttpNoise(noise, make), plan.host, plan.port))[1]
         )
-    common = Plan(
-        "session",
-        plan.host,
-        plan.port,
-        sessions,
-        COMMANDS,
-        0,
-        0,
-        plan.seed,
-        [plan.held],
-        plan.scopes,
-    )
-    for number in range(sessions):
-        tenant = Tenant(number + 1, plan.held, plan.scopes, plan.seed)
-        session = (
-            await loop.create_connection(
-                lambda t=tenant: SessionNoise(common, 0, t, plan.held.key, Tally(common)),  # type: ignore[misc]
-                plan.host,
-                plan.port,
-            )
-        )[1]
-        await session.ready
-        loud.append(session)
-    return loud
-
-
-async def make_noise(plan: NoisePlan) -> None:
-    loud = await connect(plan)
-    print("ready", flush=True)
-    for connection in loud:
-        connection.begin()
-    await asyncio.Event().wait()
-
-
-def main() -> None:
-    import uvloop
-
-    # what the others notice is to be the server's doing, not that two loads share a core
-    give_way()
-    uvloop.run(make_noise(msgspec.json.decode(sys.stdin.buffer.read(), type=NoisePlan)))
-
-
-if __name__ == "__main__":
-    main()
+    load = Load(msgspec.structs.replace(plan, connections=sessions, tenants=[held]))
+    load.stop = math.inf
+    await load.connect()
+    for session in load.connections:
+        session.begin(COMMANDS)
+    for http in loud:
+        http.begin()
+    return loud + load.connections

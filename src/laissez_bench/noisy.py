@@ -1,34 +1,28 @@
 """Does one noisy tenant slow the others down? The others ask at a steady rate that the service can
 take, with and without the noise by turns.
 
-By the server's processor time (`processor_time`), or by the clock, with real processes. What else
-the machine does comes and goes then, so a phase with noise is compared with the silence just before
-and just after it, round by round, and the same is done with a phase in which nobody makes noise:
-what that one shows is not the service's doing.
+A phase with noise is compared with the silence just before and just after it, round by round, by
+the server's processor time (`processor_time`). The same is done with a phase in which nobody makes
+noise: a difference there is not the service's doing.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import time
+import sys
 from collections.abc import Callable
 from math import comb
-from pathlib import Path
 from statistics import median
 
 import msgspec
 
-from laissez_bench import cluster
-from laissez_bench.crowd import tree
-from laissez_bench.load import Plan
-from laissez_bench.open_load import OpenPlan, OpenReport
-from laissez_bench.overload import WARM_UP_S, put_open
+from laissez.workers import output_of
+from laissez_bench.generator import Counted
+from laissez_bench.overload import WARM_UP_S, Measured, Turns
 from laissez_bench.processor_time import FolderPlan
-from laissez_bench.service import LEAVES, TENANTS, running
+from laissez_bench.service import LEAVES, TENANTS, Address, world
 
 LEVEL = 0.3  # of the capacity
-CONNECTIONS, IN_FLIGHT = 64, 2
+CONNECTIONS, IN_FLIGHT = 64, 20
 PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
@@ -71,62 +65,32 @@ def measure(
     kinds: list[str],
     seconds: float,
     step: Callable[[str], None],
-    real: bool = False,
     leaves: int = LEAVES,
     tenants: int = TENANTS,
 ) -> list[Noisy]:
     """A row for nobody's noise, then one for each kind."""
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        step("making the market")
-        *held, loud = cluster.found(base / "market", leaves, tenants, capped=1)
-        scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
+    step("making the market")
+    with world(leaves, tenants, capped=1) as made:
         step(f"{', '.join(kinds)}: with and without")
+        *held, loud = made.held
         rounds = max(1, round(seconds / PHASE_S))
         noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
-        connections, warm_up_s = min(CONNECTIONS, len(held)), min(WARM_UP_S, seconds)
-        common = Plan(
-            "session",
-            NOWHERE,
-            0,
-            connections,
-            IN_FLIGHT,
-            seconds / rounds,
-            warm_up_s,
-            time.time_ns(),
-            held,
-            scopes,
-        )
-        plan = OpenPlan(
-            **msgspec.structs.asdict(common),
-            levels=[LEVEL] * len(noises),
-            rounds=rounds,
-            noises=noises,
-            loud=loud,
-        )
-        reports = (
-            _by_the_clock(plan, base / "market")
-            if real
-            else _by_processor_time(plan, base / "market")
-        )
+        levels = [LEVEL] * len(noises)
+        turns = Turns(levels, rounds, seconds / rounds, min(WARM_UP_S, seconds), IN_FLIGHT, noises)
+        at = Address(NOWHERE, 0, 0)
+        plan = made.plan("session", at, min(CONNECTIONS, len(held)))
+        plan.tenants = held[: plan.connections]
+        found = by_processor_time(FolderPlan(plan, turns, loud, str(made.base / "made")))
         return [
-            _row(kind, *reports[2 * index : 2 * index + 3])
+            _row(kind, *found[2 * index : 2 * index + 3])
             for index, kind in enumerate((NOBODY, *kinds))
         ]
-    finally:
-        shutil.rmtree(base)
 
 
-def _by_the_clock(plan: OpenPlan, folder: Path) -> list[OpenReport]:
-    with running(folder, sheds=True) as (plan.host, plan.port, plan.server):
-        return put_open("laissez_bench.open_load", plan)
-
-
-def _by_processor_time(plan: OpenPlan, folder: Path) -> list[OpenReport]:
-    return put_open(
-        "laissez_bench.processor_time",
-        FolderPlan(**msgspec.structs.asdict(plan), folder=str(folder)),
-    )
+def by_processor_time(plan: FolderPlan) -> list[Measured]:
+    """In a process of its own, whose time is the server's alone."""
+    command = [sys.executable, "-m", "laissez_bench.processor_time"]
+    return msgspec.json.decode(output_of(command, msgspec.json.encode(plan)), type=list[Measured])
 
 
 def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:
@@ -146,29 +110,45 @@ def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:
     )
 
 
-def _row(kind: str, before: OpenReport, noisy: OpenReport, after: OpenReport) -> Noisy:
-    rounds = list(zip(before.per_round, noisy.per_round, after.per_round, strict=True))
+def _row(kind: str, before: Measured, noisy: Measured, after: Measured) -> Noisy:
     p50, p99 = [
-        ratio_of([(first[which], loud[which], last[which]) for first, loud, last in rounds])
-        for which in (0, 1)
+        ratio_of(
+            [
+                (first, loud, last)
+                for first, loud, last in zip(
+                    *(
+                        [counted.admitted.quantile_ms(share) for counted in one.rounds]
+                        for one in (before, noisy, after)
+                    ),
+                    strict=True,
+                )
+            ]
+        )
+        for share in (0.5, 0.99)
     ]
+    first, loud, last = before.all, noisy.all, after.all
+
+    def without(figure: Callable[[Counted], float]) -> float:
+        return round((figure(first) + figure(last)) / 2, 3)
+
     return Noisy(
         kind,
-        len(rounds),
+        len(noisy.rounds),
         p50,
         p99,
-        _done(noisy),
-        min(_done(before), _done(after)),
-        noisy.p50_ms,
-        round((before.p50_ms + after.p50_ms) / 2, 2),
-        noisy.p99_ms,
-        round((before.p99_ms + after.p99_ms) / 2, 2),
-        round(noisy.offered / noisy.seconds, 1),
-        noisy.server_cpu,
-        round((before.server_cpu + after.server_cpu) / 2, 3),
-        noisy.problems,
+        _done(loud),
+        min(_done(first), _done(last)),
+        loud.admitted.quantile_ms(0.5),
+        without(lambda one: one.admitted.quantile_ms(0.5)),
+        loud.admitted.quantile_ms(0.99),
+        without(lambda one: one.admitted.quantile_ms(0.99)),
+        round(loud.offered / loud.seconds, 1),
+        round(loud.server_cpu_s / loud.seconds, 3),
+        without(lambda one: one.server_cpu_s / one.seconds),
+        loud.problems,
     )
 
 
-def _done(report: OpenReport) -> float:
-    return round(report.admitted / max(1, report.offered), 4)
+def _done(counted: Counted) -> float:
+    admitted = counted.admitted.count - counted.unanswered
+    return round(admitted / max(1, counted.offered), 4)

@@ -28,8 +28,11 @@ from laissez.server.assembly import Service
 from laissez.server.clock import Clock
 from laissez.server.opening import open_folder
 from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
-from laissez_bench import noise, open_load
-from laissez_bench.open_load import FIRST_BURST_S, OpenPlan, OpenReport
+from laissez_bench import noise
+from laissez_bench.cluster import Held
+from laissez_bench.cores import CpuTime
+from laissez_bench.generator import Load, Plan
+from laissez_bench.overload import Measured, Turns, take_turns
 from laissez_bench.service import THIS_MACHINE
 from laissez_check.simulated.edges import Wall, patched
 from laissez_check.simulated.listening import listen
@@ -39,9 +42,15 @@ from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
 NO_SNAPSHOTS = 1 << 40  # they are written by another process
 SESSIONS_MAX = 100
+FIRST_BURST_S = 1.5  # everybody may have one at once; noise counts after it
 
 
-class FolderPlan(OpenPlan, kw_only=True):
+class FolderPlan(msgspec.Struct):
+    """The load, the levels and noises, and who makes the noise."""
+
+    plan: Plan
+    turns: Turns
+    loud: Held
     folder: str
 
 
@@ -113,21 +122,25 @@ class Loopback(Network):
     latencies_s = (0.00005,)
 
 
-def measure(plan: FolderPlan) -> list[OpenReport]:
+def measure(plan: FolderPlan) -> list[Measured]:
     server = Process()
     loop = ProcessorLoop(server)
     wall = Wall(loop)
-    network = Loopback(loop, Random(plan.seed), CALM)
-    with patched(loop, wall, plan.seed):
+    network = Loopback(loop, Random(plan.plan.seed), CALM)
+    with patched(loop, wall, plan.plan.seed):
         asyncio.set_event_loop(loop)
         return loop.run_until_complete(_run(plan, loop, network, wall, server))
 
 
 async def _run(
     plan: FolderPlan, loop: ProcessorLoop, network: Network, wall: Wall, server: Process
-) -> list[OpenReport]:
+) -> list[Measured]:
     await loop.begin(server, loop.create_task, _serve(plan, network, wall))
-    return await open_load.run(plan, _noise, lambda: loop.worked)
+    load = Load(plan.plan, lambda: CpuTime(loop.worked, 0.0))
+    await load.connect()
+    found = await take_turns(load.run, plan.turns, partial(_noise, plan))
+    load.close()
+    return found
 
 
 async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
@@ -144,7 +157,7 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
         limits,
         start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns),
     )
-    draw = Random(plan.seed)
+    draw = Random(plan.plan.seed)
     service = Service(
         settings,
         opened,
@@ -152,20 +165,13 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
         partial(LoopCopy, draw=draw),
     )
     service.begin()
-    listen(network, plan.port, service, settings)
+    listen(network, plan.plan.port, service, settings)
 
 
 @asynccontextmanager
-async def _noise(plan: OpenPlan, kind: str | None) -> AsyncIterator[None]:
+async def _noise(plan: FolderPlan, kind: str) -> AsyncIterator[None]:
     """Somebody makes noise until the block ends."""
-    if kind is None or plan.loud is None:
-        yield
-        return
-    loud = await noise.connect(
-        noise.NoisePlan(kind, plan.host, plan.port, plan.loud, plan.scopes, time.time_ns())
-    )
-    for connection in loud:
-        connection.begin()
+    loud = await noise.connect(plan.plan, kind, plan.loud)
     await asyncio.sleep(FIRST_BURST_S)
     try:
         yield

@@ -1,5 +1,10 @@
-"""How fast the service is: a real server, load processes beside it on the same machine, every
-answer durable."""
+"""How fast the service is: a real server, and beside it the ceiling, a server with the same
+sockets and journal and an empty exchange.
+
+Both run at the same time and are loaded by turns, so that what else the machine does touches both
+alike. The generator is a process of its own on the same machine. An operator follows the event
+stream and a console is open all the while.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +16,46 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from laissez.workers import deaf_to_interrupts, output_of
+from laissez.journal import Reader
+from laissez.workers import deaf_to_interrupts
 from laissez_bench import cluster
 from laissez_bench.crowd import tree
-from laissez_bench.load import Plan, Report
+from laissez_bench.generator import BATCH_COMMANDS, Counted, Phase, Plan
 
 LEAVES = 10_000
 TENANTS = 1_000
-WARM_UP_S = 2.0
+ROUNDS = 4  # turns that product and ceiling take
+WARM_UP_S = 1.0
 THIS_MACHINE = "127.0.0.1/32"  # webhooks may lead there
 
-# load: connections, commands under way on each
-LOADS = {"session": (64, 5), "connections": (1_000, 1), "rest": (32, 1), "batch": (4, 100)}
+OPEN = "open-session"
+OPEN_P99_MS_MAX = 20.0
+OPEN_STEPS = 7  # of the bisection: to about 1 % of the capacity
+
+# A closed row searches here for the number in flight: connections, commands in flight on each.
+SEARCHED = {
+    "session": [(64, commands) for commands in (1, 2, 4, 8, 16, 32)],
+    "connections": [(1_000, 1)],
+    "rest": [(connections, 1) for connections in (4, 8, 16, 32, 64, 128)],
+    "batch": [(connections, 1) for connections in (1, 2, 4, 8, 16)],
+}
+WITH_CEILING = ("session", "batch", "rest")
+LOADS = (*SEARCHED, OPEN)
+GAIN_LEAST = 1.05  # more in flight must give so much more, or it only adds waiting
+PROBE_S_MAX = 1.0
+
+Run = Callable[[Phase], Counted]
 
 
 class Row(msgspec.Struct):
-    """Answers per second, all of them durable, and how long a caller waited for one."""
+    """Answers per second, all durable, and how long a caller waited for one. Times per command are
+    processor time, user and system."""
 
     load: str
     per_second: float
@@ -39,55 +63,221 @@ class Row(msgspec.Struct):
     p99_ms: float
     durable: bool
     connections: int
-    in_flight: int
+    in_flight: int  # commands on each connection; 0 in an open loop
     leaves: int
     tenants: int
     problems: dict[str, int]  # refusals by code: commands that came too late, say
+    us_per_command: float = 0.0  # of the server
+    us_per_command_main: float = 0.0  # of its event loop's thread
+    us_per_command_others: float = 0.0  # of its other threads: the journal's, mostly
+    generator_us_per_command: float = 0.0
+    share_of_ceiling: float | None = None
+    pause_ms_max: float = 0.0  # longest time without an answer while commands were in flight
+    bytes_per_command: float = 0.0  # of the journal on disk
 
 
 class ServerDied(Exception):
     """The server ended, or did not come up, while it was measured."""
 
 
+class Address(NamedTuple):
+    host: str
+    port: int
+    pid: int
+
+
 @contextmanager
-def running(folder: Path, port: int = 0, sheds: bool = False) -> Iterator[tuple[str, int, int]]:
-    """A server process on the data folder: its host, port and process id. Unless it `sheds`,
-    whoever asks for more than it can do waits."""
-    command = [
-        sys.executable,
-        "-m",
-        "laissez.cli",
-        "serve",
-        "--data",
-        str(folder),
-        "--port",
-        str(port),
-    ]
+def running(
+    folder: Path, sheds: bool = False, stop: signal.Signals = signal.SIGTERM
+) -> Iterator[Address]:
+    """A server process on the data folder. Unless it `sheds`, excess load waits."""
     settings = {
         "LIMITS__SESSIONS_MAX": "100",
         "SERVER__LOG_LEVEL": "warning",
         "WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE,
+        **({} if sheds else {"LIMITS__WAIT_S_MAX": "60"}),
     }
+    command = ["-m", "laissez.cli", "serve", "--data", str(folder), "--port", "0"]
+    with _process(command, settings, stop) as address:
+        yield address
+
+
+@contextmanager
+def _process(
+    arguments: list[str], settings: dict[str, str], stop: signal.Signals = signal.SIGTERM
+) -> Iterator[Address]:
     environment = {**os.environ, **{f"LAISSEZ_{name}": value for name, value in settings.items()}}
-    if not sheds:
-        environment["LAISSEZ_LIMITS__WAIT_S_MAX"] = "60"
     with deaf_to_interrupts():
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen(
+            [sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=environment
+        )
     assert process.stdout is not None
     try:
         for line in process.stdout:
             if line.startswith("Serving at "):
-                host, _, port_text = line.split("//", 1)[1].strip().rpartition(":")
-                yield host, int(port_text), process.pid
+                host, _, port = line.split("//", 1)[1].strip().rpartition(":")
+                yield Address(host, int(port), process.pid)
                 break
         else:
             raise ServerDied(f"the server ended with {process.wait()} before it was ready")
         if process.poll() is not None:
             raise ServerDied(f"the server ended with {process.returncode} while it was measured")
     finally:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(stop)
         process.wait(30)
         process.stdout.close()
+
+
+@contextmanager
+def generating(plan: Plan) -> Iterator[Run]:
+    """A generator process that is connected, and carries out phases."""
+    with deaf_to_interrupts():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "laissez_bench.generator"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    to, from_ = process.stdin, process.stdout
+
+    def ask(asked: Plan | Phase) -> Counted:
+        to.write(msgspec.json.encode(asked) + b"\n")
+        to.flush()
+        if not (line := from_.readline()):
+            raise ServerDied(f"the load generator ended with {process.wait()}")
+        return msgspec.json.decode(line, type=Counted)
+
+    with process:
+        try:
+            ask(plan)
+            yield ask
+        except BaseException:
+            process.kill()
+            raise
+
+
+class World(NamedTuple):
+    """A market made on disk, from which every server gets a copy."""
+
+    base: Path
+    held: list[cluster.Held]
+    scopes: list[str]
+    leaves: int
+
+    def plan(self, load: str, at: Address, connections: int, folder: Path | None = None) -> Plan:
+        """With a folder, its operator watches."""
+        key = "" if folder is None else (folder / cluster.OPERATOR_KEY).read_text().strip()
+        tenants = self.held[:connections]
+        seed = time.time_ns()
+        return Plan(load, at.host, at.port, connections, seed, tenants, self.scopes, at.pid, key)
+
+    def copy(self, name: str) -> Path:
+        return Path(shutil.copytree(self.base / "made", self.base / name))
+
+
+@contextmanager
+def world(leaves: int, tenants: int, capped: int = 0) -> Iterator[World]:
+    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
+    try:
+        held = cluster.found(base / "made", leaves, tenants, capped=capped)
+        scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
+        yield World(base, held, scopes, leaves)
+    finally:
+        shutil.rmtree(base)
+
+
+class Side:
+    """A server under load: the product or the ceiling."""
+
+    def __init__(self, load: str, made: World, is_ceiling: bool) -> None:
+        self.name = f"ceiling-{load}" if is_ceiling else load
+        self._kind = "session" if load == OPEN else load
+        self._made = made
+        self._is_ceiling = is_ceiling
+        self.counted = Counted()
+        self.connections, self.in_flight = SEARCHED[self._kind][-1]
+        self.run: Run
+
+    @contextmanager
+    def loaded(self) -> Iterator[None]:
+        made = self._made
+        folder = made.base / self.name if self._is_ceiling else made.copy(self.name)
+        connections = max(connections for connections, _ in SEARCHED[self._kind])
+        if self._kind in ("session", "connections"):
+            connections = min(connections, len(made.held))
+        before = (0, 0) if self._is_ceiling else _journal_size(folder)
+        starting = (
+            _process(["-m", "laissez_bench.echo", str(folder)], {})
+            if self._is_ceiling
+            else running(folder)
+        )
+        with starting as at:
+            watched = None if self._is_ceiling else folder
+            with generating(made.plan(self._kind, at, connections, watched)) as self.run:
+                yield
+        entries, size = [a - b for a, b in zip(_journal_size(folder), before, strict=True)]
+        self.bytes_per_command = size / max(1, entries)
+        shutil.rmtree(folder)
+
+    def search(self, seconds: float) -> float:
+        """Put more in flight as long as that gives more answers; says how many per second."""
+        best = 0.0
+        for connections, in_flight in SEARCHED[self._kind]:
+            probed_s = min(PROBE_S_MAX, seconds / 4)
+            rate = self.run(Phase(probed_s, probed_s / 4, None, in_flight, connections)).per_second
+            if rate < GAIN_LEAST * best:
+                break
+            best, self.connections, self.in_flight = rate, connections, in_flight
+        return best
+
+    def closed(self, seconds: float) -> None:
+        phase = Phase(seconds, min(WARM_UP_S, seconds), None, self.in_flight, self.connections)
+        self.counted.merge(self.run(phase))
+
+    def bisect(self, seconds: float, capacity: float) -> None:
+        """The highest rate whose p99 stays below the bound, with every request answered."""
+        low, high = 0.0, 1.2 * capacity
+        for _ in range(OPEN_STEPS):
+            rate = (low + high) / 2
+            counted = self.at_rate(seconds, rate)
+            is_kept = counted.admitted.quantile_ms(0.99) < OPEN_P99_MS_MAX
+            if is_kept and not counted.refused.count and not counted.unanswered:
+                low, self.counted = rate, counted
+            else:
+                high = rate
+
+    def at_rate(self, seconds: float, per_second: float) -> Counted:
+        self.connections, self.in_flight = min(64, len(self._made.held)), 0
+        return self.run(Phase(seconds, min(WARM_UP_S, seconds / 4), per_second))
+
+    def row(self, ceiling: Side | None) -> Row:
+        counted, answered = self.counted, max(1, self.counted.answered)
+
+        def us(seconds: float) -> float:
+            return round(seconds * 1e6 / answered, 2)
+
+        return Row(
+            load=self.name,
+            per_second=round(counted.per_second, 1),
+            p50_ms=counted.admitted.quantile_ms(0.5),
+            p99_ms=counted.admitted.quantile_ms(0.99),
+            durable=True,
+            connections=self.connections,
+            in_flight=self.in_flight * (BATCH_COMMANDS if self._kind == "batch" else 1),
+            leaves=0 if self._is_ceiling else self._made.leaves,
+            tenants=len(self._made.held),
+            problems=counted.problems,
+            us_per_command=us(counted.server_cpu_s),
+            us_per_command_main=us(counted.server_main_s),
+            us_per_command_others=us(counted.server_others_s),
+            generator_us_per_command=us(counted.generator_cpu_s),
+            share_of_ceiling=None
+            if ceiling is None or not ceiling.counted.answered
+            else round(counted.per_second / ceiling.counted.per_second, 3),
+            pause_ms_max=round(counted.pause_s * 1000, 1),
+            bytes_per_command=round(self.bytes_per_command, 1),
+        )
 
 
 def measure(
@@ -97,69 +287,43 @@ def measure(
     leaves: int = LEAVES,
     tenants: int = TENANTS,
     per_second: float | None = None,
+    ceiling: bool = False,
 ) -> list[Row]:
-    """One row per load, each on a server with a market of its own, freshly made. Sessions may ask
-    for so much `per_second` and no more."""
-    rows = []
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        step("making the market")
-        held = cluster.found(base / "made", leaves, tenants)
+    """A row per load, and with `ceiling` another for each load that has one. Each is measured on a
+    server with a market of its own, in an open loop if a rate is asked for."""
+    rows: list[Row] = []
+    step("making the market")
+    with world(leaves, tenants) as made:
         for load in loads:
             step(load)
-            folder = base / load
-            shutil.copytree(base / "made", folder)
-            rows.append(_measure(load, folder, held, seconds, leaves, per_second))
-            shutil.rmtree(folder)
-    finally:
-        shutil.rmtree(base)
+            rows += _rows(load, seconds, made, per_second, ceiling and load in WITH_CEILING)
     return rows
 
 
-def _measure(
-    load: str,
-    folder: Path,
-    held: list[cluster.Held],
-    seconds: float,
-    leaves: int,
-    per_second: float | None,
-) -> Row:
-    connections, in_flight = LOADS[load]
-    connections = min(connections, len(held)) if load != "rest" else connections
-    scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
-    with running(folder) as (host, port, _):
-        plan = Plan(
-            load,
-            host,
-            port,
-            connections,
-            in_flight,
-            seconds,
-            min(WARM_UP_S, seconds),
-            time.time_ns(),
-            held,
-            scopes,
-            per_second,
-        )
-        report = put_under_load(plan)
-    return Row(
-        load,
-        round(report.answered / report.seconds, 1),
-        round(report.p50_ms, 2),
-        round(report.p99_ms, 2),
-        True,
-        connections,
-        in_flight,
-        leaves,
-        len(held),
-        report.problems,
-    )
+def _rows(
+    load: str, seconds: float, made: World, per_second: float | None, with_ceiling: bool
+) -> list[Row]:
+    product = Side(load, made, False)
+    ceiling = Side(load, made, True) if with_ceiling else None
+    sides = [product] if ceiling is None else [product, ceiling]
+    with ExitStack() as servers:
+        for side in sides:
+            servers.enter_context(side.loaded())
+        if per_second is not None:
+            product.counted = product.at_rate(seconds, per_second)
+        elif load == OPEN:
+            product.bisect(seconds / 2, product.search(seconds))
+        else:
+            for side in sides:
+                side.search(seconds)
+            for _ in range(ROUNDS):
+                for side in sides:
+                    side.closed(seconds / ROUNDS)
+    return [product.row(ceiling), *([] if ceiling is None else [ceiling.row(None)])]
 
 
-def put_under_load(plan: Plan) -> Report:
-    return msgspec.json.decode(found_by("laissez_bench.load", plan), type=Report)
-
-
-def found_by(module: str, plan: Plan) -> bytes:
-    """What a process of its own finds, as it printed it."""
-    return output_of([sys.executable, "-m", module], msgspec.json.encode(plan))
+def _journal_size(folder: Path) -> tuple[int, int]:
+    """Entries, and bytes on disk."""
+    with Reader.of(folder) as reader:
+        entries = reader.tail().last
+    return entries, sum(path.stat().st_size for path in folder.glob("journal.db*"))

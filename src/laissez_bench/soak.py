@@ -3,8 +3,6 @@ watched, and what it did is audited by others."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +14,14 @@ from laissez.server.settings import read_settings
 from laissez_bench import cluster
 from laissez_bench.crowd import tree
 from laissez_bench.following import Following
-from laissez_bench.load import Plan
+from laissez_bench.generator import Counted, Phase
 from laissez_bench.readings import Readings
-from laissez_bench.service import LEAVES, TENANTS, put_under_load, running
-from laissez_bench.soak_verdict import READINGS, Audited, Soak, judged
+from laissez_bench.service import LEAVES, TENANTS, generating, running, world
+from laissez_bench.soak_verdict import READINGS, Audited, Quarter, Soak, judged
 from laissez_check.bills.compare import audit_bills
 
-CONNECTIONS, IN_FLIGHT = 64, 4
+CONNECTIONS = 64
+WARM_UP_S = 1.0
 QUIET_S = 1.0  # without anything new in the journal: there is no more
 
 
@@ -33,43 +32,28 @@ def measure(
     leaves: int = LEAVES,
     tenants: int = TENANTS,
 ) -> Soak:
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        step("making the market")
-        held = cluster.found(base / "market", leaves, tenants)
-        with running(base / "market", sheds=True) as (host, port, pid):
-            scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
-            plan = Plan(
-                "session",
-                host,
-                port,
-                min(CONNECTIONS, tenants),
-                IN_FLIGHT,
-                minutes * 60,
-                2,
-                time.time_ns(),
-                held,
-                scopes,
-                per_second,
-                pid,
-            )
-            return _soak(base / "market", plan, tree(leaves).leaves, step)
-    finally:
-        shutil.rmtree(base)
-
-
-def _soak(folder: Path, plan: Plan, leaves: tuple[str, ...], step: Callable[[str], None]) -> Soak:
-    key = (folder / cluster.OPERATOR_KEY).read_text()
-    following = Following(plan.host, plan.port, key, leaves, plan.seed)
-    step(f"auditing how {following.leaves} leaves came to be as they are")
-    following.catch_up(_events(folder))
-    step(f"{plan.per_second:,.0f} commands a second for {plan.seconds / 60:g} minutes")
-    readings = Readings(plan.server, plan.seconds / READINGS, plan.host, plan.port, key)
-    report = put_under_load(plan)
-    readings.stop()
-    step("auditing the events, the record and the bills")
-    following.finish(_events_in_the_end(folder))
-    return judged(report, readings, _audited(folder, following), read_settings())
+    step("making the market")
+    with world(leaves, tenants) as made:
+        folder = made.base / "made"
+        with running(folder, sheds=True) as at:
+            key = (folder / cluster.OPERATOR_KEY).read_text()
+            following = Following(at.host, at.port, key, tree(leaves).leaves, 1)
+            step(f"auditing how {following.leaves} leaves came to be as they are")
+            following.catch_up(_events(folder))
+            step(f"{per_second:,.0f} commands a second for {minutes:g} minutes")
+            quarter_s = minutes * 60 / 4
+            with generating(made.plan("session", at, min(CONNECTIONS, tenants))) as run:
+                run(Phase(WARM_UP_S, 0, per_second))
+                readings = Readings(at.pid, minutes * 60 / READINGS, at.host, at.port, key)
+                counted = [run(Phase(quarter_s, 0, per_second)) for _ in range(4)]
+                readings.stop()
+            step("auditing the events, the record and the bills")
+            following.finish(_events_in_the_end(folder))
+            whole, quarters = Counted(), [Quarter.of(one) for one in counted]
+            for one in counted:
+                whole.merge(one)
+            audited = _audited(folder, following)
+            return judged(whole, quarters, readings, audited, read_settings())
 
 
 def _audited(folder: Path, following: Following) -> Audited:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import msgspec
 
 from laissez.server.turns import BAD_FOR_US, TURN_US
+from laissez_bench.generator import SHED
 from laissez_bench.noisy import NOBODY, Noisy, Ratio
-from laissez_bench.open_load import SHED
 from laissez_bench.overload import LEVELS, Level
 from laissez_bench.soak_verdict import EXPECTED
 
@@ -46,20 +46,9 @@ class OverloadVerdict(msgspec.Struct):
     not_judged: list[str]
 
 
-def judge_noisy(rows: list[Noisy], real: bool = False) -> NoisyVerdict:
+def judge_noisy(rows: list[Noisy]) -> NoisyVerdict:
     """A slowdown counts when all of its interval is beyond what is promised."""
     (silence,) = [row for row in rows if row.kind == NOBODY]
-    if real:
-        return NoisyVerdict(
-            rows,
-            [],
-            [
-                (
-                    "all of it: by the clock, what else this machine does counts too; without"
-                    " --real it does not"
-                )
-            ],
-        )
     if silence.rounds < ROUNDS_LEAST:
         return NoisyVerdict(
             rows,
