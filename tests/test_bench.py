@@ -155,9 +155,23 @@ def test_a_closed_row_takes_the_smallest_number_in_flight_that_gives_the_most(
 def test_an_open_row_finds_the_highest_rate_that_keeps_p99(side: service.Side) -> None:
     side.run = server = FakeServer(10_000)
     side.bisect(1.0, 16_000)
-    assert service.OPEN_STEPS == len(server.phases)
+    assert service.OPEN_STEPS <= len(server.phases) <= 2 * service.OPEN_STEPS
     assert 9_800 < side.row(None).per_second <= 10_000
     assert 5 == pytest.approx(side.row(None).p99_ms, rel=0.02)
+
+
+def test_one_hiccup_does_not_lower_an_open_row(side: service.Side) -> None:
+    server = FakeServer(10_000)
+
+    def stalls_once(phase: Phase) -> Counted:
+        counted = server(phase)
+        if len(server.phases) == 1:
+            counted.admitted.add(1.0, 100)
+        return counted
+
+    side.run = stalls_once
+    side.bisect(1.0, 16_000)
+    assert 9_800 < side.row(None).per_second <= 10_000
 
 
 def test_an_open_row_where_no_rate_keeps_p99_is_zero(side: service.Side) -> None:
