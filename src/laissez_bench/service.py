@@ -222,13 +222,18 @@ class Side:
         shutil.rmtree(folder)
 
     def search(self, seconds: float) -> float:
-        """Put more in flight as long as that gives more answers; says how many per second."""
-        best = 0.0
+        """Put more in flight as long as that gives more answers; says how many per second. One
+        probe may be disturbed, so the search ends after two that gain nothing."""
+        best, misses = 0.0, 0
         for connections, in_flight in SEARCHED[self._kind]:
             probed_s = min(PROBE_S_MAX, seconds / 4)
             rate = self.run(Phase(probed_s, probed_s / 4, None, in_flight, connections)).per_second
             if rate < GAIN_LEAST * best:
-                break
+                misses += 1
+                if misses == 2:
+                    break
+                continue
+            misses = 0
             best, self.connections, self.in_flight = rate, connections, in_flight
         return best
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -20,16 +20,17 @@ from laissez_bench.soak_verdict import SLOW_S, Soak, cpu_us, slow_share
 from laissez_bench.verdicts import NoisyVerdict, OverloadVerdict
 
 FILE_WIDTH = 120
-NAMES = ("load", "noise", "operation")
+LONG = "noise"  # may be a request of any length
+NAMES = ("load", LONG, "operation")
 NAME_MAX = 24  # characters of a load or a noise: a request may be of any length
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    """Where there is no room, names give way and not figures."""
+    """Where there is no room, long names give way and not figures."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
-        is_name = column in NAMES
-        table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name)
+        justify: JustifyMethod = "left" if column in NAMES else "right"
+        table.add_column(column, justify=justify, no_wrap=column != LONG)
     for row in rows:
         table.add_row(*row)
     return table
@@ -63,7 +64,7 @@ def _console() -> Console:
 
 def show_service(rows: Sequence[Row | Recovery]) -> None:
     served = [row for row in rows if isinstance(row, Row)]
-    columns = ("load", "per second", "of ceiling", "p50 ms", "p99 ms", "in flight", "us/command")
+    columns = ("load", "per s", "of ceiling", "p50 ms", "p99 ms", "in flight", "us")
     cells = [
         (
             row.load,
@@ -81,12 +82,13 @@ def show_service(rows: Sequence[Row | Recovery]) -> None:
         )
         for row in served
     ]
-    more = ("main", "generator", "pause ms", "bytes", "refused")
+    more = ("main us", "gen us", "pause ms", "bytes", "refused")
     if served:
         _show(
             _table("The service: durable answers per second", (*columns, *more), cells),
             f"{max(row.leaves for row in served):,} leaves, {served[0].tenants:,} tenants; servers"
             " and generator share this machine's cores",
+            "us: processor time per command, of the server, its main thread and the generator",
         )
     for row in rows:
         if isinstance(row, Recovery):
