@@ -12,6 +12,7 @@ changes little of what is measured, which real processes on it cannot say.
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -138,6 +139,10 @@ async def _run(
     await loop.begin(server, loop.create_task, _serve(plan, network, wall))
     load = Load(plan.plan, lambda: CpuTime(loop.worked, 0.0))
     await load.connect()
+    # a collection would fall into one phase or another by chance
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     found = await take_turns(load.run, plan.turns, partial(_noise, plan))
     load.close()
     return found
