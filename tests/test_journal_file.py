@@ -23,7 +23,7 @@ from laissez.journal import (
 )
 from laissez.journal import file as journal_file
 from laissez.journal.backup import backup
-from laissez.journal.reader import SEQ_MAX
+from laissez.journal.segment import SEQ_MAX
 
 pytestmark = pytest.mark.once
 

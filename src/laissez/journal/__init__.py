@@ -22,11 +22,13 @@ from laissez.journal.errors import (
     SnapshotUnusable,
 )
 from laissez.journal.file import Journal
-from laissez.journal.reader import Reader, Tail
+from laissez.journal.reader import Reader
 from laissez.journal.recovery import Machine, Recovered, recover
+from laissez.journal.segment import Base, Tail
 from laissez.journal.writer import GroupCommit, Storing
 
 __all__ = [
+    "Base",
     "Diverged",
     "Document",
     "Entry",

@@ -1,19 +1,21 @@
 """A backup of a journal, also of one in use: SQLite's own copy, which includes what is still in the
-write-ahead log.
+write-ahead log, and all archives.
 
-Of the journal's files only that one is copied. Snapshots are not needed, and the mark would outrun
-the copy.
+The mark is not copied: it would outrun the copy. Snapshots are copied only of a journal that was
+cut, where a start without one would replay the archives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from laissez.journal.disk import create, keep, make_folder, remove, rename
-from laissez.journal.errors import JournalError, JournalExists
+from laissez.journal import snapshots
+from laissez.journal.disk import copy_file, create, keep, make_folder, remove, rename
+from laissez.journal.errors import JournalError, JournalExists, SnapshotUnusable
 from laissez.journal.reader import Reader
-from laissez.journal.schema import DATABASE
+from laissez.journal.schema import ARCHIVES, DATABASE, archives
 
 __all__ = ["backup"]
 
@@ -33,12 +35,15 @@ def backup(
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
     fresh = path.with_name(f"{DATABASE}.new")
     try:
-        with Reader.of(folder) as reader:
+        with Reader(folder) as reader:
             make_folder(target)
             remove(fresh)
             create(fresh)
             copy_first(folder, target)
+            if reader.base().seq:
+                _copy_snapshots(folder, target)  # before the entries: none may be newer than they
             reader.copy_to(fresh)
+        _copy_archives(folder, target)  # after the entries: what was cut meanwhile is there by now
         keep(fresh)
         rename(fresh, path)
         keep(target)
@@ -49,3 +54,17 @@ def backup(
         ) from error
     with Reader.of(target) as copy:
         return copy.tail().last
+
+
+def _copy_snapshots(folder: Path, target: Path) -> None:
+    for file in snapshots.newest_first(folder):
+        with suppress(SnapshotUnusable):  # a running server may have pruned it meanwhile
+            snapshot = file.read()
+            snapshots.write(target, snapshot.seq, snapshot.head, snapshot.body)
+
+
+def _copy_archives(folder: Path, target: Path) -> None:
+    for path in archives(folder):
+        copy = target / ARCHIVES / path.name
+        make_folder(copy.parent)
+        copy_file(path, copy)

@@ -18,6 +18,7 @@ from typing import Protocol
 __all__ = [
     "Mapped",
     "append",
+    "copy_file",
     "create",
     "keep",
     "keep_above",
@@ -27,6 +28,8 @@ __all__ = [
     "rename",
     "write_whole",
 ]
+
+_COPY_BYTES = 1 << 20
 
 
 class Mapped(Protocol):
@@ -134,6 +137,15 @@ def write_whole(path: Path, *parts: bytes) -> None:
     system.write(fresh, parts)
     system.rename(fresh, path)
     keep(path.parent)
+
+
+def copy_file(path: Path, copy: Path) -> None:
+    """Copy a file completely or not at all, piece by piece: it may be large."""
+    fresh = copy.with_name(f"{copy.name}.new")
+    with path.open("rb") as stream:
+        system.write(fresh, iter(lambda: stream.read(_COPY_BYTES), b""))
+    system.rename(fresh, copy)
+    keep(copy.parent)
 
 
 def append(path: Path, content: bytes) -> None:

@@ -48,6 +48,7 @@ class JournalDamaged(JournalError):
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
         self.where = where
+        self.what = what
 
 
 class Diverged(JournalError):

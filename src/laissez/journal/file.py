@@ -24,13 +24,16 @@ from laissez.journal.errors import JournalError, JournalExists, JournalFailed
 from laissez.journal.lock import Lock
 from laissez.journal.mark import MARK, MarkFile
 from laissez.journal.reader import Reader
-from laissez.journal.schema import APPLICATION_ID, DATABASE, FORMAT, SCHEMA, connect
+from laissez.journal.schema import DATABASE, FORMAT, archives, connect, make_tables
+from laissez.journal.segment import Base
 
 __all__ = ["Journal"]
 
 # Pages of 4 KiB in the write-ahead log before SQLite moves them into the file, within an append.
 # That append waits: 9 ms for 1,000 pages, 35 ms for 4,000 as measured, at the same throughput.
 CHECKPOINT_PAGES = 1_000
+# A cut deletes this much at a time, so that no group waits for more than a few milliseconds.
+CUT_BYTES, CUT_GROUPS, CUT_DOCUMENTS = 256 << 10, 64, 256
 
 
 class Journal:
@@ -42,6 +45,7 @@ class Journal:
         self.genesis = reader.genesis
         self.identity = reader.identity
         self.last, self.head, self.last_at = reader.tail()
+        self.base = reader.base()  # entries up to here are in archives
         # up to here the process that wrote it asked the disk to keep it, and the disk said yes
         self._synced = reader.check_mark()
         self._lock = lock
@@ -151,8 +155,22 @@ class Journal:
         assert self._mark is not None
         self._mark.write(self.last, link)
 
-    def reader(self) -> Reader:
-        return Reader(self.folder)
+    def cut(self, until: Base) -> bool:
+        """Delete one piece of what an archive holds up to `until`; says whether that was the last.
+        The base moves in the same transaction, so the chain has no gap whenever this stops."""
+        if self._failure or self._closed:
+            raise JournalFailed(self._refusal()) from self._failure
+        self.begin()
+        try:
+            return self._cut(until)
+        except BaseException as error:
+            self._failure = error
+            if isinstance(error, sqlite3.Error | OSError):
+                raise JournalFailed(self._refusal()) from error
+            raise
+
+    def reader(self, *, archived: bool = False) -> Reader:
+        return Reader(self.folder, archived=archived)
 
     def close(self) -> None:
         """Release the journal. Without it nothing is lost either: what was appended is durable."""
@@ -191,6 +209,40 @@ class Journal:
             [(d.seq, d.name, d.body) for d in filed],
         )
         self._connection.execute("COMMIT")
+
+    def _cut(self, until: Base) -> bool:
+        assert self._connection is not None
+        rows = self._connection.execute(
+            "SELECT first, count, chain, length(entries) FROM groups WHERE first <= ? ORDER BY"
+            " first LIMIT ?",
+            (until.seq, CUT_GROUPS),
+        ).fetchall()
+        base, size = self.base, 0
+        for first, count, link, length in rows:
+            assert first == base.seq + 1, "groups follow each other"
+            size += length
+            if size > CUT_BYTES and base != self.base:
+                break
+            base = Base(first + count - 1, link)
+        assert base.seq < self.last, "a cut leaves a group"
+        assert base.seq <= until.seq and (base.seq < until.seq or base == until), (
+            "a cut ends where an archive ends"
+        )
+        # Statements may be many: those of groups that are gone are deleted piece by piece, too.
+        documents = self._connection.execute(
+            "SELECT name, seq FROM documents INDEXED BY documents_by_seq WHERE seq <= ? ORDER BY"
+            " seq LIMIT ?",
+            (base.seq, CUT_DOCUMENTS),
+        ).fetchall()
+        if base == self.base and not documents:
+            return True
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("DELETE FROM groups WHERE first <= ?", (base.seq,))
+        self._connection.executemany("DELETE FROM documents WHERE name = ? AND seq = ?", documents)
+        self._connection.execute("UPDATE meta SET value = ? WHERE key = 'base'", (base.packed(),))
+        self._connection.execute("COMMIT")
+        self.base = base
+        return False
 
     def _check_times(self, entries: Sequence[Entry]) -> None:
         if not entries:
@@ -300,13 +352,14 @@ def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) ->
 
 
 def _refuse_remains(folder: Path) -> None:
-    """A write-ahead log, a mark or snapshots without their journal mean that a journal was lost,
-    not that there was none."""
+    """A write-ahead log, a mark, snapshots or archives without their journal mean that a journal
+    was lost, not that there was none."""
     remains = [
         folder / DATABASE,
         folder / log_copy.LOG,
         folder / MARK,
         *sorted(folder.glob("snapshots/*.snapshot")),
+        *archives(folder),
     ]
     for path in remains:
         if path.exists():
@@ -324,23 +377,17 @@ def _make_database(folder: Path, genesis: bytes, identity: bytes, created_us: in
         remove(folder / f"{DATABASE}.new{left}")
     create(path)
     created = str(created_us).encode()
+    start = chain.start(FORMAT, genesis, identity, created)
     meta = {
         "genesis": genesis,
         "identity": identity,
         "created": created,
-        "start": chain.start(FORMAT, genesis, identity, created),
+        "start": start,
+        "base": Base(0, start).packed(),
     }
     connection = connect(path, "rw")
     try:
-        for statement in (
-            "BEGIN",
-            f"PRAGMA application_id = {APPLICATION_ID}",
-            f"PRAGMA user_version = {FORMAT}",
-            *SCHEMA.values(),
-        ):
-            connection.execute(statement)
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-        connection.execute("COMMIT")
+        make_tables(connection, meta)
         _log_ahead(connection)
     finally:
         connection.close()

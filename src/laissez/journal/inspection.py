@@ -16,6 +16,7 @@ import msgspec
 from laissez.journal import snapshots
 from laissez.journal.entries import Entry
 from laissez.journal.reader import Reader
+from laissez.journal.schema import archives
 
 __all__ = ["Described", "Summary", "export", "inspect", "plain", "summary"]
 
@@ -31,6 +32,8 @@ class Summary(msgspec.Struct, frozen=True):
     head: str
     genesis_bytes: int
     file_bytes: int
+    live_after: int  # entries up to here are in archives
+    archives: list[str]
     snapshots: list[int]
 
 
@@ -46,7 +49,7 @@ def plain(entry: Entry) -> object:
 
 
 def summary(folder: Path) -> Summary:
-    with Reader.of(folder) as reader:
+    with Reader(folder) as reader:
         tail = reader.tail()
         return Summary(
             folder=str(folder),
@@ -57,6 +60,8 @@ def summary(folder: Path) -> Summary:
             head=tail.head.hex(),
             genesis_bytes=len(reader.genesis),
             file_bytes=sum(path.stat().st_size for path in folder.glob("journal.db*")),
+            live_after=reader.base().seq,
+            archives=[path.name for path in archives(folder)],
             snapshots=[file.seq for file in snapshots.newest_first(folder)],
         )
 

@@ -1,94 +1,53 @@
-"""Reading a journal, checking on the way: each group against the group before it, so that nothing
-altered is ever handed out.
+"""Reading a journal: the archives, oldest first, then the live file, as one gap-free sequence.
 
-A reader has its own read-only connection and takes no lock; it may be used beside a running server,
-in any one thread at a time. It reads in small pieces and keeps no transaction open between them: an
-open one would keep SQLite from emptying the write-ahead log.
+A reader takes no lock and may be used beside a running server, in any one thread at a time. The
+server may move groups from the live file into an archive between two reads, so archives are
+listed again whenever the live file no longer holds what is asked for.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Self, TypeVar
 
-from laissez.journal import chain
 from laissez.journal.entries import Entry, Filed, Group
-from laissez.journal.errors import (
-    JournalDamaged,
-    JournalError,
-    JournalForeign,
-    JournalFormat,
-    JournalMissing,
-)
+from laissez.journal.errors import JournalDamaged, JournalForeign
 from laissez.journal.mark import MarkFile
-from laissez.journal.schema import APPLICATION_ID, DATABASE, FORMAT, SCHEMA, connect
+from laissez.journal.schema import ARCHIVES, DATABASE, archives
+from laissez.journal.segment import SEQ_MAX, Base, Segment, Tail
 
-__all__ = ["SEQ_MAX", "Reader", "Tail"]
+__all__ = ["Reader"]
 
-SEQ_MAX = 2**63 - 1
-HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
-_GROUPS_PER_READ = 16
-_GROUP = "SELECT first, count, entries, chain FROM groups"
-
-# Codes that say something about the surroundings (busy, permissions, memory) rather than about what
-# is stored.
-_CIRCUMSTANCES = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_READONLY,
-    }
-)
-
-
-class Tail(NamedTuple):
-    """Where the journal ends."""
-
-    last: int
-    head: bytes
-    last_at: int
+T = TypeVar("T")
 
 
 class Reader:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, archived: bool = False) -> None:
+        """The live file; with the archives too if `archived`."""
         self.folder = folder
-        self._path = folder / DATABASE
-        if not self._path.is_file():
-            raise JournalMissing(
-                f"there is no journal in {folder}: {DATABASE} was expected there. Name another"
-                " folder, or make a new journal."
-            )
-        size = self._path.stat().st_size
-        # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's,
-        # and delete it
-        if size < HEADER_BYTES:
-            raise JournalForeign(
-                f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping"
-                " this folder."
-            )
-        self._connection = self._connected()
+        self._archived = archived
+        self._archives: dict[str, Segment] = {}  # by name; names sort by age
+        self._live = Segment(folder / DATABASE)
+        self.genesis, self.identity = self._live.genesis, self._live.identity
+        self.created, self.start = self._live.created, self._live.start
         try:
-            self._recognise()
-            self.genesis, self.identity, self.created, self.start = self._header()
+            self._list_archives()
         except BaseException:
             self.close()
             raise
 
     @classmethod
     def of(cls, folder: Path) -> Reader:
-        """A reader of the folder's journal, whether or not a server has it open."""
-        return cls(folder)
+        """A reader of all that the folder holds, whether or not a server has it open."""
+        return cls(folder, archived=True)
 
     def close(self) -> None:
-        self._connection.close()
+        with ExitStack() as stack:
+            for segment in self._segments():
+                stack.callback(segment.close)
 
     def __enter__(self) -> Self:
         return self
@@ -103,11 +62,12 @@ class Reader:
 
     # Entries
 
+    def base(self) -> Base:
+        """What comes before the oldest entry that is here."""
+        return min(segment.base() for segment in self._segments())
+
     def tail(self) -> Tail:
-        newest = next(self.groups_backwards(SEQ_MAX), None)
-        if newest is None:
-            return Tail(0, self.start, 0)
-        return Tail(newest.last, newest.chain, newest.entries[-1].at)
+        return self._live.tail()
 
     def entry(self, seq: int) -> Entry | None:
         group = self._holding(seq)
@@ -118,44 +78,31 @@ class Reader:
         `seq` carries. None if there is no such entry."""
         if seq == 0:
             return self.start
-        group = self._holding(seq)
-        return group.chain if group else None
+        return self._find(lambda segment: segment.chain_at(seq))
 
     def groups(self, first: int = 1, last: int | None = None) -> Iterator[Group]:
         """The groups in their order, from the one that holds `first` to the one that holds
         `last`."""
-        before = self._before(first)
-        following, link = (before.last + 1, before.chain) if before else (1, self.start)
         last = SEQ_MAX if last is None else min(last, SEQ_MAX)
-        while following <= last:
-            groups = self._read(
-                f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}",
-                (following, last),
-            )
-            for group in groups:
-                _check(group, following, link)
+        first = max(first, 1)
+        before: Group | None = None
+        while first <= last and (segment := self._beginning_before(first)):
+            # Two files may hold the same groups, and must then agree on them.
+            if before and segment.chain_at(before.last) not in (None, before.chain):
+                raise JournalForeign(
+                    f"{self.folder} holds two histories up to entry {before.last}: an archive and"
+                    " the file that follows it differ. Put back a complete backup."
+                )
+            reached = first
+            for group in segment.groups(first, last):
                 yield group
-                following, link = group.last + 1, group.chain
-            if len(groups) < _GROUPS_PER_READ:
+                before, first = group, group.last + 1
+            if first == reached and segment is self._live and segment.base().seq < first:
                 return
 
     def groups_backwards(self, before: int) -> Iterator[Group]:
-        """The groups that begin before entry `before`, the newest first."""
-        # the one that is asked for, and the one before it; who goes on wants more
-        newest, count = min(before - 1, SEQ_MAX), 2
-        group: Group | None = None
-        while older := self._read(
-            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)
-        ):
-            for previous in older:
-                if group:
-                    _check(group, previous.last + 1, previous.chain)
-                    yield group
-                group = previous
-            newest, count = older[-1].first - 1, _GROUPS_PER_READ
-        if group:
-            _check(group, 1, self.start)
-            yield group
+        """The groups of the live file that begin before entry `before`, the newest first."""
+        return self._live.groups_backwards(before)
 
     # Documents
 
@@ -170,7 +117,7 @@ class Reader:
         )
         if not found:
             raise JournalDamaged(
-                f"table documents of {self._path}",
+                f"table documents of {self.folder / DATABASE}",
                 f"document {name!r} of entry {seq} is not filed with that entry",
             )
         return found[0]
@@ -178,32 +125,22 @@ class Reader:
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
         """The entries with a document of that name, the oldest first, and how each begins,
         unchecked: for whoever must choose among many."""
-        return self._query(
-            "SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? ORDER BY seq",
-            (size, name),
-        )
+        live = dict(self._live.document_heads(name, size))
+        self._list_archives()  # after the live file: what was cut off it is there by now
+        archived = {
+            seq: head
+            for segment in self._archives.values()
+            for seq, head in segment.document_heads(name, size)
+        }
+        return sorted((archived | live).items())
 
-    # The file
+    # The files
 
     def check_file(self) -> None:
-        """Let SQLite check the structure of its file, free space included: what is damaged there
+        """Let SQLite check the structure of its files, free space included: what is damaged there
         would do harm at the next write."""
-        found = self._query("PRAGMA quick_check(1)")
-        if found != [("ok",)]:
-            raise JournalDamaged(
-                str(self._path),
-                f"SQLite finds its structure damaged ({found[0][0]}). Put back a backup, keeping"
-                " this file.",
-            )
-        strays = self._query(
-            "SELECT name, seq FROM documents WHERE seq < 1 OR seq > coalesce((SELECT first + count"
-            " - 1 FROM groups ORDER BY first DESC LIMIT 1), 0) LIMIT 1"
-        )
-        for name, seq in strays:
-            raise JournalDamaged(
-                f"table documents of {self._path}",
-                f"document {name!r} belongs to entry {seq}, which the journal does not hold",
-            )
+        for segment in self._segments():
+            segment.check_file()
 
     def check_mark(self) -> int:
         """That it reaches as far as the mark says, with the same link there; says how far. The mark
@@ -212,190 +149,73 @@ class Reader:
         if mark is None:
             return 0
         last = self.tail().last
+        path = self.folder / DATABASE
         advice = (
             "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go"
             " on with what is here, remove journal.mark."
         )
         if mark.seq > last:
             raise JournalDamaged(
-                f"entries {last + 1} to {mark.seq} of {self._path}",
+                f"entries {last + 1} to {mark.seq} of {path}",
                 f"they were stored and are missing (journal.mark). {advice}",
             )
-        if self.chain_at(mark.seq) != mark.link:
+        # After a power failure the mark may be older than the base.
+        if mark.seq >= self._live.base().seq and self.chain_at(mark.seq) != mark.link:
             raise JournalForeign(
-                f"{self._path} holds another history than journal.mark speaks of, up to entry"
+                f"{path} holds another history than journal.mark speaks of, up to entry"
                 f" {mark.seq}. {advice}"
             )
         return mark.seq
 
     def copy_to(self, path: Path) -> None:
-        """A complete copy of the file, as of now, by SQLite's own means; one file without a log,
-        which can be read where nothing can be written."""
-        try:
-            with closing(sqlite3.connect(path, isolation_level=None)) as target:
-                self._connection.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
-        # of which file, SQLite does not say; and a copy that fails must not be taken for a journal
-        # that is damaged
-        except sqlite3.Error as error:
-            raise JournalError(
-                f"{self._path} could not be copied to {path}: {error}. Is there room, and is the"
-                " journal sound? Verify it."
-            ) from error
+        """A complete copy of the live file, as of now."""
+        self._live.copy_to(path)
 
-    def _connected(self) -> sqlite3.Connection:
-        with self._damage_named():
-            return connect(self._path, "ro")
+    def _segments(self) -> list[Segment]:
+        return [*self._archives.values(), self._live]
 
-    def _recognise(self) -> None:
-        try:
-            application = self._query("PRAGMA application_id")[0][0]
-            found = self._query("PRAGMA user_version")[0][0]
-        except JournalDamaged as error:
-            raise JournalForeign(
-                f"{self._path} is not a journal, or its beginning is damaged ({error.__cause__})."
-                " Put back a backup."
-            ) from error
-        if application != APPLICATION_ID:
-            raise JournalForeign(
-                f"{self._path} is not a journal, or its header is damaged: application id"
-                f" {APPLICATION_ID} was expected, {application} found. Name the journal's folder,"
-                " or put back a backup."
-            )
-        if found != FORMAT:
-            age = "newer" if found > FORMAT else "older"
-            raise JournalFormat(
-                f"{self._path} is in format {found}, {age} than format {FORMAT}, which this version"
-                " reads. Use the version that wrote it."
-            )
-
-    def _header(self) -> tuple[bytes, bytes, bytes, bytes]:
-        where = f"header of {self._path}"
-        schema = dict(self._query("SELECT name, sql FROM sqlite_schema"))
-        if schema != SCHEMA:
-            wrong = sorted(map(str, schema.items() ^ SCHEMA.items()))
-            raise JournalDamaged(
-                where,
-                f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.",
-            )
-        meta = dict(self._query("SELECT key, value FROM meta"))
-        genesis, identity, created = (meta.get(key) for key in ("genesis", "identity", "created"))
-        if not (
-            isinstance(genesis, bytes)
-            and isinstance(identity, bytes)
-            and isinstance(created, bytes)
-        ):
-            raise JournalDamaged(
-                where, "genesis, identity or creation time is missing. Put back a backup."
-            )
-        link = chain.start(FORMAT, genesis, identity, created)
-        if meta.get("start") != link:
-            raise JournalDamaged(
-                where,
-                "genesis, identity or creation time is not what was written: their checksum"
-                " differs. Put back a backup.",
-            )
-        return genesis, identity, created, link
+    def _list_archives(self) -> None:
+        if not self._archived:
+            return
+        for path in archives(self.folder):
+            if path.name in self._archives:
+                continue
+            segment = Segment(path, f"{ARCHIVES}/{path.name}")
+            if segment.start != self.start:
+                segment.close()
+                raise JournalForeign(
+                    f"{path} belongs to another journal than the one in {self.folder}. Move it"
+                    " away, or put back the journal it belongs to."
+                )
+            self._archives[path.name] = segment
 
     def _holding(self, seq: int) -> Group | None:
-        """The group that holds the entry, checked."""
-        group = next(self.groups_backwards(seq + 1), None)
-        return group if group and group.first <= seq <= group.last else None
+        return self._find(lambda segment: segment.holding(seq))
 
-    def _before(self, seq: int) -> Group | None:
-        """The group before the one that holds the entry; the last group for an entry still to
-        come."""
-        group = self._newest(seq)
-        if group is None or group.last < seq:
-            return group
-        return self._newest(group.first - 1)
+    def _find(self, ask: Callable[[Segment], T | None]) -> T | None:
+        """What the newest segment that knows an answer answers."""
+        found = ask(self._live)
+        if found is None and self._archived:
+            self._list_archives()
+            for segment in reversed(self._archives.values()):
+                found = ask(segment)
+                if found is not None:
+                    return found
+        return found
 
-    def _newest(self, seq: int) -> Group | None:
-        """The newest group that begins at the entry or before it, unchecked."""
-        groups = self._read(
-            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT 1", (min(seq, SEQ_MAX),)
-        )
-        return groups[0] if groups else None
-
-    def _read(self, sql: str, values: tuple[int, ...]) -> list[Group]:
-        rows = self._query(sql, values)
-        if not rows:
-            return []
-        for row in rows:
-            self._check_types(row)
-        filed = self._filed(min(row[0] for row in rows), max(row[0] + row[1] for row in rows))
-        return [
-            Group(
-                first,
-                count,
-                packed,
-                link,
-                tuple(d for d in filed if first <= d.seq < first + count),
-            )
-            for first, count, packed, link in rows
-        ]
-
-    def _check_types(self, row: tuple[Any, ...]) -> None:
-        first, count, packed, link = row
-        sound = (
-            type(count) is int
-            and 0 < count <= SEQ_MAX - abs(first)
-            and type(packed) is bytes
-            and type(link) is bytes
-        )
-        if not sound:
-            raise JournalDamaged(
-                f"the group at entry {first} in {self._path}",
-                "its row is damaged: a count, entries and a link were expected.",
-            )
-
-    def _filed(self, begin: int, end: int) -> list[Filed]:
-        rows = self._query(
-            "SELECT seq, name, body FROM documents INDEXED BY documents_by_seq WHERE seq >= ? AND"
-            " seq < ? ORDER BY seq, name",
-            (begin, end),
-        )
-        for seq, name, body in rows:
-            if not (type(seq) is int and type(name) is str and type(body) is bytes):
-                raise JournalDamaged(
-                    f"table documents of {self._path}",
-                    f"a row near entry {begin} is damaged: {name!r}, {seq!r}",
-                )
-        return [Filed(*row) for row in rows]
-
-    def _query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._damage_named():
-            return self._connection.execute(sql, values).fetchall()
-
-    @contextmanager
-    def _damage_named(self) -> Iterator[None]:
-        try:
-            yield
-        # damaged text fails to decode even inside SQLite's own message
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
-                raise JournalError(
-                    f"{self._path} could not be read: {error}. Its folder must be readable and"
-                    " writable."
-                ) from error
-            raise JournalDamaged(
-                str(self._path),
-                f"SQLite cannot read it ({error}). Put back a backup, keeping this file.",
-            ) from error
-
-
-def _check(group: Group, first: int, before: bytes) -> None:
-    """That the group begins where the one before it ended, and that its link follows from that
-    one's."""
-    if group.first != first:
+    def _beginning_before(self, seq: int) -> Segment | None:
+        """The oldest segment that holds the entry, or the live one if it is still to come."""
+        if self._live.base().seq < seq and not self._archives:
+            return self._live
+        self._list_archives()
+        for segment in self._archives.values():
+            if segment.base().seq < seq <= segment.tail().last:
+                return segment
+        base = self._live.base()
+        if base.seq < seq:
+            return self._live
         raise JournalDamaged(
-            group.where,
-            f"the group before ends at entry {first - 1}, so entry {first} was expected next. Put"
-            " back a backup.",
-        )
-    if group.chain != chain.link(before, group.first, group.count, group.packed, group.documents):
-        raise JournalDamaged(
-            group.where,
-            "the checksum differs: an entry, a document or the group's place is not what was"
-            " written. Put back a backup.",
+            f"entries {seq} to {base.seq} of {self.folder}",
+            f"they were moved out of {DATABASE} and are in no file of the folder {ARCHIVES}. Put"
+            " the archive back.",
         )

@@ -2,9 +2,10 @@
 snapshot and the entries after it.
 
 It reads and checks, and changes nothing on disk before all is well, so it may be cut short and
-repeated at will. The whole chain is checked from the beginning to the head; entries after the
+repeated at will. The chain of the live file is checked from its base to the head; entries after the
 snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is
-refused; only a snapshot, which is never needed, is passed over with a warning.
+refused; only a snapshot is passed over with a warning. Without a usable one everything is replayed
+from the beginning, which needs the archives of a journal that was cut.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from laissez.journal import snapshots
 from laissez.journal.entries import Document, Filed, Group
 from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
 from laissez.journal.file import Journal
-from laissez.journal.reader import SEQ_MAX, Reader
+from laissez.journal.reader import Reader
+from laissez.journal.segment import SEQ_MAX, Base
 from laissez.journal.snapshots import Snapshot
 
 __all__ = ["Machine", "Recovered", "recover", "replay"]
@@ -51,13 +53,12 @@ def recover(
     """`begin` makes the machine from the genesis, `restore` from a snapshot's body; it raises
     SnapshotUnusable for one it no longer reads."""
     warnings: list[str] = []
-    with journal.reader() as reader:
-        reader.check_file()
-        machine, seq = _from_snapshot(journal, reader, restore, warnings) or (
-            begin(journal.genesis),
-            0,
-        )
-        for group in _up_to(journal, reader):
+    with journal.reader() as live:
+        live.check_file()
+        found = _from_snapshot(journal, live, restore, warnings)
+    machine, seq = found or (begin(journal.genesis), 0)
+    with journal.reader(archived=found is None) as reader:
+        for group in _up_to(journal, reader, reader.base() if found else Base(0, reader.start)):
             if group.last > seq:
                 replay(machine, group, after=seq)
             if on_progress:
@@ -97,10 +98,10 @@ def _compare(seq: int, at: int, stored: list[Filed], made: tuple[Document, ...])
             )
 
 
-def _up_to(journal: Journal, reader: Reader) -> Iterator[Group]:
-    """All groups, and that they end where the journal said that it ends."""
-    last, head = 0, reader.start
-    for group in reader.groups(1, journal.last):
+def _up_to(journal: Journal, reader: Reader, base: Base) -> Iterator[Group]:
+    """All groups after the base, and that they end where the journal said that it ends."""
+    last, head = base
+    for group in reader.groups(last + 1, journal.last):
         last, head = group.last, group.chain
         yield group
     if (last, head) != (journal.last, journal.head):
@@ -122,6 +123,8 @@ def _from_snapshot(
                 " complete backup; to go on without those entries, move the snapshot away.",
             )
         try:
+            if file.seq < journal.base.seq:
+                raise SnapshotUnusable(f"{file.path} is older than the entries of the live file")
             snapshot = file.read()
             _check_origin(file.path.name, snapshot, reader)
             return restore(snapshot.body), snapshot.seq

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["APPLICATION_ID", "DATABASE", "FORMAT", "SCHEMA", "connect"]
+__all__ = [
+    "APPLICATION_ID",
+    "ARCHIVES",
+    "DATABASE",
+    "FORMAT",
+    "SCHEMA",
+    "archives",
+    "connect",
+    "make_tables",
+]
 
 DATABASE = "journal.db"
+ARCHIVES = "archive"  # the folder of the archives, named 0001.journal and so on
 APPLICATION_ID = 0x4C5A4A4C  # "LZJL", in the header of the SQLite file
 FORMAT = 1  # `user_version` in the header: raised when the layout below changes
 
@@ -27,6 +38,25 @@ SCHEMA = {
     ),
     "documents_by_seq": "CREATE INDEX documents_by_seq ON documents(seq)",
 }
+
+
+def archives(folder: Path) -> list[Path]:
+    """The archives in a data folder, the oldest first."""
+    found = (folder / ARCHIVES).glob("*.journal")
+    return sorted((path for path in found if path.stem.isdecimal()), key=lambda p: int(p.stem))
+
+
+def make_tables(connection: sqlite3.Connection, meta: Mapping[str, bytes]) -> None:
+    """Lay out a new file, in one transaction."""
+    for statement in (
+        "BEGIN",
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        f"PRAGMA user_version = {FORMAT}",
+        *SCHEMA.values(),
+    ):
+        connection.execute(statement)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    connection.execute("COMMIT")
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:

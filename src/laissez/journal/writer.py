@@ -18,6 +18,7 @@ from typing import Self
 from laissez.journal.entries import Document, Entry
 from laissez.journal.errors import JournalFailed
 from laissez.journal.file import Journal
+from laissez.journal.segment import Base
 
 __all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit", "Storing"]
 
@@ -47,6 +48,7 @@ class Storing:
         self._last = journal.last
         self.last_at = journal.last_at  # of the last entry that was put
         self._waiting: list[tuple[Entry, Sequence[Document]]] = []
+        self._cut: Base | None = None  # up to here groups are to be deleted
         self._asleep = True
         self._closing = False
 
@@ -75,6 +77,18 @@ class Storing:
             self._wake()
         return self._last
 
+    @property
+    def cutting(self) -> bool:
+        return self._cut is not None
+
+    def cut(self, until: Base) -> None:
+        """Delete the groups up to there, which an archive holds, between one group and the next.
+        `close` does not wait for it: the next start goes on."""
+        self._cut = until
+        if self._asleep:
+            self._asleep = False
+            self._wake()
+
     def close(self) -> None:
         """Store what waits, then stop. The journal stays open; it is its opener's to close."""
         raise NotImplementedError
@@ -96,6 +110,10 @@ class Storing:
         ]
         self._journal.append([entry for entry, _ in taken], documents)
         return len(taken)
+
+    def _cut_piece(self) -> None:
+        if self._cut and self._journal.cut(self._cut):
+            self._cut = None
 
     def _report(self) -> None:
         self.durable = self._journal.last
@@ -150,8 +168,11 @@ class GroupCommit(Storing):
     def _run(self) -> None:
         try:
             while self._work_waits():
-                stored = self._store_group()
-                self._report()
+                stored = 0
+                if self._waiting:
+                    stored = self._store_group()
+                    self._report()
+                self._cut_piece()
                 if stored >= BUSY_ENTRIES and not self._closing:
                     time.sleep(REST_S)
         except BaseException as error:
@@ -159,13 +180,13 @@ class GroupCommit(Storing):
 
     def _work_waits(self) -> bool:
         """Sleep until something waits; False if nothing does and nothing will."""
-        while not self._waiting:
+        while not self._waiting and not (self._cut and not self._closing):
             if self._closing:
                 return False
             self._asleep = True
             # Looked at again after saying so: either `put` sees this thread asleep, or this thread
             # sees what was put.
-            if not self._waiting and not self._closing:
+            if not self._waiting and not self._cut and not self._closing:
                 self._woken.wait()
             self._woken.clear()
             self._asleep = False

@@ -15,7 +15,7 @@ from typing import Any
 
 from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
-from laissez.journal.reader import SEQ_MAX
+from laissez.journal.segment import SEQ_MAX
 from laissez.server import opening
 from laissez.server.remembered import Remembered
 from laissez_check.started_server import Entry

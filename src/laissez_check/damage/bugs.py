@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots
+from laissez.journal import Document, Entry, Group, Journal, reader, recovery, segment, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server.audit import digests, files, lines
@@ -24,18 +24,21 @@ def mark_not_checked() -> list[Patch]:
 
 
 def chain_not_checked() -> list[Patch]:
-    return [(reader, "_check", lambda group, first, before: None)]
+    return [(segment, "_check", lambda group, first, before: None)]
 
 
 def documents_not_compared() -> list[Patch]:
     """Neither with the chain nor with what a replay files."""
-    check = reader._check
+    check = segment._check
 
     def lenient(group: Group, first: int, before: bytes) -> None:
         if not group.documents:
             check(group, first, before)
 
-    return [(reader, "_check", lenient), (recovery, "_compare", lambda seq, at, stored, made: None)]
+    return [
+        (segment, "_check", lenient),
+        (recovery, "_compare", lambda seq, at, stored, made: None),
+    ]
 
 
 def snapshot_not_checked() -> list[Patch]:

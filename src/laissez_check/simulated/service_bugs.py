@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from laissez.journal import Document, Entry, recovery
-from laissez.journal.reader import SEQ_MAX
+from laissez.journal.segment import SEQ_MAX
 from laissez.server import opening, upkeep
 from laissez.server.clock import Clock
 from laissez.server.desk import Desk

@@ -47,21 +47,26 @@ class LoopCommit(Storing):
     def _work(self) -> None:
         if self._waiting:
             self._store()
+        if self.cutting and self.failed is None:
+            self._do(self._cut_piece)
         if self.failed is None:
             self._loop.call_later(self._delay(), self._tell)
 
     def _tell(self) -> None:
         if self._journal.last > self.durable:
             self._report()
-        if self._waiting and not self._closing:
+        if (self._waiting or self.cutting) and not self._closing:
             self._loop.call_later(self._delay(), self._work)
         else:
             self._asleep = True
 
     def _store(self) -> None:
+        self._do(self._store_group)
+
+    def _do(self, work: Callable[[], object]) -> None:
         """What another thread would do."""
         try:
-            self._store_group()
+            work()
         except BaseException as error:
             self._fail(error)
 

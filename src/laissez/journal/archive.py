@@ -1,0 +1,163 @@
+"""Archives: groups older than the retention, moved out of the live file in two steps.
+
+1. `make` copies them into `archive/<first entry, 16 digits>.journal`, a file of the same format
+   that goes on from the same chain. The copy is read back, synced and only then renamed.
+2. `Journal.cut` deletes the same groups from the live file, piece by piece. Each piece moves the
+   base, which records the link that the live file goes on from, in the same transaction.
+
+A crash in step 1 leaves a file that nobody reads and the next `make` replaces. A crash in step 2
+leaves groups in both files. The next `make` then checks the archive once more and says how far the
+cut may go on.
+
+Recovery needs a snapshot and the entries after it, so nothing after the oldest usable snapshot is
+ever moved. Run as a program (`python -m laissez.journal.archive FOLDER BEFORE_US`) this keeps the
+copying out of the server's process, whose event loop would wait for the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from laissez.journal import snapshots
+from laissez.journal.disk import create, keep, make_folder, remove, rename
+from laissez.journal.entries import Group
+from laissez.journal.errors import JournalDamaged, JournalError, SnapshotUnusable
+from laissez.journal.reader import Reader
+from laissez.journal.schema import ARCHIVES, archives, connect, make_tables
+from laissez.journal.segment import SEQ_MAX, Base, Segment
+
+__all__ = ["ARCHIVE_BYTES_MAX", "make", "unfinished"]
+
+ARCHIVE_BYTES_MAX = 256 << 20  # of entries; a long history becomes several archives
+
+
+def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Base | None:
+    """Archive groups whose entries are all older than `before_us`. Returns how far the live file
+    may be cut, or None if there is nothing to move."""
+    with Reader(folder) as live:
+        if done := _newest_beyond(folder, live.base()):
+            return _checked(done, live)
+        base = live.base()
+        path = folder / ARCHIVES / f"{base.seq + 1:016}.journal"
+        fresh = path.with_name(f"{path.name}.new")
+        make_folder(path.parent)
+        end = _copy(live, fresh, before_us, bytes_max)
+        if end == base:
+            remove(fresh)
+            return None
+        with closing(Segment(fresh, fresh.name)) as copy:
+            copy.check_file()
+            _check_whole(copy, base, end)
+    keep(fresh)
+    rename(fresh, path)
+    keep(path.parent)
+    return end
+
+
+def unfinished(folder: Path, base: Base) -> bool:
+    """Whether an archive holds groups that the live file still holds, too."""
+    return _newest_beyond(folder, base) is not None
+
+
+def _newest_beyond(folder: Path, base: Base) -> Path | None:
+    for path in archives(folder)[-1:]:
+        with closing(Segment(path, f"{ARCHIVES}/{path.name}")) as newest:
+            return path if newest.tail().last > base.seq else None
+    return None
+
+
+def _checked(path: Path, live: Reader) -> Base:
+    """The end of an archive whose groups are still in the live file, if it holds the same ones."""
+    with closing(Segment(path, f"{ARCHIVES}/{path.name}")) as archive:
+        last, head, _ = archive.tail()
+        end = Base(last, head)
+        archive.check_file()
+        _check_whole(archive, archive.base(), end)
+    if archive.start != live.start or live.chain_at(last) != head:
+        raise JournalDamaged(
+            f"{path}, entry {last}",
+            "the live file holds another history there. Put back a complete backup.",
+        )
+    return end
+
+
+def _check_whole(segment: Segment, base: Base, end: Base) -> None:
+    found = base
+    for group in segment.groups(base.seq + 1, SEQ_MAX):
+        found = Base(group.last, group.chain)
+    if (segment.base(), found) != (base, end):
+        raise JournalDamaged(f"entries {base.seq + 1} to {end.seq}", "their archive lacks some")
+
+
+def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
+    """Copy the groups that may go; returns where they end."""
+    base, limit = live.base(), _movable(live)
+    remove(path)
+    create(path)
+    meta = {
+        "genesis": live.genesis,
+        "identity": live.identity,
+        "created": live.created,
+        "start": live.start,
+        "base": base.packed(),
+    }
+    end, size = base, 0
+    with closing(connect(path, "rw")) as target:
+        # the file is synced as a whole, before it gets its name
+        target.execute("PRAGMA journal_mode = OFF")
+        target.execute("PRAGMA synchronous = OFF")
+        make_tables(target, meta)
+        target.execute("BEGIN")
+        for group in live.groups(base.seq + 1, limit):
+            size += len(group.packed)
+            if group.last > limit or group.entries[-1].at >= before_us or size > bytes_max:
+                break
+            _insert(target, group)
+            end = Base(group.last, group.chain)
+        target.execute("COMMIT")
+    return end
+
+
+def _insert(target: sqlite3.Connection, group: Group) -> None:
+    target.execute(
+        "INSERT INTO groups(first, count, chain, entries) VALUES (?, ?, ?, ?)",
+        (group.first, group.count, group.chain, group.packed),
+    )
+    target.executemany(
+        "INSERT INTO documents(seq, name, body) VALUES (?, ?, ?)",
+        [(filed.seq, filed.name, filed.body) for filed in group.documents],
+    )
+
+
+def _movable(live: Reader) -> int:
+    """The last entry that no start can need: up to the oldest snapshot that can be used, and never
+    the last group."""
+    usable = [seq for file in snapshots.newest_first(live.folder) if (seq := _usable(file, live))]
+    newest = next(live.groups_backwards(SEQ_MAX), None)
+    return min([*usable, newest.first - 1]) if usable and newest else 0
+
+
+def _usable(file: snapshots.SnapshotFile, live: Reader) -> int:
+    try:
+        return file.seq if file.read().head == live.chain_at(file.seq) else 0
+    except SnapshotUnusable:
+        return 0
+
+
+def main() -> None:
+    """Print the end of the archive as `<entry> <link>`, or nothing."""
+    os.nice(10)
+    try:
+        end = make(Path(sys.argv[1]), int(sys.argv[2]))
+    except (JournalError, OSError, sqlite3.Error) as error:
+        sys.exit(str(error))
+    if end:
+        sys.stdout.write(f"{end.seq} {end.link.hex()}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,414 @@
+"""Reading one SQLite file of a journal, the live one or an archive. Each group is checked against
+the group before it, so that nothing altered is ever handed out.
+
+A segment has its own read-only connection and takes no lock; it may be used beside a running
+server, in any one thread at a time. It reads in small pieces and keeps no transaction open between
+them: an open one would keep SQLite from emptying the write-ahead log. So a running server may cut
+groups off the beginning of the live file between two reads. A reader that meets the cut stops
+there as if the segment had always begun at its new base.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from laissez.journal import chain
+from laissez.journal.entries import Filed, Group
+from laissez.journal.errors import (
+    JournalDamaged,
+    JournalError,
+    JournalForeign,
+    JournalFormat,
+    JournalMissing,
+)
+from laissez.journal.schema import APPLICATION_ID, FORMAT, SCHEMA, connect
+
+__all__ = ["SEQ_MAX", "Base", "Segment", "Tail"]
+
+SEQ_MAX = 2**63 - 1
+HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
+_GROUPS_PER_READ = 16
+_GROUP = "SELECT first, count, entries, chain FROM groups"
+
+# Codes that say something about the surroundings (busy, permissions, memory) rather than about what
+# is stored.
+_CIRCUMSTANCES = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+
+
+class Base(NamedTuple):
+    """Where a segment begins: the entry before its first one, and the link there."""
+
+    seq: int
+    link: bytes
+
+    def packed(self) -> bytes:
+        return self.seq.to_bytes(8, "big") + self.link
+
+
+class Tail(NamedTuple):
+    """Where the journal ends."""
+
+    last: int
+    head: bytes
+    last_at: int
+
+
+class Segment:
+    def __init__(self, path: Path, name: str = "") -> None:
+        """`name` is how messages about its groups call the file; the live one needs none."""
+        self._path = path
+        self._name = name
+        if not path.is_file():
+            raise JournalMissing(
+                f"there is no journal in {path.parent}: {path.name} was expected there. Name"
+                " another folder, or make a new journal."
+            )
+        size = self._path.stat().st_size
+        # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's,
+        # and delete it
+        if size < HEADER_BYTES:
+            raise JournalForeign(
+                f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping"
+                " this folder."
+            )
+        self._connection = self._connected()
+        try:
+            self._recognise()
+            self.genesis, self.identity, self.created, self.start = self._header()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Entries
+
+    def base(self) -> Base:
+        """Read anew each time: a running server moves it."""
+        rows = self._query("SELECT value FROM meta WHERE key = 'base'")
+        return self._base(rows[0][0] if rows else None)
+
+    def _base(self, packed: object) -> Base:
+        where = f"header of {self._path}"
+        if type(packed) is not bytes or len(packed) != 8 + chain.LINK_BYTES:
+            raise JournalDamaged(where, "where its entries begin is missing. Put back a backup.")
+        base = Base(int.from_bytes(packed[:8], "big"), packed[8:])
+        if base.seq > SEQ_MAX or (base.seq == 0 and base.link != self.start):
+            raise JournalDamaged(
+                where, "where its entries begin is not what was written. Put back a backup."
+            )
+        return base
+
+    def tail(self) -> Tail:
+        newest = next(self.groups_backwards(SEQ_MAX), None)
+        if newest is not None:
+            return Tail(newest.last, newest.chain, newest.entries[-1].at)
+        base = self.base()
+        if base.seq:  # a cut always leaves a group
+            raise JournalDamaged(
+                str(self._path),
+                f"it begins after entry {base.seq} and holds none. Put back a backup.",
+            )
+        return Tail(0, self.start, 0)
+
+    def chain_at(self, seq: int) -> bytes | None:
+        """The link of the group that holds the entry. None if there is no such entry here."""
+        base = self.base()
+        if seq == base.seq:
+            return base.link
+        group = self.holding(seq)
+        return group.chain if group else None
+
+    def groups(self, first: int, last: int) -> Iterator[Group]:
+        """The groups in their order, from the one that holds `first` to the one that holds `last`;
+        none if `first` lies before the base."""
+        before = self._before(first)
+        following, link = (before.last + 1, before.chain) if before else (0, b"")
+        if before is None:
+            base = self.base()
+            if base.seq >= first:
+                return
+            following, link = base.seq + 1, base.link
+        while following <= last:
+            groups = self._read(
+                f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}",
+                (following, last),
+            )
+            for group in groups:
+                if group.first != following and self.base().seq >= following:
+                    return  # cut off meanwhile
+                self._check(group, following, link)
+                yield group
+                following, link = group.last + 1, group.chain
+            if len(groups) < _GROUPS_PER_READ:
+                return
+
+    def groups_backwards(self, before: int) -> Iterator[Group]:
+        """The groups that begin before entry `before`, the newest first."""
+        # the one that is asked for, and the one before it; who goes on wants more
+        newest, count = min(before - 1, SEQ_MAX), 2
+        group: Group | None = None
+        while older := self._read(
+            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)
+        ):
+            for previous in older:
+                if group:
+                    self._check(group, previous.last + 1, previous.chain)
+                    yield group
+                group = previous
+            newest, count = older[-1].first - 1, _GROUPS_PER_READ
+        if group:
+            base = self.base()
+            if base.seq < group.first:  # not cut off meanwhile
+                self._check(group, base.seq + 1, base.link)
+                yield group
+
+    def holding(self, seq: int) -> Group | None:
+        """The group that holds the entry, checked."""
+        group = next(self.groups_backwards(seq + 1), None)
+        return group if group and group.first <= seq <= group.last else None
+
+    # Documents
+
+    def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
+        """The entries with a document of that name, the oldest first, and how each begins,
+        unchecked."""
+        return self._query(
+            "SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? AND seq > ? ORDER BY seq",
+            (size, name, self.base().seq),
+        )
+
+    # The file
+
+    def check_file(self) -> None:
+        """Let SQLite check the structure of its file, free space included: what is damaged there
+        would do harm at the next write."""
+        found = self._query("PRAGMA quick_check(1)")
+        if found != [("ok",)]:
+            raise JournalDamaged(
+                str(self._path),
+                f"SQLite finds its structure damaged ({found[0][0]}). Put back a backup, keeping"
+                " this file.",
+            )
+        # one statement, so that a cut cannot come between
+        [(first, packed)] = self._query(
+            "SELECT min(first), (SELECT value FROM meta WHERE key = 'base') FROM groups"
+        )
+        base = self._base(packed)
+        if first is not None and 0 < first <= base.seq:
+            raise JournalDamaged(
+                str(self._path),
+                f"its header says that it begins after entry {base.seq}, and it holds entry {first}."
+                " Put back a backup.",
+            )
+        strays = self._query(
+            "SELECT name, seq FROM documents WHERE seq < 1 OR seq > coalesce((SELECT first + count"
+            " - 1 FROM groups ORDER BY first DESC LIMIT 1), 0) LIMIT 1"
+        )
+        for name, seq in strays:
+            raise JournalDamaged(
+                f"table documents of {self._path}",
+                f"document {name!r} belongs to entry {seq}, which the journal does not hold",
+            )
+
+    def copy_to(self, path: Path) -> None:
+        """A complete copy of the file, as of now, by SQLite's own means; one file without a log,
+        which can be read where nothing can be written."""
+        try:
+            with closing(sqlite3.connect(path, isolation_level=None)) as target:
+                self._connection.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")
+        # of which file, SQLite does not say; and a copy that fails must not be taken for a journal
+        # that is damaged
+        except sqlite3.Error as error:
+            raise JournalError(
+                f"{self._path} could not be copied to {path}: {error}. Is there room, and is the"
+                " journal sound? Verify it."
+            ) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        with self._damage_named():
+            return connect(self._path, "ro")
+
+    def _recognise(self) -> None:
+        try:
+            application = self._query("PRAGMA application_id")[0][0]
+            found = self._query("PRAGMA user_version")[0][0]
+        except JournalDamaged as error:
+            raise JournalForeign(
+                f"{self._path} is not a journal, or its beginning is damaged ({error.__cause__})."
+                " Put back a backup."
+            ) from error
+        if application != APPLICATION_ID:
+            raise JournalForeign(
+                f"{self._path} is not a journal, or its header is damaged: application id"
+                f" {APPLICATION_ID} was expected, {application} found. Name the journal's folder,"
+                " or put back a backup."
+            )
+        if found != FORMAT:
+            age = "newer" if found > FORMAT else "older"
+            raise JournalFormat(
+                f"{self._path} is in format {found}, {age} than format {FORMAT}, which this version"
+                " reads. Use the version that wrote it."
+            )
+
+    def _header(self) -> tuple[bytes, bytes, bytes, bytes]:
+        where = f"header of {self._path}"
+        schema = dict(self._query("SELECT name, sql FROM sqlite_schema"))
+        if schema != SCHEMA:
+            wrong = sorted(map(str, schema.items() ^ SCHEMA.items()))
+            raise JournalDamaged(
+                where,
+                f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.",
+            )
+        meta = dict(self._query("SELECT key, value FROM meta"))
+        genesis, identity, created = (meta.get(key) for key in ("genesis", "identity", "created"))
+        if not (
+            isinstance(genesis, bytes)
+            and isinstance(identity, bytes)
+            and isinstance(created, bytes)
+        ):
+            raise JournalDamaged(
+                where, "genesis, identity or creation time is missing. Put back a backup."
+            )
+        link = chain.start(FORMAT, genesis, identity, created)
+        if meta.get("start") != link:
+            raise JournalDamaged(
+                where,
+                "genesis, identity or creation time is not what was written: their checksum"
+                " differs. Put back a backup.",
+            )
+        return genesis, identity, created, link
+
+    def _before(self, seq: int) -> Group | None:
+        """The group before the one that holds the entry; the last group for an entry still to
+        come."""
+        group = self._newest(seq)
+        if group is None or group.last < seq:
+            return group
+        return self._newest(group.first - 1)
+
+    def _newest(self, seq: int) -> Group | None:
+        """The newest group that begins at the entry or before it, unchecked."""
+        groups = self._read(
+            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT 1", (min(seq, SEQ_MAX),)
+        )
+        return groups[0] if groups else None
+
+    def _read(self, sql: str, values: tuple[int, ...]) -> list[Group]:
+        rows = self._query(sql, values)
+        if not rows:
+            return []
+        for row in rows:
+            self._check_types(row)
+        filed = self._filed(min(row[0] for row in rows), max(row[0] + row[1] for row in rows))
+        return [
+            Group(
+                first,
+                count,
+                packed,
+                link,
+                tuple(d for d in filed if first <= d.seq < first + count),
+            )
+            for first, count, packed, link in rows
+        ]
+
+    def _check_types(self, row: tuple[Any, ...]) -> None:
+        first, count, packed, link = row
+        sound = (
+            type(count) is int
+            and 0 < count <= SEQ_MAX - abs(first)
+            and type(packed) is bytes
+            and type(link) is bytes
+        )
+        if not sound:
+            raise JournalDamaged(
+                f"the group at entry {first} in {self._path}",
+                "its row is damaged: a count, entries and a link were expected.",
+            )
+
+    def _filed(self, begin: int, end: int) -> list[Filed]:
+        rows = self._query(
+            "SELECT seq, name, body FROM documents INDEXED BY documents_by_seq WHERE seq >= ? AND"
+            " seq < ? ORDER BY seq, name",
+            (begin, end),
+        )
+        for seq, name, body in rows:
+            if not (type(seq) is int and type(name) is str and type(body) is bytes):
+                raise JournalDamaged(
+                    f"table documents of {self._path}",
+                    f"a row near entry {begin} is damaged: {name!r}, {seq!r}",
+                )
+        return [Filed(*row) for row in rows]
+
+    def _query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._damage_named():
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
+        # damaged text fails to decode even inside SQLite's own message
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
+                raise JournalError(
+                    f"{self._path} could not be read: {error}. Its folder must be readable and"
+                    " writable."
+                ) from error
+            raise JournalDamaged(
+                str(self._path),
+                f"SQLite cannot read it ({error}). Put back a backup, keeping this file.",
+            ) from error
+
+    def _check(self, group: Group, first: int, before: bytes) -> None:
+        try:
+            _check(group, first, before)
+        except JournalDamaged as error:
+            if self._name:
+                raise JournalDamaged(f"{self._name}: {error.where}", error.what) from None
+            raise
+
+
+def _check(group: Group, first: int, before: bytes) -> None:
+    """That the group begins where the one before it ended, and that its link follows from that
+    one's."""
+    if group.first != first:
+        raise JournalDamaged(
+            group.where,
+            f"the group before ends at entry {first - 1}, so entry {first} was expected next. Put"
+            " back a backup.",
+        )
+    if group.chain != chain.link(before, group.first, group.count, group.packed, group.documents):
+        raise JournalDamaged(
+            group.where,
+            "the checksum differs: an entry, a document or the group's place is not what was"
+            " written. Put back a backup.",
+        )
