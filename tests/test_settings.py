@@ -103,6 +103,14 @@ def test_text_of_the_environment_becomes_what_the_field_needs() -> None:
     assert (True, 0.25, "7", 3) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "hours"), [("off", None), ("90d", 90 * 24), ("72h", 72), ("48h", 48)]
+)
+def test_retention_is_days_or_hours(text: str, hours: int | None) -> None:
+    found = read_settings(None, {"LAISSEZ_JOURNAL__RETAIN": text}).journal.retain_us
+    assert found == (None if hours is None else hours * 3_600_000_000)
+
+
 def test_other_variables_and_empty_ones_set_nothing() -> None:
     variables = {
         "LAISSEZ_MARKET": "auto",
@@ -140,6 +148,22 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
         ),
         ('[data]\nfolder = ""', "data.folder: expected str of length >= 1, found ''"),
         ("[journal]\nsnapshots_kept = 0", "journal.snapshots_kept: expected int >= 1, found 0"),
+        (
+            '[journal]\nretain = "90"',
+            "journal.retain: expected off, or days or hours such as 90d or 72h, found '90'",
+        ),
+        (
+            '[journal]\nretain = "0d"',
+            "journal.retain: expected off, or days or hours such as 90d or 72h, found '0d'",
+        ),
+        (
+            '[journal]\nretain = "47h"',
+            "journal.retain: expected at least 48h, which the service itself reads, found '47h'",
+        ),
+        (
+            '[journal]\nretain = "3d"\n[limits]\nhistory_hours = 100',
+            "journal.retain: expected at least 100h, which the service itself reads, found '3d'",
+        ),
         (
             "[limits]\nopen_orders_max = 1001",
             "limits.open_orders_max: expected int <= 1000, found 1001",

@@ -225,8 +225,8 @@ class Segment:
         if first is not None and 0 < first <= base.seq:
             raise JournalDamaged(
                 str(self._path),
-                f"its header says that it begins after entry {base.seq}, and it holds entry {first}."
-                " Put back a backup.",
+                f"its header says that it begins after entry {base.seq}, and it holds entry"
+                f" {first}. Put back a backup.",
             )
         strays = self._query(
             "SELECT name, seq FROM documents WHERE seq < 1 OR seq > coalesce((SELECT first + count"

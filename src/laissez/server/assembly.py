@@ -18,6 +18,7 @@ from typing import Any
 
 from laissez.journal import GroupCommit
 from laissez.server import upkeep
+from laissez.server.archiver import Archiver
 from laissez.server.audit.keeper import AuditKeeper
 from laissez.server.desk import Commit, Desk
 from laissez.server.http.app import make_app
@@ -67,6 +68,7 @@ class Service:
         self.places = Places()
         self.sessions = Sessions(self.desk, self.places)
         self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
+        self.archiver = Archiver(self.desk, opened.journal, settings.journal.retain_us)
         self.webhooks = Webhooks(self.desk, settings.webhooks, folder, chance)
         signins = SignIns(self.desk, folder / FILE)
         self.app = make_app(
@@ -95,6 +97,7 @@ class Service:
             upkeep.end_holds(self.desk),
             upkeep.Bookkeeper(self.desk, self._settings.books).run(),
             self.snapshotter.run(),
+            self.archiver.run(),
             sample_rates(self.desk, self._settings.stream.rate_every_s),
             self.app.site.samples.run(),
             self.sessions.keep_alive(),

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laissez.journal import Entry, GroupCommit, Journal, JournalFailed, Reader, Storing
+from laissez.journal import Base, Entry, GroupCommit, Journal, JournalFailed, Reader, Storing
 from laissez.market.commands import AdvanceTime
 from laissez.server.accounts import Account
 from laissez.server.admission import Admission, failed
@@ -276,8 +276,17 @@ class Desk:
         return found[:most]
 
     def reader(self) -> Reader:
-        """One of its own for whoever reads for long, in another thread."""
-        return self._journal.reader()
+        """One of its own for whoever reads for long, in another thread; of archives, too."""
+        return self._journal.reader(archived=True)
+
+    def cut(self, until: Base) -> None:
+        """Delete from the journal what an archive holds up to there."""
+        if self.failure is None:
+            self._commit.cut(until)
+
+    @property
+    def cutting(self) -> bool:
+        return self._commit.cutting
 
     def follow(self, holder: str, follower: Follower) -> None:
         self._followers.setdefault(holder, []).append(follower)

@@ -24,8 +24,9 @@ def exchange_after(
 
 
 def last_entry(reader: Reader, time: int, last: int) -> int:
-    """The last entry that is not later than `time`; times never fall, so it is found by halving."""
-    low, high = 0, last
+    """The last entry that is not later than `time`; times never fall, so it is found by halving.
+    Not before the oldest entry that the reader has."""
+    low, high = reader.base().seq, last
     while low < high:
         middle = (low + high + 1) // 2
         entry = reader.entry(middle)

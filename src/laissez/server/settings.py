@@ -9,6 +9,7 @@ with its place. `docs/laissez.toml` shows them all.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
@@ -19,6 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from laissez.wire import limits as bounds
+from laissez.wire.times import HOUR_US
 
 PREFIX = "LAISSEZ_"
 # a variable with LAISSEZ_ and without this, such as LAISSEZ_MARKET, is not about a setting
@@ -30,6 +32,11 @@ Count: TypeAlias = Annotated[int, Meta(ge=1, le=10**12)]
 Bytes: TypeAlias = Annotated[int, Meta(ge=1024, le=1024**3)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
 Hours: TypeAlias = Annotated[float, Meta(gt=0, le=87_600)]
+
+
+RETAIN_HOURS_MIN = 48  # the digest of a day is made on the next one
+_UNITS_US = {"d": 24 * HOUR_US, "h": HOUR_US}
+_RETAIN = re.compile(r"off|[1-9][0-9]{0,5}[dh]")
 
 
 class SettingsError(Exception):
@@ -59,6 +66,12 @@ class Data(_Section, frozen=True):
 class Journal(_Section, frozen=True):
     snapshot_every: Count = 100_000
     snapshots_kept: Count = 2
+    retain: Text = "off"  # days or hours, such as 90d or 72h; older entries move into archives
+
+    @property
+    def retain_us(self) -> int | None:
+        """None if entries stay where they are for ever."""
+        return None if self.retain == "off" else int(self.retain[:-1]) * _UNITS_US[self.retain[-1]]
 
 
 class Books(_Section, frozen=True):
@@ -223,6 +236,7 @@ class _Reading:
         settings = Settings(**sections)
         self._compare(settings)
         self._check_networks(settings.webhooks)
+        self._check_retain(settings)
         if self.mistakes:
             raise SettingsError("\n".join(self.mistakes))
         return settings
@@ -254,6 +268,25 @@ class _Reading:
                     f"{place}: webhooks.allow_addresses: expected {expected}, found"
                     f" {_shown(network)}"
                 )
+
+    def _check_retain(self, settings: Settings) -> None:
+        """Entries that the service itself still reads must not be moved away."""
+        retain = settings.journal.retain
+        hours_min = max(
+            RETAIN_HOURS_MIN,
+            settings.limits.history_hours,
+            settings.limits.idempotency_hours,
+            settings.webhooks.dead_after_hours,
+            settings.books.keep_hours,
+        )
+        if not _RETAIN.fullmatch(retain):
+            expected = "off, or days or hours such as 90d or 72h"
+        elif (retain_us := settings.journal.retain_us) and retain_us < hours_min * HOUR_US:
+            expected = f"at least {hours_min:g}h, which the service itself reads"
+        else:
+            return
+        place = self.places["journal", "retain"]
+        self.mistakes.append(f"{place}: journal.retain: expected {expected}, found {retain!r}")
 
 
 def _file(path: Path) -> dict[str, object]:

@@ -129,7 +129,7 @@ class AuditKeeper:
         # also if it fails: those that are missing are made tomorrow, or at the next start
         today = self._digested = day_of(now)
         file = DigestFile(self._folder, self._beginning)
-        with self._journal.reader() as reader:
+        with self._journal.reader(archived=True) as reader:
             made = file.bring_up(reader, today)
         for digest in made:
             log.info("digest of a day", extra=msgspec.to_builtins(digest))
