@@ -19,6 +19,7 @@ import pytest
 from laissez.market import Topology
 from laissez.market.commands import CloseBooks
 from laissez.server import catching_up, sessions
+from laissez.server.beside import FILE, Beside
 from laissez.server.clock import Clock
 from laissez.server.commands import OPERATOR, CreateTenant, IssueKey
 from laissez.server.desk import Desk
@@ -28,7 +29,7 @@ from laissez.server.keyring import new_key
 from laissez.server.opening import create, open_folder
 from laissez.server.places import Places
 from laissez.server.settings import Limits, Server, Settings
-from laissez.server.signins import FILE, SignIns
+from laissez.server.signins import SignIns
 from laissez.wire.requests import Caps
 
 HOUR_US = 3_600_000_000
@@ -65,8 +66,15 @@ class Passing:
 
 class World:
     def __init__(
-        self, desk: Desk, app: App, places: Places, passing: Passing, secrets: dict[str, str]
+        self,
+        desk: Desk,
+        app: App,
+        places: Places,
+        passing: Passing,
+        secrets: dict[str, str],
+        beside: Beside,
     ) -> None:
+        self.beside = beside
         self.desk = desk
         self.app = app
         self.places = places
@@ -169,12 +177,14 @@ async def _run(
         opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered
     )
     places = Places()
+    beside = Beside(folder / FILE, desk.identity)
     world = World(
         desk,
-        make_app(desk, settings, places, signins=SignIns(desk, folder / FILE)),
+        make_app(desk, settings, places, signins=SignIns(desk, beside)),
         places,
         passing,
         secrets,
+        beside,
     )
     try:
         if is_new:
@@ -188,3 +198,4 @@ async def _run(
         await world.http.aclose()
         desk.close()
         opened.journal.close()
+        beside.close()

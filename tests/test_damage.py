@@ -98,7 +98,6 @@ def test_samples_have_all_that_a_service_keeps_beside_the_journal() -> None:
         assert {
             "audit/digests.jsonl",
             "keys/webhooks.key",
-            "signins.json",
             "webhooks/cursors.json",
         } <= one.files.keys()
         assert len(

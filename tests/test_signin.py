@@ -4,27 +4,27 @@ and neither is ever told to anybody else."""
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
-import json
 import logging
 import re
+import sqlite3
 import stat
 import threading
+from collections.abc import Callable
+from functools import partial
 from http.cookies import Morsel, SimpleCookie
 from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
-from laissez.journal.disk import write_whole
 from laissez.server import signins
+from laissez.server.beside import FILE, Beside, BesideFailed
 from laissez.server.http import streaming
-from laissez.server.signins import FILE, LASTS_S, PER_KEY_MAX, SignIns
+from laissez.server.signins import LASTS_S, PER_KEY_MAX, SignIns
 from laissez.wire.requests import SignIn
 from laissez.wire.session import JSON
 from live_world import Live, Peer, with_live
@@ -54,6 +54,12 @@ async def token_of(world: World, who: str) -> str:
     answer = await sign_in(world, who)
     assert 200 == answer.status_code, answer.text
     return cookie_of(answer).value
+
+
+def kept(beside: Beside) -> int:
+    """How many sign-ins are on the disk."""
+    (rows,) = beside.transact(lambda c: c.execute("SELECT count(*) FROM signins").fetchone())
+    return int(rows)
 
 
 async def by_cookie(
@@ -554,10 +560,10 @@ def test_sign_ins_survive_a_restart_in_a_file_that_tells_no_token(tmp_path: Path
         assert 401 == (await by_cookie(world, tokens["bob"])).status_code
 
     with_service(folder, before, secrets=secrets)
-    written = (folder / FILE).read_text()
+    written = (folder / FILE).read_bytes()
     assert 0o600 == stat.S_IMODE((folder / FILE).stat().st_mode)
-    assert not any(secret in written for secret in (*tokens.values(), *secrets.values()))
-    assert {"digest", "key", "until"} == {name for one in json.loads(written) for name in one}
+    assert b"signins" in written
+    assert not any(secret.encode() in written for secret in (*tokens.values(), *secrets.values()))
     with_service(folder, after, secrets=secrets)
 
 
@@ -575,73 +581,84 @@ def test_a_revoked_key_is_not_signed_in_after_a_restart_either(tmp_path: Path) -
         assert 401 == (await by_cookie(world, tokens[0])).status_code
         await token_of(world, "ann")
         # what is over goes when somebody else signs in
-        assert 1 == len(json.loads((tmp_path / FILE).read_text()))
+        assert 1 == kept(world.beside)
 
     with_service(tmp_path, before, secrets=secrets)
     with_service(tmp_path, after, secrets=secrets)
 
 
-DAMAGE = (
-    b"",
-    b"{",
-    b"\xff\xfe",
-    b"{}",
-    b'[{"digest": 1}]',
-    b'[{"digest":"AA==","key":"k","until":1,"more":2}]',
-    b"[" * 10_000,
-)
+def set_body(digest: bytes, body: object, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE signins SET body = ? WHERE digest = ?", (body, digest))
 
 
-def test_a_file_that_cannot_be_read_is_told_and_everybody_signs_in_again(
+def test_a_damaged_row_is_told_and_only_its_browser_signs_in_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
-        path = tmp_path / FILE
-        for damage in DAMAGE:
-            path.write_bytes(damage)
+        tokens = [await token_of(world, who) for who in ("ann", "bob")]
+        digest = hashlib.sha256(tokens[0].encode()).digest()
+        for body in (b"", b"{", bytes(100), "text", 7):
+            world.beside.transact(partial(set_body, digest, body))
             caplog.clear()
-            kept = SignIns(world.desk, path)
-            assert "the sign-ins could not be read; everybody signs in again" in caplog.text, damage
-            world.app.site.signins = kept
-            assert 200 == (await by_cookie(world, await token_of(world, "ann"))).status_code
-            assert 1 == len(json.loads(path.read_text()))
+            world.app.site.signins = SignIns(world.desk, world.beside)
+            assert "a sign-in could not be read" in caplog.text, body
+            assert [401, 200] == [(await by_cookie(world, one)).status_code for one in tokens]
 
     with_service(tmp_path / "data", story)
 
 
+def full(work: Callable[[sqlite3.Connection], object]) -> None:
+    """In place of `Beside.transact`."""
+    raise BesideFailed("database or disk is full")
+
+
 def test_where_they_cannot_be_written_they_are_good_until_the_next_restart(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
-        (tmp_path / "data" / FILE).mkdir()
+        monkeypatch.setattr(world.beside, "transact", full)
         assert 200 == (await by_cookie(world, await token_of(world, "ann"))).status_code
 
     with_service(tmp_path / "data", story)
     assert "the sign-ins could not be written" in caplog.text
 
 
-def test_a_restart_brings_no_sign_in_back_that_was_ended_when_nothing_could_be_written(
+def test_a_sign_out_that_could_not_be_written_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets: dict[str, str] = {}
     tokens: list[str] = []
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     async def before(world: World) -> None:
         tokens.append(await token_of(world, "ann"))
         with monkeypatch.context() as patched:
-            patched.setattr(signins, "write_whole", full)
+            patched.setattr(world.beside, "transact", full)
             assert {"ended": True} == (
                 await by_cookie(world, tokens[0], "DELETE", "/v1/signin", **OURS)
             ).json()
+        assert 1 == kept(world.beside)
+        await world.app.site.signins.flush()  # as every second, and before the server ends
+        assert 0 == kept(world.beside)
 
     async def after(world: World) -> None:
         assert 401 == (await by_cookie(world, tokens[0])).status_code
 
     with_service(tmp_path, before, secrets=secrets)
     with_service(tmp_path, after, secrets=secrets)
+
+
+def test_sign_ins_that_could_not_be_read_do_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(world: World) -> None:
+        await token_of(world, "ann")
+        with monkeypatch.context() as patched:
+            patched.setattr(world.beside, "transact", full)
+            world.app.site.signins = SignIns(world.desk, world.beside)
+        await token_of(world, "bob")
+        assert 1 == kept(world.beside)
+
+    with_service(tmp_path, story)
 
 
 def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path: Path) -> None:
@@ -652,7 +669,9 @@ def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path:
         id = (await world.ask("ann", "GET", "/v1/me")).json()["key"]
         until = world.desk.clock.now() + 2 * LASTS_S * 1_000_000
         made = signins.SignIn(hashlib.sha256(token.encode()).digest(), id, until)
-        (tmp_path / FILE).write_bytes(msgspec.json.encode([made]))
+        kept = SignIns(world.desk, world.beside)
+        kept._by_digest[made.digest] = made
+        await kept._write(made.digest)
 
     async def after(world: World) -> None:
         assert 401 == (await by_cookie(world, token)).status_code
@@ -671,7 +690,7 @@ def test_one_sign_in_too_many_ends_the_oldest_of_the_same_key(tmp_path: Path) ->
             (await by_cookie(world, token)).status_code for token in tokens
         ]
         assert 200 == (await by_cookie(world, other)).status_code
-        assert PER_KEY_MAX + 1 == len(json.loads((tmp_path / FILE).read_text()))
+        assert PER_KEY_MAX + 1 == kept(world.beside)
 
     with_service(tmp_path, story)
 
@@ -681,16 +700,17 @@ def test_sign_ins_at_the_same_time_are_all_kept_and_written_together(
 ) -> None:
     secrets: dict[str, str] = {}
     tokens: list[str] = []
-    writes: list[Path] = []
+    writes: list[object] = []
     may_write = threading.Event()
+    transact = Beside.transact
 
-    def slowly(path: Path, *parts: bytes) -> None:
+    def slowly(self: Beside, work: Callable[[sqlite3.Connection], object]) -> object:
         assert may_write.wait(10)
-        writes.append(path)
-        write_whole(path, *parts)
+        writes.append(work)
+        return transact(self, work)
 
     async def before(world: World) -> None:
-        monkeypatch.setattr(signins, "write_whole", slowly)
+        monkeypatch.setattr(Beside, "transact", slowly)
         asyncio.get_running_loop().call_later(0.1, may_write.set)
         answers = await asyncio.gather(
             *(
@@ -699,7 +719,9 @@ def test_sign_ins_at_the_same_time_are_all_kept_and_written_together(
             )
         )
         tokens.extend(cookie_of(answer).value for answer in answers)
-        assert 2 == len(writes)  # the first, and all who came while it was written
+        assert len(writes) <= 2  # perhaps the first, and all who came while it was written
+
+        monkeypatch.undo()
 
     async def after(world: World) -> None:
         assert [200] * 12 == [(await by_cookie(world, token)).status_code for token in tokens]

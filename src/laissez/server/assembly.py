@@ -20,6 +20,7 @@ from laissez.journal import GroupCommit
 from laissez.server import upkeep
 from laissez.server.archiver import Archiver
 from laissez.server.audit.keeper import AuditKeeper
+from laissez.server.beside import FILE, Beside
 from laissez.server.desk import Commit, Desk
 from laissez.server.http.app import make_app
 from laissez.server.http.static import FOLDER
@@ -28,7 +29,7 @@ from laissez.server.places import Places
 from laissez.server.sampling import sample_rates
 from laissez.server.sessions import Sessions
 from laissez.server.settings import Settings
-from laissez.server.signins import FILE, SignIns
+from laissez.server.signins import SignIns
 from laissez.server.snapshotter import MakeCopy, Snapshotter, by_fork
 from laissez.server.webhooks.dispatcher import Webhooks
 from laissez.wire.problems import ProblemError
@@ -65,18 +66,19 @@ class Service:
             commit,
         )
         self.desk.on_failure = self._fail
+        self.beside = Beside(folder / FILE, opened.journal.identity)
         self.places = Places()
         self.sessions = Sessions(self.desk, self.places)
         self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
         self.archiver = Archiver(self.desk, opened.journal, settings.journal.retain_us)
         self.webhooks = Webhooks(self.desk, settings.webhooks, folder, chance)
-        signins = SignIns(self.desk, folder / FILE)
+        self.signins = SignIns(self.desk, self.beside)
         self.app = make_app(
             self.desk,
             settings,
             self.places,
             self.sessions,
-            signins=signins,
+            signins=self.signins,
             files=files,
             webhooks=self.webhooks,
         )
@@ -103,6 +105,7 @@ class Service:
             self.sessions.keep_alive(),
             self.audit.run(),
             self.webhooks.run(),
+            self.signins.run(),
         ]
 
     async def say_farewell(self) -> None:
@@ -132,10 +135,12 @@ class Service:
             await self.desk.all_durable()
         self.snapshotter.take_last()
         self.audit.finish()
+        await self.signins.flush()
 
     def close(self) -> None:
         self.desk.close()
         self._journal.close()
+        self.beside.close()
 
     def _fail(self, reason: str) -> None:
         log.critical("nothing is accepted any more", extra={"reason": reason})

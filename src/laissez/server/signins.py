@@ -2,9 +2,8 @@
 stays out of the browser.
 
 A token is 32 random bytes; only its hash is kept, with the id of the key and when it ends. That the
-key is in force is looked up at each use. They are no part of the market, so they are not in the
-journal but in a small file of their own: a restart signs nobody out, and a file that is lost or
-cannot be read costs nothing but signing in again.
+key is in force is looked up at each use. Sign-ins are no part of the market, so they are beside the
+journal: a restart signs nobody out, and losing them costs nothing but signing in again.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ import asyncio
 import hashlib
 import logging
 import secrets
-import threading
-from contextlib import suppress
-from pathlib import Path
+import sqlite3
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
-from laissez.journal.disk import remove, write_whole
+from laissez.server.beside import Beside, BesideFailed, Damaged
 from laissez.server.desk import Desk
 from laissez.server.keyring import Principal, holder_of
 
-FILE = "signins.json"  # in the data folder
 LASTS_S = 12 * 3600
+RETRY_EVERY_S = 1.0
 PER_KEY_MAX = 16  # browsers that are signed in with one key; the next one signs the oldest out
 
 log = logging.getLogger("laissez.signins")
@@ -37,39 +35,41 @@ class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: int  # microseconds since 1970
 
 
-_decode = msgspec.json.Decoder(tuple[SignIn, ...]).decode
+_decode = msgspec.json.Decoder(SignIn).decode
 
 
 class SignIns:
-    """Belongs to the event loop of its desk. Without a path they are kept in memory alone."""
+    """Belongs to the event loop of its desk. Without a database they are kept in memory alone."""
 
-    def __init__(self, desk: Desk, path: Path | None = None) -> None:
+    def __init__(self, desk: Desk, beside: Beside | None = None) -> None:
         self._desk = desk
-        self._path = path
-        # the oldest first
-        self._by_digest = {one.digest: one for one in ([] if path is None else read(path))}
-        self._changes = 0
-        self._written = 0  # the change that the file is up to
-        # those who wait for the disk are written together, and take one thread, however many they
-        # are
-        self._turn = asyncio.Lock()
-        # for a write that goes on though nobody waits for it any more
-        self._writing = threading.Lock()
+        self._beside = Beside(None, desk.identity) if beside is None else beside
+        self._unwritten: set[bytes] = set()  # digests whose rows are behind
+        self._is_known = True  # which rows there are; else all are written anew
+        self._by_digest: dict[bytes, SignIn] = {}  # the oldest first
+        try:
+            self._by_digest = {one.digest: one for one in self._beside.transact(self._read)}
+        except BesideFailed as error:
+            self._is_known = False
+            log.warning("the sign-ins could not be read", extra={"reason": str(error)})
+        # those who wait for the disk are written together
+        self._writing = asyncio.Lock()
 
     async def begin(self, principal: Principal, before: str | None = None) -> str:
         """A token that nobody has seen before, in place of the one before, if there was one; it is
         on the disk when this returns."""
         if before is not None:
-            self._by_digest.pop(_digest(before), None)
-        self._drop_what_is_over()
+            self._drop(_digest(before))
+        for one in [one for one in self._by_digest.values() if self._holder(one) is None]:
+            self._drop(one.digest)
         mine = [digest for digest, one in self._by_digest.items() if one.key == principal.key]
         # all but the newest, so that there is room for one more
         for digest in mine[: 1 - PER_KEY_MAX]:
-            del self._by_digest[digest]
+            self._drop(digest)
         token = secrets.token_urlsafe(32)
         made = SignIn(_digest(token), principal.key, self._desk.clock.now() + LASTS_S * 1_000_000)
         self._by_digest[made.digest] = made
-        await self._keep()
+        await self._write(made.digest)
         return token
 
     def whose(self, token: str) -> Principal | None:
@@ -90,10 +90,10 @@ class SignIns:
 
     async def end(self, token: str) -> bool:
         """Forget a sign-in; says whether there was one."""
-        signin = self._by_digest.pop(_digest(token), None)
+        signin = self._drop(_digest(token))
         if signin is None:
             return False
-        await self._keep()
+        await self._write(signin.digest)
         return self._holder(signin) is not None
 
     def _holder(self, signin: SignIn) -> Principal | None:
@@ -103,59 +103,57 @@ class SignIns:
             return None
         return holder_of(self._desk.exchange.keys, signin.key)
 
-    def _drop_what_is_over(self) -> None:
-        self._by_digest = {
-            digest: one for digest, one in self._by_digest.items() if self._holder(one) is not None
-        }
+    def _drop(self, digest: bytes) -> SignIn | None:
+        self._unwritten.add(digest)
+        return self._by_digest.pop(digest, None)
 
-    async def _keep(self) -> None:
-        """Have them all on the disk. If that fails they are good until the next restart, and that
-        is no reason to turn anybody away."""
-        if self._path is None:
-            return
-        self._changes += 1
-        mine = self._changes
-        async with self._turn:
-            if self._written < mine:
-                written = msgspec.json.encode(tuple(self._by_digest.values()))
-                await asyncio.to_thread(self._write, self._path, self._changes, written)
+    async def run(self) -> None:
+        """Try again what could not be written: a sign-out must outlast a restart."""
+        while True:
+            await asyncio.sleep(RETRY_EVERY_S)
+            await self.flush()
 
-    def _write(self, path: Path, change: int, written: bytes) -> None:
-        """In a thread, since it waits for the disk. What is older than the file never replaces
-        it."""
-        with self._writing:
-            if change <= self._written:
-                return
+    async def _write(self, digest: bytes) -> None:
+        """Have it on the disk when this returns."""
+        self._unwritten.add(digest)
+        await asyncio.shield(self.flush())
+
+    async def flush(self) -> None:
+        """Write all changes. If that fails they hold in memory, and nobody is turned away."""
+        async with self._writing:
+            changed, self._unwritten = self._unwritten, set()
+            rows = [(one, self._by_digest.get(one)) for one in changed]
             try:
-                write_whole(path, written)
-            except OSError as error:
-                log.warning("the sign-ins could not be written", extra={"reason": error.strerror})
-                _remove(path)
-            self._written = change
+                if changed:
+                    await self._beside.run(lambda connection: self._store(connection, rows))
+            except BesideFailed as error:
+                self._unwritten |= changed
+                log.warning("the sign-ins could not be written", extra={"reason": str(error)})
+
+    def _store(
+        self, connection: sqlite3.Connection, rows: list[tuple[bytes, SignIn | None]]
+    ) -> None:
+        if not self._is_known:
+            connection.execute("DELETE FROM signins")
+        for digest, signin in rows:
+            connection.execute("DELETE FROM signins WHERE digest = ?", (digest,))
+            if signin is not None:
+                body = self._beside.seal(f"signin {digest.hex()}", msgspec.json.encode(signin))
+                connection.execute("INSERT INTO signins VALUES (?, ?)", (digest, body))
+        self._is_known = True
+
+    def _read(self, connection: sqlite3.Connection) -> list[SignIn]:
+        return sorted(self._readable(connection), key=lambda one: one.until)
+
+    def _readable(self, connection: sqlite3.Connection) -> Iterator[SignIn]:
+        for digest, body in connection.execute("SELECT digest, body FROM signins"):
+            try:
+                yield _decode(self._beside.unseal(f"signin {bytes(digest).hex()}", body))
+            except (Damaged, msgspec.MsgspecError, TypeError) as error:
+                log.warning("a sign-in could not be read", extra={"reason": str(error)})
 
 
 def _digest(token: str) -> bytes:
     """What is looked up is a hash of what was sent, so how long the search takes tells nothing
     about the tokens that there are."""
     return hashlib.sha256(token.encode()).digest()
-
-
-def _remove(path: Path) -> None:
-    """What it holds may be over by now, and a restart must not bring a sign-in back that somebody
-    has ended."""
-    with suppress(OSError):
-        remove(path)
-
-
-def read(path: Path) -> tuple[SignIn, ...]:
-    try:
-        return _decode(path.read_bytes())
-    except FileNotFoundError:
-        return ()
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        log.warning(
-            "the sign-ins could not be read; everybody signs in again",
-            extra={"file": str(path), "reason": reason},
-        )
-        return ()

@@ -253,9 +253,7 @@ def _stale_lock(draw: random.Random, whole: Sample, files: Damaged) -> str:
 
 def _half_written(draw: random.Random, whole: Sample, files: Damaged) -> str:
     """What is left of making a file that was cut short."""
-    name = draw.choice(
-        (*_snapshots(whole), "journal.db", "journal.mark", "signins.json", *_beside(whole))
-    )
+    name = draw.choice((*_snapshots(whole), "journal.db", "journal.mark", *_beside(whole)))
     files[f"{name}.new"] = whole.files[name][: draw.randrange(len(whole.files[name]) + 1)]
     return f"{name}.new"
 

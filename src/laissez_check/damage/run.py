@@ -26,8 +26,6 @@ import msgspec
 
 from laissez.journal import JournalError
 from laissez.server.founding import is_founded
-from laissez.server.signins import FILE as SIGNINS
-from laissez.server.signins import read as read_signins
 from laissez_check.campaign import in_order
 from laissez_check.damage.beside_record import check_record
 from laissez_check.damage.beside_started import check_webhooks, start
@@ -161,7 +159,6 @@ class FileStory(Story):
             }
             check_webhooks(found, whole.beside, put_back)
             check_record(root / "data", whole.beside, whole.files, done.files, found.said)
-        read_signins(root / "data" / SIGNINS)  # whatever it has become
         return refused
 
 

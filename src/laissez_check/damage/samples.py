@@ -16,11 +16,9 @@ from laissez.journal import Journal
 from laissez.journal import file as journal_file
 from laissez.journal.disk import make_folder, write_whole
 from laissez.server.founding import KEYS
-from laissez.server.signins import FILE as SIGNINS
-from laissez.server.signins import SignIn
 from laissez.wire.times import HOUR_US
 from laissez_check.damage.beside import Beside, Kept
-from laissez_check.damage.market import BEGINNING, AtWork, Truth, found, opened
+from laissez_check.damage.market import AtWork, Truth, found, opened
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.scratch import scratch
 
@@ -77,7 +75,6 @@ class _Life:
         self.older: dict[str, list[bytes]] = {}
         make_folder(folder / KEYS)
         write_whole(folder / KEYS / "operator.key", b"lz_for_nobody\n")
-        write_whole(folder / SIGNINS, msgspec.json.encode((SignIn(bytes(32), "key_1", BEGINNING),)))
         self.beside = Beside(folder, self.truth.identity, self._draw)
 
     def work(self, groups: int) -> Journal:

@@ -239,6 +239,8 @@ class Machine:
                 service.desk._reader.close()
             with suppress(Exception):
                 service._journal.close()
+            with suppress(Exception):
+                service.beside.close()
         with silence():
             self._loop.bury(life)
 
