@@ -23,8 +23,8 @@ from laissez.server.http import figures
 from laissez.server.http.operations import OPERATIONS as SERVED
 from laissez.server.session import Session
 from laissez.server.turned import Turned
-from laissez.server.webhooks.course import Course
 from laissez.server.webhooks.delivery import Batch, Deliverer
+from laissez.server.webhooks.endpoints import Endpoint
 from laissez.wire.figures import OwnCaps, SpendingCaps
 from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
 from laissez.wire.times import format_time
@@ -231,11 +231,11 @@ def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.Monke
 def test_a_delivery_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     send = Deliverer._send
 
-    async def by_all_events(self: Deliverer, course: Course, batch: Batch) -> None:
+    async def by_all_events(self: Deliverer, endpoint: Endpoint, batch: Batch) -> None:
         events = tuple(
             msgspec.structs.replace(one, n=self._desk.exchange.events) for one in batch.events
         )
-        await send(self, course, Batch(events, batch.through))
+        await send(self, endpoint, Batch(events, batch.through))
 
     monkeypatch.setattr(Deliverer, "_send", by_all_events)
     assert "(POST /hook?of=mine HTTP/1.1" in str(interference.run(3, seed=69).failure)

@@ -98,14 +98,12 @@ def test_samples_have_all_that_a_service_keeps_beside_the_journal() -> None:
         assert {
             "audit/digests.jsonl",
             "keys/webhooks.key",
-            "webhooks/cursors.json",
+            "beside.db",
         } <= one.files.keys()
         assert len(
             [name for name in one.files if name.startswith("audit/refusals-")]
         ) > 2 and 2 <= len(one.beside.digests) < len(one.beside.lines)
-        assert 2 == len(one.beside.cursors) and {*one.beside.letters} == {
-            name[9:-5] for name in one.files if "whk_" in name
-        }
+        assert 2 == len(one.beside.cursors)
     assert any(len(one.beside.letters) == 2 for one in samples) and any(
         cursor.delivered for one in samples for cursor in one.beside.cursors.values()
     )
@@ -116,7 +114,7 @@ def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> N
     write_files(tmp_path / "data", {**whole.files})
     found = start(tmp_path / "data")
     assert [] == found.said
-    check_webhooks(found, whole.beside, set())
+    check_webhooks(found, whole.beside, False)
     check_record(tmp_path / "data", whole.beside, whole.files, {**whole.files}, found.said)
 
 
@@ -125,13 +123,13 @@ def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> N
     [
         (1, None, None, "events of whk_h5gv4yoo1 are passed over"),
         (-1, None, None, "begins again after"),
-        (0, (), None, "the dead letters of whk_h5gv4yoo1 are not those that were written"),
+        (0, [], None, "the dead letters of whk_h5gv4yoo1 are not those that were written"),
         (0, None, b"another", "is signed for with another secret"),
     ],
 )
 def test_what_a_start_makes_of_webhooks_is_compared_with_what_was_written(
     delivered: int,
-    letters: tuple[DeadLetter, ...] | None,
+    letters: list[DeadLetter] | None,
     key: bytes | None,
     words: str,
     tmp_path: Path,
@@ -149,10 +147,10 @@ def test_what_a_start_makes_of_webhooks_is_compared_with_what_was_written(
     found.delivered[ANN] += delivered
     found.letters[ANN] = found.letters[ANN] if letters is None else letters
     with pytest.raises(Finding, match=words):
-        check_webhooks(found, kept, set())
+        check_webhooks(found, kept, False)
     found.said.append("something")
     if delivered <= 0:
-        check_webhooks(found, kept, set())
+        check_webhooks(found, kept, False)
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from laissez.server.commands import RotateWebhookSecret
 from laissez.server.logs import fields_of
-from laissez.server.webhooks.course import Course
+from laissez.server.webhooks.cursors import Cursor
 from laissez.server.webhooks.delivery import TOLD_AFTER
-from laissez.server.webhooks.keeping import Cursor
+from laissez.server.webhooks.endpoints import Endpoint
 from laissez.server.webhooks.registry import WebhookRecord
 from laissez.wire.limits import WEBHOOK_EVENTS_MAX
 from service_world import GENEROUS
@@ -143,14 +143,14 @@ def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
 
 def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
     record = WebhookRecord("whk_x1", "ann", "https://hooks.example.com", None, 0, 0, 0, 1, 0)
-    course = Course(record, Cursor(1, 0, 0))
+    endpoint = Endpoint(record, Cursor(1, 0, 0))
     pauses = []
     for _ in range(13):
-        course.failed("x", 0, 1.0)
-        pauses.append(course.next_at / 1e6)
+        endpoint.failed("x", 0, 1.0)
+        pauses.append(endpoint.next_at / 1e6)
     assert [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900] == pauses
-    course.failed("x", 0, 0.0)
-    assert 450 == course.next_at / 1e6
+    endpoint.failed("x", 0, 0.0)
+    assert 450 == endpoint.next_at / 1e6
 
 
 def test_the_operator_is_told_once_and_in_time_whose_webhook_fails_and_not_where_it_leads(
@@ -264,7 +264,7 @@ def test_what_dies_one_by_one_is_given_up_together(tmp_path: Path) -> None:
             await hooks.world.place("ann", "a100", "1")
         await hooks.until(made["id"], delivered=0)
         # as after many failures
-        hooks.running._courses.all[made["id"]].next_at = hooks.world.desk.clock.now() + 10**12
+        hooks.running._endpoints.all[made["id"]].next_at = hooks.world.desk.clock.now() + 10**12
         hooks.pass_s(3_600 - 20)
         shown = await hooks.until(made["id"], dead_letters=1)
         hooks.pass_s(29)

@@ -18,9 +18,15 @@ import pytest
 
 from laissez.server.commands import CreateWebhook
 from laissez.server.settings import SettingsError, Webhooks, read_settings
-from laissez.server.webhooks.addresses import CARRIES_IPV4, NOT_PUBLIC, Guard, Network, is_public
-from laissez.server.webhooks.lookups import Lookups
-from laissez.server.webhooks.urls import read_url
+from laissez.server.webhooks.addresses import (
+    CARRIES_IPV4,
+    NOT_PUBLIC,
+    Guard,
+    Lookups,
+    Network,
+    is_public,
+    read_url,
+)
 from laissez.wire.limits import WEBHOOK_URL_MAX
 from laissez.wire.problems import ProblemError
 from webhook_world import OPEN, PATIENCE_S, Hooks, receiving, with_hooks
@@ -288,7 +294,7 @@ def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
         return real(host, *more, **others)
 
     async def story() -> None:
-        lookups = Lookups(places=40)
+        lookups = Lookups(lookups_max=40)
         waiting = [asyncio.create_task(lookups.addresses("silent.example")) for _ in range(41)]
         for _ in range(40):
             # the loop's own threads, at most 32, are as free as ever

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,16 +14,24 @@ from typing import Any
 import msgspec
 import pytest
 
+from laissez.server.beside import FILE, Beside, BesideFailed
 from laissez.server.settings import Limits, Webhooks
+from laissez.server.webhooks.cursors import Cursor, Cursors
 from laissez.server.webhooks.delivery import GONE
-from laissez.server.webhooks.keeping import Cursor, Keeping
-from laissez.server.webhooks.sealed import seal, unseal
 from laissez.server.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
 from laissez.wire.webhooks import DeadLetter
 from laissez_check.disk.faulty import FaultyDisk
-from webhook_world import DAY_S, ORIGIN, Hooks, keep_cursors, kept_cursors, with_hooks
+from webhook_world import (
+    DAY_S,
+    ORIGIN,
+    Hooks,
+    beside_of,
+    keep_cursors,
+    kept_cursors,
+    with_hooks,
+)
 
 pytestmark = pytest.mark.once
 
@@ -62,13 +71,20 @@ def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_pa
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
-@pytest.mark.parametrize("content", [None, b"{", b'{"whk_x": {"starts": "many"}}'])
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("DELETE FROM cursors", "webhook cursors are lost"),
+        ("UPDATE cursors SET body = x'00'", "the cursor of a webhook could not be read"),
+        ("UPDATE cursors SET body = 7", "the cursor of a webhook could not be read"),
+        ("DROP TABLE cursors", "webhook cursors could not be read"),
+    ],
+)
 def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(
-    tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, damage: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
-    file = tmp_path / "data" / "webhooks" / "cursors.json"
 
     async def before(hooks: Hooks) -> None:
         ids.append((await hooks.create())["id"])
@@ -80,11 +96,30 @@ def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(
         assert 0 == shown["delivered"]  # from its creation on
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    assert file.exists()
-    file.unlink() if content is None else file.write_bytes(content)
+    with beside_of(tmp_path / "data") as beside:
+        beside.transact(lambda connection: connection.execute(damage))
     with caplog.at_level(logging.WARNING, "laissez.webhooks"):
         with_hooks(tmp_path / "data", after, secrets=secrets)
-    assert "they start again from their creation" in caplog.text
+    assert told in caplog.text and "start again from each webhook's creation" in caplog.text
+
+
+def test_a_damaged_database_repeats_deliveries_and_skips_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secrets: dict[str, str] = {}
+    ids: list[str] = []
+
+    async def before(hooks: Hooks) -> None:
+        ids.append((await hooks.create())["id"])
+        await hooks.until(ids[0], delivered=1)
+
+    async def after(hooks: Hooks) -> None:
+        assert 0 == (await hooks.show(ids[0]))["delivered"]
+
+    with_hooks(tmp_path / "data", before, secrets=secrets)
+    (tmp_path / "data" / FILE).write_bytes(bytes(10_000))
+    with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
+    assert "is damaged and was set aside" in caplog.text
 
 
 def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> None:
@@ -99,7 +134,7 @@ def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> N
         assert 0 == (await hooks.show(ids[0]))["delivered"]
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    (kept,) = kept_cursors(tmp_path / "data").values()
+    (kept,) = kept_cursors(tmp_path / "data", *ids).values()
     # as when an older journal was put back beside it
     ahead = msgspec.structs.replace(kept, delivered=10**6)
     # as when another one was
@@ -134,82 +169,60 @@ def test_dead_letters_that_are_gone_are_missed(
     async def after(hooks: Hooks) -> None:
         assert 0 == (await hooks.show(id))["dead_letters"]
 
-    (tmp_path / "data" / "webhooks" / f"{id}.json").unlink()
+    with beside_of(tmp_path / "data") as beside:
+        beside.transact(lambda connection: connection.execute("DELETE FROM dead_letters"))
     with caplog.at_level(logging.WARNING, "laissez.webhooks"):
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
     assert "dead letters of a webhook are lost" in caplog.text
 
 
-def test_a_file_that_is_damaged_renamed_or_of_another_journal_is_not_believed() -> None:
-    """One digit of a cursor made a webhook pass over events; letters under another's name were
-    shown to it."""
-    stored = seal(ORIGIN, "cursors.json", b'{"delivered": 12}')
-    assert b'{"delivered": 12}' == unseal(ORIGIN, "cursors.json", stored)
-    for origin, name, found in (
-        (ORIGIN, "cursors.json", stored.replace(b"12", b"17")),
-        (ORIGIN, "cursors.json", stored[:-1]),
-        (ORIGIN, "whk_1.json", stored),
-        (b"another journal", "cursors.json", stored),
-    ):
-        with pytest.raises(msgspec.MsgspecError):
-            unseal(origin, name, found)
-
-
-def test_what_was_kept_before_there_was_a_seal_is_gone_on_from(
+def test_a_damaged_dead_letter_is_told_and_not_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first start of a new version delivered everything again, and dead letters were lost."""
     secrets: dict[str, str] = {}
     id = left_with_a_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
-        shown = await hooks.show(id)
-        assert (1, 1, 1) == (
-            shown["delivered"],
-            shown["dead_letters"],
-            len(await hooks.letters(id)),
-        )
+        assert [] == await hooks.letters(id)
 
-    caplog.clear()
-    for name in ("cursors.json", f"{id}.json"):
-        file = tmp_path / "data" / "webhooks" / name
-        file.write_bytes(msgspec.json.encode(msgspec.json.decode(file.read_bytes())["content"]))
-    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
-        with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
-    assert "" == caplog.text
+    with beside_of(tmp_path / "data") as beside:
+        beside.transact(lambda connection: connection.execute("UPDATE dead_letters SET n = 2"))
+    with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
+    assert "a dead letter could not be read" in caplog.text
 
 
-@pytest.mark.parametrize("at", range(len('{"content":{')))
-def test_a_file_whose_seal_is_damaged_is_not_taken_for_one_from_before_there_was_one(
-    tmp_path: Path, at: int
+def test_what_is_kept_of_a_webhook_that_is_gone_is_removed_at_the_next_start(
+    tmp_path: Path,
 ) -> None:
-    keeping, cursor = Keeping(tmp_path, ORIGIN), Cursor(1, 1, 12)
-    asyncio.run(keeping.keep_cursors({"whk_x": cursor}))
-    asyncio.run(keeping.add_letters("whk_x", [letter(7)]))
-    assert ({"whk_x": cursor}, 1) == (keeping.cursors(), len(keeping.letters("whk_x").kept))
-    for file in (tmp_path / "cursors.json", tmp_path / "whk_x.json"):
-        damaged = bytearray(file.read_bytes())
-        damaged[at] ^= 1
-        file.write_bytes(damaged)
-    assert ({}, ()) == (keeping.cursors(), keeping.letters("whk_x").kept)
+    beside = Beside(tmp_path / FILE, ORIGIN)
+    asyncio.run(Cursors(beside).bury("whk_x", Cursor(1, 1, 1), [letter(1)]))
+    asyncio.run(Cursors(beside).save({"whk_y": Cursor(1, 1, 1)}))
+    assert {"whk_y"} == Cursors(beside).load(["whk_y"]).keys()
+    assert {"whk_y"} == Cursors(beside).load(["whk_x", "whk_y"]).keys()
+    assert [] == asyncio.run(Cursors(beside).letters("whk_x"))
 
 
 def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) -> None:
+    may_write = threading.Event()
+    ids: list[str] = []
+
     async def tale(hooks: Hooks) -> None:
-        courses, keeping = hooks.running._courses, hooks.running._keeping
-        await hooks.create()
-        await courses.keep_up(0, lambda id: None)
-        courses.unkept = True
-        async with keeping._turn:  # as while dead letters are being written
-            writing = asyncio.create_task(courses.keep())
-            await asyncio.sleep(0)
-            writing.cancel()
-            await asyncio.wait([writing])
-            assert {} == keeping.cursors() and courses.unkept
+        endpoints, beside = hooks.running._endpoints, hooks.world.beside
+        ids.append((await hooks.create())["id"])
+        await endpoints.keep_up(0, lambda id: None)
+        other = asyncio.create_task(beside.run(lambda connection: may_write.wait(10)))
+        writing = asyncio.create_task(endpoints.save())
+        await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait([writing])
+        assert {*ids} == endpoints.unsaved
+        may_write.set()
+        await other
         await hooks.running._stop()
-        assert 1 == len(keeping.cursors()) and not courses.unkept
+        assert not endpoints.unsaved
 
     with_hooks(tmp_path / "data", tale, runs=False)
+    assert {*ids} == kept_cursors(tmp_path / "data", *ids).keys()
 
 
 def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(
@@ -245,25 +258,26 @@ def letter(n: int) -> DeadLetter:
     return DeadLetter(n, n, None, "x", AT)
 
 
+def whole(n: int) -> DeadLetter:
+    return DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT)
+
+
 def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
-        kept = await keeping.add_letters(
-            "whk_x", [letter(n) for n in range(1, DEAD_LETTERS_MAX + 1)]
-        )
-        assert (DEAD_LETTERS_MAX, 0) == (len(kept.kept), kept.dropped)
-        kept = await keeping.add_letters("whk_x", [letter(DEAD_LETTERS_MAX + 1)])
-        assert (DEAD_LETTERS_MAX, 1, 2) == (len(kept.kept), kept.dropped, kept.kept[0].n)
+        cursors, most = Cursors(Beside(tmp_path / FILE, ORIGIN)), DEAD_LETTERS_MAX
+        cursor = Cursor(1, 1, 0)
+        cursor = await cursors.bury("whk_x", cursor, [whole(n) for n in range(1, most + 1)])
+        assert (most, 0) == (cursor.letters, cursor.dropped)
+        cursor = await cursors.bury("whk_x", cursor, [whole(most + 1)])
+        assert (most, 1) == (cursor.letters, cursor.dropped)
+        assert 2 == (await cursors.letters("whk_x"))[0].n
         # once more, after a crash
-        kept = await keeping.add_letters(
-            "whk_x", [letter(DEAD_LETTERS_MAX + 1), letter(DEAD_LETTERS_MAX + 2)]
-        )
-        assert [DEAD_LETTERS_MAX, DEAD_LETTERS_MAX + 1, DEAD_LETTERS_MAX + 2] == [
-            one.n for one in kept.kept[-3:]
-        ]
-        assert Keeping(tmp_path / "webhooks", ORIGIN).letters("whk_x") == kept
+        cursor = await cursors.bury("whk_x", cursor, [whole(most + 1), whole(most + 2)])
+        kept = await cursors.letters("whk_x")
+        assert [*range(3, most + 3)] == [one.n for one in kept]
+        assert {"whk_x": cursor} == cursors.load(["whk_x"])
 
     asyncio.run(story())
 
@@ -271,7 +285,11 @@ def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
 def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
-        await hooks.running._keeping.add_letters(made["id"], [letter(n) for n in range(1, 201)])
+        endpoint = hooks.running._endpoints.of(hooks.world.desk.exchange.webhooks.live[made["id"]])
+        hooks.running._endpoints.all[made["id"]] = endpoint
+        endpoint.cursor = await hooks.running._cursors.bury(
+            made["id"], endpoint.cursor, [letter(n) for n in range(1, 201)]
+        )
         before = hooks.world.desk.admission.questions("ann").remaining
         found = await hooks.world.ask(
             "ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1"
@@ -288,17 +306,13 @@ def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
-        whole = [
-            DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT) for n in (3, 5)
-        ]
-        await keeping.add_letters("whk_x", whole)
+        cursors, cursor = Cursors(Beside(tmp_path / FILE, ORIGIN)), Cursor(1, 1, 0)
+        await cursors.bury("whk_x", cursor, [whole(3), whole(5)])
         # after a crash, once more
-        assert (
-            tuple(whole)
-            == (await keeping.add_letters("whk_x", [DeadLetter(2, 5, None, GONE, AT)])).kept
-        )
-        kept = (await keeping.add_letters("whk_x", [DeadLetter(2, 9, None, GONE, AT)])).kept
+        await cursors.bury("whk_x", cursor, [DeadLetter(2, 5, None, GONE, AT)])
+        assert [whole(3), whole(5)] == await cursors.letters("whk_x")
+        await cursors.bury("whk_x", cursor, [DeadLetter(2, 9, None, GONE, AT)])
+        kept = await cursors.letters("whk_x")
         assert [(3, 3), (5, 5), (6, 9)] == [(one.n, one.last) for one in kept]
 
     asyncio.run(story())
@@ -322,39 +336,40 @@ def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
         assert (2, 2) == (shown["delivered"], (await hooks.letters(ids[1]))[0]["last"])
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    known = kept_cursors(tmp_path / "data")
-    del known[ids[1]]  # the service crashed before it was written
-    keep_cursors(tmp_path / "data", known)
+    kept_cursors(tmp_path / "data", ids[0])  # as if it crashed before the other was written
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
-def test_a_deleted_webhook_leaves_no_file_though_its_letters_are_being_written(
+def test_a_deleted_webhook_leaves_nothing_though_its_letters_are_being_written(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
-        keeping = Keeping(tmp_path / "webhooks", ORIGIN)
-        writing = asyncio.create_task(keeping.add_letters("whk_x", [letter(1)]))
+        cursors = Cursors(Beside(tmp_path / FILE, ORIGIN))
+        writing = asyncio.create_task(cursors.bury("whk_x", Cursor(1, 1, 1), [letter(1)]))
         await asyncio.sleep(0)
         writing.cancel()
-        await keeping.forget("whk_x")
-        assert writing.done() and [] == list((tmp_path / "webhooks").iterdir())
+        await cursors.forget(["whk_x"])
+        assert writing.done() and {} == cursors.load(["whk_x"])
+        assert [] == await cursors.letters("whk_x")
 
     asyncio.run(story())
 
 
 def test_dead_letters_that_cannot_be_written_are_not_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(work: object) -> None:
+        raise BesideFailed("database or disk is full")
+
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 2
         made = await hooks.create()
         await hooks.until(made["id"], failures=1)
-        file = tmp_path / "data" / "webhooks" / f"{made['id']}.json.new"
-        file.mkdir(parents=True)  # nothing can be written under that name
+        monkeypatch.setattr(hooks.world.beside, "transact", full)
         hooks.pass_s(DAY_S - 60)
         shown = await hooks.until(made["id"], failures=3)  # the attempt, and the letter
         assert (0, 0) == (shown["delivered"], shown["dead_letters"])
-        file.rmdir()
+        monkeypatch.undo()
         hooks.pass_s(30)
         await hooks.until(made["id"], delivered=1)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import msgspec
 
 from laissez.client.webhooks import verify
 from laissez.journal import Reader
+from laissez.server.beside import FILE, Beside
 from laissez.server.settings import Limits, Webhooks
+from laissez.server.webhooks.cursors import Cursor, Cursors
 from laissez.server.webhooks.dispatcher import Webhooks as Running
-from laissez.server.webhooks.keeping import FOLDER, Cursor, Keeping
 from laissez.wire.events import Numbered
 from service_world import GENEROUS, World, with_service
 
@@ -184,7 +185,9 @@ def with_hooks(
     runs: bool = True,
 ) -> None:
     async def story(world: World) -> None:
-        running = Running(world.desk, settings, folder, chance=lambda: 1.0, gather_s=0)
+        running = Running(
+            world.desk, settings, folder, world.beside, chance=lambda: 1.0, gather_s=0
+        )
         world.app.site.webhooks = running
         async with receiving() as receiver:
             task = asyncio.create_task(running.run() if runs else asyncio.sleep(0))
@@ -199,15 +202,22 @@ def with_hooks(
     with_service(folder, story, limits, secrets=secrets)
 
 
-def kept_cursors(data: Path) -> dict[str, Cursor]:
-    """Where webhooks stand, as the file in a data folder has it."""
-    return Keeping(data / FOLDER, _identity(data)).cursors()
+@contextmanager
+def beside_of(data: Path) -> Iterator[Beside]:
+    with Reader.of(data) as reader:
+        beside = Beside(data / FILE, reader.identity)
+    try:
+        yield beside
+    finally:
+        beside.close()
+
+
+def kept_cursors(data: Path, *ids: str) -> dict[str, Cursor]:
+    """The cursors of these webhooks, as a data folder has them."""
+    with beside_of(data) as beside:
+        return Cursors(beside).load(ids)
 
 
 def keep_cursors(data: Path, cursors: dict[str, Cursor]) -> None:
-    asyncio.run(Keeping(data / FOLDER, _identity(data)).keep_cursors(cursors))
-
-
-def _identity(data: Path) -> bytes:
-    with Reader.of(data) as reader:
-        return reader.identity
+    with beside_of(data) as beside:
+        asyncio.run(Cursors(beside).save(cursors))

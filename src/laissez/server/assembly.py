@@ -71,7 +71,7 @@ class Service:
         self.sessions = Sessions(self.desk, self.places)
         self.snapshotter = Snapshotter(self.desk, opened.journal, settings.journal, make_copy)
         self.archiver = Archiver(self.desk, opened.journal, settings.journal.retain_us)
-        self.webhooks = Webhooks(self.desk, settings.webhooks, folder, chance)
+        self.webhooks = Webhooks(self.desk, settings.webhooks, folder, self.beside, chance)
         self.signins = SignIns(self.desk, self.beside)
         self.app = make_app(
             self.desk,

@@ -88,6 +88,8 @@ class Beside:
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Like `transact`, for the event loop. It goes on though nobody waits for it any more."""
+        if self._path is None:
+            return self.transact(work)  # no disk to wait for
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._thread, self.transact, work))
 

@@ -25,8 +25,8 @@ from laissez.server.session import Session
 from laissez.server.sessions import Sessions
 from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
+from laissez.server.webhooks.addresses import Target
 from laissez.server.webhooks.dispatcher import Webhooks
-from laissez.server.webhooks.urls import Target
 from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.requests import Caps
 from laissez.wire.times import parse_time

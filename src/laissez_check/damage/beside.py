@@ -9,14 +9,16 @@ import random
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import FILE, DigestFile
 from laissez.server.audit.files import FOLDER, RefusalFiles, day_of
 from laissez.server.audit.lines import start
+from laissez.server.beside import FILE as DATABASE
+from laissez.server.beside import Beside as Database
 from laissez.server.webhooks import signing
-from laissez.server.webhooks.keeping import FOLDER as WEBHOOKS
-from laissez.server.webhooks.keeping import Cursor, Keeping, Letters
+from laissez.server.webhooks.cursors import Cursor, Cursors
 from laissez.wire.times import format_time
 from laissez.wire.webhooks import DeadLetter
 from laissez_check.damage.market import AtWork
@@ -30,7 +32,7 @@ class Kept(msgspec.Struct):
     lines: list[bytes] = []  # of the log of refusals
     digests: list[bytes] = []
     cursors: dict[str, Cursor] = {}
-    letters: dict[str, Letters] = {}
+    letters: dict[str, list[DeadLetter]] = {}
     key: bytes = b""
 
 
@@ -40,6 +42,7 @@ class Beside:
         self._identity = identity
         self._beginning = start(identity)
         self._draw = draw
+        self._database: Database | None = None
         self.kept = Kept(key=draw.randbytes(signing.KEY_BYTES))
         signing.write(folder / signing.FILE, self.kept.key, identity)
 
@@ -47,6 +50,11 @@ class Beside:
         """After a group of commands."""
         self._refuse(market)
         asyncio.run(self._deliver(market))
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     def _refuse(self, market: AtWork) -> None:
         folder, at = self._folder / FOLDER, market.journal.last_at
@@ -62,27 +70,23 @@ class Beside:
         self.kept.lines, self.kept.digests = lines_in(folder), digests_in(folder)
 
     async def _deliver(self, market: AtWork) -> None:
-        keeping = Keeping(self._folder / WEBHOOKS, self._identity)
+        if self._database is None:
+            self._database = Database(self._folder / DATABASE, self._identity)
+        cursors = Cursors(self._database)
         for record in market.exchange.webhooks.live.values():
             before = self.kept.cursors.get(
                 record.id, Cursor(record.starts, record.started_at, record.after)
             )
             latest = market.exchange.accounts[record.holder].events
             delivered = self._draw.randint(before.delivered, latest)
+            cursor = replace(before, delivered=delivered)
             if delivered > before.delivered and self._draw.random() < 0.5:
-                letter = DeadLetter(
-                    delivered,
-                    delivered,
-                    None,
-                    "not delivered in time",
-                    format_time(market.journal.last_at),
-                )
-                self.kept.letters[record.id] = await keeping.add_letters(record.id, [letter])
-            letters = self.kept.letters.get(record.id, Letters())
-            self.kept.cursors[record.id] = Cursor(
-                record.starts, record.started_at, delivered, 0, len(letters.kept), letters.dropped
-            )
-        await keeping.keep_cursors(self.kept.cursors)
+                at = format_time(market.journal.last_at)
+                letter = DeadLetter(delivered, delivered, None, "not delivered in time", at)
+                cursor = await cursors.bury(record.id, cursor, [letter])
+                self.kept.letters[record.id] = await cursors.letters(record.id)
+            self.kept.cursors[record.id] = cursor
+        await cursors.save(self.kept.cursors)
 
 
 def lines_in(folder: Path) -> list[bytes]:

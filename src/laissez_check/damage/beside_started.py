@@ -23,8 +23,6 @@ from laissez.server.assembly import Service
 from laissez.server.clock import Clock
 from laissez.server.opening import open_folder
 from laissez.server.settings import Audit, Data, Settings, Webhooks
-from laissez.server.webhooks.keeping import CURSORS
-from laissez.server.webhooks.keeping import FOLDER as WEBHOOKS
 from laissez.server.webhooks.registry import WebhookRecord
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import SECOND_US, format_time
@@ -41,7 +39,7 @@ class Started(msgspec.Struct):
 
     records: list[WebhookRecord]
     delivered: dict[str, int]
-    letters: dict[str, tuple[DeadLetter, ...]]
+    letters: dict[str, list[DeadLetter]]
     secrets: dict[str, str]
     said: list[str]
 
@@ -63,7 +61,7 @@ async def _start(folder: Path, said: list[str]) -> Started:
     try:
         records = list(opened.exchange.webhooks.live.values())
         delivered = {record.id: service.webhooks.view(record).delivered for record in records}
-        letters = {record.id: service.webhooks.letters(record) for record in records}
+        letters = {record.id: await service.webhooks.letters(record) for record in records}
         service.desk.refusals.note(ProblemError(Code.FORBIDDEN, "no"), "listTenants", None, {})
         await service.audit.write()
         await _look_around(service)
@@ -116,9 +114,9 @@ def _listening() -> Iterator[list[str]]:
         logging.disable(disabled)
 
 
-def check_webhooks(found: Started, kept: Kept, put_back: set[str]) -> None:
-    """`put_back` are the files that are as they were some time before: nothing tells that from what
-    was written last."""
+def check_webhooks(found: Started, kept: Kept, is_put_back: bool) -> None:
+    """`is_put_back`: what is beside the journal is, in whole or in part, as it was some time
+    before. Nothing tells that from what was written last."""
     for record in found.records:
         id, delivered, whole = (
             record.id,
@@ -130,16 +128,11 @@ def check_webhooks(found: Started, kept: Kept, put_back: set[str]) -> None:
                 f"events of {id} are passed over: {whole} was delivered last, and it goes on after"
                 f" {delivered}"
             )
-        if delivered < whole and not found.said and f"{WEBHOOKS}/{CURSORS}" not in put_back:
+        if delivered < whole and not found.said and not is_put_back:
             raise Finding(
                 f"{id} had got to {whole} and begins again after {delivered}, and nothing was said"
             )
-        letters = kept.letters[id].kept if id in kept.letters else ()
-        if (
-            found.letters[id] != letters
-            and not found.said
-            and f"{WEBHOOKS}/{id}.json" not in put_back
-        ):
+        if found.letters[id] != kept.letters.get(id, []) and not found.said and not is_put_back:
             raise Finding(
                 f"the dead letters of {id} are not those that were written, and nothing was said"
             )

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
 from laissez.journal import Document, Entry, Group, Journal, reader, recovery, segment, snapshots
 from laissez.journal import file as journal_file
 from laissez.journal.snapshots import Snapshot, SnapshotFile
+from laissez.server import beside
 from laissez.server.audit import digests, files, lines
-from laissez.server.webhooks import keeping, sealed, signing
+from laissez.server.webhooks import signing
 
 Patch = tuple[Any, str, Any]  # where, what, by what
 
@@ -86,10 +85,10 @@ def seal_not_checked() -> list[Patch]:
     """Where webhooks stand, their dead letters and the key that signs are believed as they are
     found."""
 
-    def trusting(origin: bytes, name: str, stored: bytes) -> bytes:
-        return bytes(msgspec.json.decode(stored, type=sealed.Sealed).content)
+    def trusting(identity: bytes, name: str, stored: bytes) -> bytes:
+        return bytes(stored[beside.SUM_BYTES :])
 
-    return [(keeping, "unseal", trusting), (signing, "unseal", trusting)]
+    return [(beside, "unseal", trusting), (signing, "unseal", trusting)]
 
 
 def digest_not_checked() -> list[Patch]:

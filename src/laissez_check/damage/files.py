@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from laissez.journal import snapshots
+from laissez.server.beside import FILE as BESIDE
 from laissez.server.webhooks.signing import FILE as KEY
 from laissez_check.damage.samples import SAMPLES, Sample, sample
 
@@ -272,7 +273,7 @@ def _beside(whole: Sample) -> list[str]:
     return [
         name
         for name, content in sorted(whole.files.items())
-        if content and name.startswith(("audit/", "webhooks/", str(KEY)))
+        if content and name.startswith(("audit/", BESIDE, str(KEY)))
     ]
 
 

@@ -25,16 +25,17 @@ from types import FrameType
 import msgspec
 
 from laissez.journal import JournalError
+from laissez.server.beside import FILE as BESIDE
 from laissez.server.founding import is_founded
 from laissez_check.campaign import in_order
 from laissez_check.damage.beside_record import check_record
 from laissez_check.damage.beside_started import check_webhooks, start
 from laissez_check.damage.bugs import put_in
 from laissez_check.damage.faulty_runs import Run
-from laissez_check.damage.files import damage
+from laissez_check.damage.files import Damage, damage
 from laissez_check.damage.market import AtWork, Truth, compare, opened
 from laissez_check.damage.rows import edit
-from laissez_check.damage.samples import SAMPLES, read_files, sample, write_files
+from laissez_check.damage.samples import SAMPLES, Sample, read_files, sample, write_files
 from laissez_check.finding import Finding
 from laissez_check.scratch import scratch
 
@@ -154,12 +155,18 @@ class FileStory(Story):
             _check_that_nothing_changed(root / "data", done.files)
         else:
             found = start(root / "data")
-            put_back = {
-                name for name, content in done.files.items() if content in whole.older.get(name, ())
-            }
-            check_webhooks(found, whole.beside, put_back)
+            check_webhooks(found, whole.beside, _is_put_back(whole, done))
             check_record(root / "data", whole.beside, whole.files, done.files, found.said)
         return refused
+
+
+def _is_put_back(whole: Sample, done: Damage) -> bool:
+    """Whether `beside.db` is older than it was, in whole or in part. So it is without its log:
+    SQLite takes what is damaged there for the remains of a crash."""
+    log = f"{BESIDE}-wal"
+    return done.files.get(log) != whole.files.get(log) or (
+        done.kind in ("older", "stale part") and done.files.get(BESIDE) != whole.files.get(BESIDE)
+    )
 
 
 class RowStory(Story):

@@ -61,8 +61,10 @@ def sample(number: int) -> Sample:
             journal = life.work(groups)
             if ends:
                 journal.close()
+                life.beside.close()
             disk.kill()
             journal.close()  # of a dead process: changes nothing
+            life.beside.close()
         return Sample(read_files(root / "data"), life.older, life.truth, life.beside.kept)
 
 

@@ -117,15 +117,14 @@ def redeliver(call: Call) -> Answer:
     )
 
 
-def dead_letters(call: Call) -> Answer:
+async def dead_letters(call: Call) -> Answer:
     """All of them are read for any page, so it costs as much as a list of them, whatever the holder
     has otherwise."""
     cursor = cursor_of(call, "dead-letters")
     record = _record(call)
     call.admit_items(call.site.webhooks.view(record).dead_letters)
-    letters = (
-        one for one in call.site.webhooks.letters(record) if cursor is None or one.n > cursor.number
-    )
+    found = await call.site.webhooks.letters(record)
+    letters = (one for one in found if cursor is None or one.n > cursor.number)
     return Answer(page(call, "dead-letters", letters, lambda one: Cursor("", one.n)))
 
 

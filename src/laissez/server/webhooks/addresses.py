@@ -1,20 +1,27 @@
 """Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may
-have the service knock at doors inside.
+have the server connect to addresses inside its own network.
 
-A host is resolved here, every address of it must be allowed, and the connection is made to an
-address that was checked: no second look at the name, which could give another answer. A name that
-leads nowhere and one that leads inside are told alike, so that nobody can ask which names there are
-inside.
+A URL is read strictly: nothing that two readers could read two ways. A host is resolved here, every
+address of it must be allowed, and the connection is made to an address that was checked: no second
+lookup, which could give another answer. A name that has no address and one that leads inside get
+the same answer, so that nobody can ask which names there are inside.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from threading import Thread
 from typing import TypeAlias
 
-from laissez.server.webhooks.lookups import Lookups
+import msgspec
+
+from laissez.wire.limits import WEBHOOK_URL_MAX
+from laissez.wire.problems import Code, ProblemError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -96,12 +103,12 @@ def _is_in(address: Address, network: Network) -> bool:
 
 
 class Guard:
-    """`allowed` are networks that the operator opens, whatever they are; so many names are looked
-    up at a time as there are `places`."""
+    """`allowed` are networks that the operator opens, whatever they are; at most `lookups_max`
+    names are looked up at a time."""
 
-    def __init__(self, allowed: Iterable[str] = (), places: int = 16) -> None:
+    def __init__(self, allowed: Iterable[str] = (), lookups_max: int = 16) -> None:
         self._allowed: tuple[Network, ...] = tuple(ip_network(one) for one in allowed)
-        self.look_up = Lookups(places).addresses
+        self.look_up = Lookups(lookups_max).addresses
 
     def allows(self, text: str) -> bool:
         """Whether a connection may be made to this address."""
@@ -139,3 +146,114 @@ def is_ours(address: Address) -> bool:
             return ip_address(probe.getsockname()[0]) == address
     except OSError:
         return False  # there is no way to it
+
+
+class Lookups:
+    """Look names up in threads of their own: a name server that does not answer holds a thread for
+    half a minute, and tenants choose the names. The event loop's own threads are few, and the
+    process must not wait for these when it ends. A lookup that nobody waits for any more counts
+    until it ends."""
+
+    def __init__(self, lookups_max: int) -> None:
+        self._places = asyncio.Semaphore(lookups_max)
+
+    async def addresses(self, host: str) -> list[str]:
+        """Raises OSError or UnicodeError where there are none."""
+        with suppress(socket.gaierror):
+            # in digits, of whatever form: nobody need be asked
+            return _look_up(host, socket.AI_NUMERICHOST)
+        await self._places.acquire()
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[list[str]] = loop.create_future()
+        try:
+            Thread(
+                target=self._in_thread, args=(loop, found, host), name="webhook-lookup", daemon=True
+            ).start()
+        except RuntimeError as error:  # no more threads
+            self._places.release()
+            raise OSError(str(error)) from None
+        return await found
+
+    def _in_thread(
+        self, loop: asyncio.AbstractEventLoop, found: asyncio.Future[list[str]], host: str
+    ) -> None:
+        result: list[str] | Exception
+        try:
+            result = _look_up(host)
+        except Exception as error:
+            result = error
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(self._ended, found, result)
+
+    def _ended(self, found: asyncio.Future[list[str]], result: list[str] | Exception) -> None:
+        self._places.release()
+        if found.done():
+            return
+        if isinstance(result, Exception):
+            found.set_exception(result)
+        else:
+            found.set_result(result)
+
+
+def _look_up(host: str, flags: int = 0) -> list[str]:
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=flags)
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+# -- URLs
+
+PORTS = {"http": 80, "https": 443}
+# below it speak the system's own services; of those, only the two usual ones of the web
+PORT_FREE_MIN = 1024
+
+# Visible ASCII without '#', '@' before the path and backslashes, which some readers take for
+# slashes.
+_FORM = re.compile(
+    r"(https?)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?(/[!-~]*|\?[!-~]*)?"
+)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """`host` is as it is resolved and as a certificate must name it; `authority` is what the Host
+    header says."""
+
+    scheme: str
+    host: str
+    port: int
+    authority: str
+    path: str
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self.scheme == "https"
+
+
+def read_url(url: str, allow_http: bool) -> Target:
+    if not 1 <= len(url) <= WEBHOOK_URL_MAX:
+        raise ProblemError(
+            Code.BAD_REQUEST, f"url: expected 1 to {WEBHOOK_URL_MAX} characters, found {len(url)}"
+        )
+    found = _FORM.fullmatch(url)
+    if found is None or "#" in url or "\\" in url:
+        expected = "https://host/path in visible ASCII, without a user, a password or a fragment"
+        raise not_allowed(f"url: expected {expected}, found {url[:200]!r}")
+    scheme, host, port_text, path = found.groups()
+    if scheme == "http" and not allow_http:
+        raise not_allowed("url: expected https, found http, which this server does not send to")
+    port = int(port_text) if port_text else PORTS[scheme]
+    if port not in PORTS.values() and not PORT_FREE_MIN <= port <= 65_535:
+        raise not_allowed(
+            f"url: expected port 443, 80 or one from {PORT_FREE_MIN} to 65535, found {port}"
+        )
+    authority = host if port_text is None else f"{host}:{port}"
+    return Target(scheme, host.strip("[]"), port, authority, _path(path))
+
+
+def _path(path: str | None) -> str:
+    if path is None:
+        return "/"
+    return path if path.startswith("/") else f"/{path}"
+
+
+def not_allowed(detail: str) -> ProblemError:
+    return ProblemError(Code.URL_NOT_ALLOWED, detail)

@@ -8,11 +8,12 @@ import logging
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from laissez.server.desk import Desk
-from laissez.server.webhooks.course import Course
-from laissez.server.webhooks.keeping import Keeping
-from laissez.server.webhooks.sending import NotDelivered, Sender
+from laissez.server.webhooks.cursors import Cursors
+from laissez.server.webhooks.endpoints import Endpoint
+from laissez.server.webhooks.sender import NotDelivered, Sender
 from laissez.server.webhooks.signing import SigningKey
 from laissez.server.webhooks.tally import Tally
 from laissez.wire.events import Numbered
@@ -21,7 +22,7 @@ from laissez.wire.times import SECOND_US, format_time, parse_time
 from laissez.wire.webhooks import DeadLetter, Delivery
 
 SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
-# each time all dead letters of a webhook are written anew, so what dies one by one is gathered
+# what is given up one by one is gathered, and written together
 GIVE_UP_EVERY_US = 30 * SECOND_US
 # failures in a row, about a quarter of an hour: the operator hears of it long before anything is
 # given up
@@ -46,51 +47,53 @@ class Deliverer:
         desk: Desk,
         key: SigningKey,
         sender: Sender,
-        keeping: Keeping,
+        cursors: Cursors,
         dead_after_us: int,
         chance: Callable[[], float],
     ) -> None:
         self._desk = desk
         self._key = key
         self._sender = sender
-        self._keeping = keeping
+        self._cursors = cursors
         self._dead_after_us = dead_after_us
         self._chance = chance
         self.tally = Tally()
 
-    async def serve(self, course: Course) -> bool:
+    async def serve(self, endpoint: Endpoint) -> bool:
         """Give up what is due, or try to deliver what is next; says whether to go on with it at
         once."""
         now = self._desk.clock.now()
-        if course.failures and now < course.next_at:
-            await self._give_up_what_is_due(course)
+        if endpoint.failures and now < endpoint.next_at:
+            await self._give_up_what_is_due(endpoint)
             return False
-        batch = await self._next(course)
+        batch = await self._next(endpoint)
         if batch is None or not batch.events:
-            course.succeeded()  # what had failed, if anything, is not to be delivered any more
+            endpoint.succeeded()  # what had failed, if anything, is not to be delivered any more
             return batch is not None
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            await self._send(course, batch)
+            await self._send(endpoint, batch)
         except NotDelivered as failed:
-            await self._failed(course, str(failed))
+            await self._failed(endpoint, str(failed))
             return False
-        self._delivered(course, batch)
-        course.is_swift = loop.time() - began <= SWIFT_S
+        self._delivered(endpoint, batch)
+        endpoint.is_swift = loop.time() - began <= SWIFT_S
         return True
 
     # -- what is next
 
-    async def _next(self, course: Course) -> Batch | None:
+    async def _next(self, endpoint: Endpoint) -> Batch | None:
         """The next events that are wanted; where none of a page are, it is passed over, and that is
         all: others have their turn."""
-        cursor, holder = course.cursor, course.record.holder
-        while cursor.delivered < (latest := self._desk.latest(holder)):
+        holder = endpoint.record.holder
+        while (cursor := endpoint.cursor).delivered < (latest := self._desk.latest(holder)):
             gone = self._desk.history.gone_until(holder, latest)
             if cursor.delivered < gone:
                 await self._bury(
-                    course, [DeadLetter(cursor.delivered + 1, gone, None, GONE, self._now())], gone
+                    endpoint,
+                    [DeadLetter(cursor.delivered + 1, gone, None, GONE, self._now())],
+                    gone,
                 )
                 continue
             most = (
@@ -102,18 +105,18 @@ class Deliverer:
             wanted = [
                 one
                 for one in found
-                if course.record.types is None
-                or one.event.__struct_config__.tag in course.record.types
+                if endpoint.record.types is None
+                or one.event.__struct_config__.tag in endpoint.record.types
             ]
             if wanted:
-                return _cut(course.record.id, wanted, found[-1].n)
+                return _cut(endpoint.record.id, wanted, found[-1].n)
             cursor.delivered, cursor.through = found[-1].n, 0
             return Batch((), cursor.delivered)
         return None
 
-    async def _send(self, course: Course, batch: Batch) -> None:
-        record = course.record
-        course.cursor.through = batch.through
+    async def _send(self, endpoint: Endpoint, batch: Batch) -> None:
+        record = endpoint.record
+        endpoint.cursor.through = batch.through
         body = _encode(Delivery(record.id, batch.events))
         delivery = f"{record.id}-{batch.events[0].n}-{batch.events[-1].n}"
         clock = self._desk.clock
@@ -127,56 +130,62 @@ class Deliverer:
             raise NotDelivered("the service cannot sign now") from None
         await self._sender.post(record.url, headers, body)
 
-    def _delivered(self, course: Course, batch: Batch) -> None:
-        course.cursor.delivered, course.cursor.through = batch.through, 0
-        course.succeeded()
+    def _delivered(self, endpoint: Endpoint, batch: Batch) -> None:
+        endpoint.cursor.delivered, endpoint.cursor.through = batch.through, 0
+        endpoint.succeeded()
         self.tally.delivered += 1
 
     # -- what is given up
 
-    async def _failed(self, course: Course, why: str) -> None:
-        course.failed(why, self._desk.clock.now(), self._chance())
+    async def _failed(self, endpoint: Endpoint, why: str) -> None:
+        endpoint.failed(why, self._desk.clock.now(), self._chance())
         self.tally.failed += 1
-        if course.failures == TOLD_AFTER:
+        if endpoint.failures == TOLD_AFTER:
             log.warning(
                 "a webhook cannot be delivered to",
-                extra={"webhook": course.record.id, "holder": course.record.holder, "reason": why},
+                extra={
+                    "webhook": endpoint.record.id,
+                    "holder": endpoint.record.holder,
+                    "reason": why,
+                },
             )
-        await self._give_up_what_is_due(course)
+        await self._give_up_what_is_due(endpoint)
 
-    async def _give_up_what_is_due(self, course: Course) -> None:
+    async def _give_up_what_is_due(self, endpoint: Endpoint) -> None:
         """Everything that has waited for too long, not only what was tried: the receiver is not
         there."""
         not_before = 0
-        while (batch := await self._next(course)) is not None:
+        while (batch := await self._next(endpoint)) is not None:
             now = self._desk.clock.now()
-            due = [one for one in batch.events if self._dies_at(course, one) <= now]
+            due = [one for one in batch.events if self._dies_at(endpoint, one) <= now]
             if due:
-                why = f"not delivered in time; at last: {course.last_error}"
+                why = f"not delivered in time; at last: {endpoint.last_error}"
                 letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in due]
                 await self._bury(
-                    course, letters, due[-1].n if len(due) < len(batch.events) else batch.through
+                    endpoint, letters, due[-1].n if len(due) < len(batch.events) else batch.through
                 )
                 not_before = now + GIVE_UP_EVERY_US
             if len(due) < len(batch.events):
-                course.dies_at = max(self._dies_at(course, batch.events[len(due)]), not_before)
+                endpoint.dies_at = max(self._dies_at(endpoint, batch.events[len(due)]), not_before)
                 return
-        course.succeeded()
+        endpoint.succeeded()
 
-    async def _bury(self, course: Course, letters: list[DeadLetter], through: int) -> None:
-        kept = await self._keeping.add_letters(course.record.id, letters)
-        cursor = course.cursor
-        cursor.letters, cursor.dropped = len(kept.kept), kept.dropped
-        cursor.delivered = through
-        cursor.through = cursor.through if cursor.through > through else 0
+    async def _bury(self, endpoint: Endpoint, letters: list[DeadLetter], through: int) -> None:
+        cursor = endpoint.cursor
+        rest = cursor.through if cursor.through > through else 0
+        passed = replace(cursor, delivered=through, through=rest)
+        endpoint.cursor = await self._cursors.bury(endpoint.record.id, passed, letters)
         self.tally.given_up += sum(1 + one.last - one.n for one in letters)
         log.warning(
             "a webhook's events were given up",
-            extra={"webhook": course.record.id, "events": f"{letters[0].n} to {letters[-1].last}"},
+            extra={
+                "webhook": endpoint.record.id,
+                "events": f"{letters[0].n} to {letters[-1].last}",
+            },
         )
 
-    def _dies_at(self, course: Course, one: Numbered) -> int:
-        return max(parse_time(one.event.at), course.record.started_at) + self._dead_after_us
+    def _dies_at(self, endpoint: Endpoint, one: Numbered) -> int:
+        return max(parse_time(one.event.at), endpoint.record.started_at) + self._dead_after_us
 
     def _now(self) -> str:
         return format_time(self._desk.clock.now())

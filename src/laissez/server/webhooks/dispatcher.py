@@ -20,19 +20,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from laissez.server.beside import Beside, BesideFailed
 from laissez.server.commands import OPERATOR
 from laissez.server.desk import Desk
 from laissez.server.pacing import Pace
 from laissez.server.settings import Webhooks as WebhookSettings
-from laissez.server.webhooks.addresses import Guard, NotAllowed
-from laissez.server.webhooks.course import Course
-from laissez.server.webhooks.courses import KEEP_EVERY_S, Courses
+from laissez.server.webhooks.addresses import Guard, NotAllowed, not_allowed, read_url
+from laissez.server.webhooks.cursors import Cursors
 from laissez.server.webhooks.delivery import Deliverer
-from laissez.server.webhooks.keeping import FOLDER, Keeping
+from laissez.server.webhooks.endpoints import SAVE_EVERY_S, Endpoint, Endpoints
 from laissez.server.webhooks.registry import WebhookRecord
-from laissez.server.webhooks.sending import Sender
+from laissez.server.webhooks.sender import Sender
 from laissez.server.webhooks.signing import FILE, SigningKey
-from laissez.server.webhooks.urls import not_allowed, read_url
 from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.times import HOUR_US, SECOND_US
@@ -50,14 +49,15 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Webhooks:
-    """Belongs to the event loop of its desk. Without a folder, what it knows is lost with the
-    process."""
+    """Belongs to the event loop of its desk. Without a folder and a database, what it knows is lost
+    with the process."""
 
     def __init__(
         self,
         desk: Desk,
         settings: WebhookSettings,
         folder: Path | None = None,
+        beside: Beside | None = None,
         chance: Callable[[], float] = random.random,
         gather_s: float = GATHER_S,
     ) -> None:
@@ -71,10 +71,10 @@ class Webhooks:
             settings,
         )
         self._key = SigningKey(None if folder is None else folder / FILE, desk.identity)
-        self._keeping = Keeping(None if folder is None else folder / FOLDER, desk.identity)
-        self._courses = Courses(desk, self._keeping)
+        self._cursors = Cursors(Beside(None, desk.identity) if beside is None else beside)
+        self._endpoints = Endpoints(desk, self._cursors)
         self._deliverer = Deliverer(
-            desk, self._key, self.sender, self._keeping, _dead_after_us(desk, settings), chance
+            desk, self._key, self.sender, self._cursors, _dead_after_us(desk, settings), chance
         )
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -90,10 +90,15 @@ class Webhooks:
         return self._key.secret(id, made_at)
 
     def view(self, record: WebhookRecord) -> Webhook:
-        return self._courses.of(record).view()
+        return self._endpoints.of(record).view()
 
-    def letters(self, record: WebhookRecord) -> tuple[DeadLetter, ...]:
-        return self._keeping.letters(record.id).kept
+    async def letters(self, record: WebhookRecord) -> list[DeadLetter]:
+        try:
+            return await self._cursors.letters(record.id)
+        except BesideFailed:
+            raise ProblemError(
+                Code.OVERLOADED, "dead letters cannot be read now: try again later", 10
+            ) from None
 
     async def check(self, holder: str, url: str) -> None:
         """Whether a webhook may have this address."""
@@ -156,14 +161,16 @@ class Webhooks:
 
     def _news(self) -> None:
         """Whenever something became durable; nearly nothing where there are no webhooks."""
-        if self._courses.all or self._courses.is_behind:
+        if self._endpoints.all or self._endpoints.is_behind:
             self._woken.set()
 
     async def _keep_up(self) -> None:
-        if self._courses.is_behind:
-            await self._courses.keep_up(self._turns, self._end)
-        self.tally.retrying = sum(1 for course in self._courses.all.values() if course.failures)
-        await self._courses.keep()
+        if self._endpoints.is_behind:
+            await self._endpoints.keep_up(self._turns, self._end)
+        self.tally.retrying = sum(
+            1 for endpoint in self._endpoints.all.values() if endpoint.failures
+        )
+        await self._endpoints.save()
 
     def _end(self, id: str) -> None:
         if id in self._under_way:
@@ -176,82 +183,84 @@ class Webhooks:
         # who is due already waits for a place
         times = [
             (at - now) / SECOND_US
-            for course in self._waiting()
-            if (at := self._wakes_at(course)) > now
+            for endpoint in self._waiting()
+            if (at := self._wakes_at(endpoint)) > now
         ]
-        soonest = min([*times, *([KEEP_EVERY_S] if self._courses.unkept else [])], default=None)
+        soonest = min([*times, *([SAVE_EVERY_S] if self._endpoints.unsaved else [])], default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(soonest):
                 await self._woken.wait()
         await asyncio.sleep(self._gather_s)
         self._woken.clear()
 
-    def _waiting(self) -> Iterator[Course]:
+    def _waiting(self) -> Iterator[Endpoint]:
         """Those that have something to deliver and no delivery under way."""
-        for id, course in self._courses.all.items():
-            if id not in self._under_way and self._is_behind(course):
-                yield course
+        for id, endpoint in self._endpoints.all.items():
+            if id not in self._under_way and self._is_behind(endpoint):
+                yield endpoint
 
-    def _is_behind(self, course: Course) -> bool:
-        return course.cursor.delivered < self._desk.latest(course.record.holder)
+    def _is_behind(self, endpoint: Endpoint) -> bool:
+        return endpoint.cursor.delivered < self._desk.latest(endpoint.record.holder)
 
-    def _wakes_at(self, course: Course) -> int:
-        return max(course.wakes_at(), self._rests_until.get(course.record.holder, 0))
+    def _wakes_at(self, endpoint: Endpoint) -> int:
+        return max(endpoint.wakes_at(), self._rests_until.get(endpoint.record.holder, 0))
 
     def _start_due(self) -> None:
         if self._desk.failure is not None or self._desk.stopping:
             return
-        under_way = [self._courses.all[id] for id in self._under_way]
-        busy = Counter(course.record.holder for course in under_way)
+        under_way = [self._endpoints.all[id] for id in self._under_way]
+        busy = Counter(endpoint.record.holder for endpoint in under_way)
         free = self._settings.deliveries_max - len(under_way)
-        free_for_slow = min(free, self._slow_max - sum(not course.is_swift for course in under_way))
-        for course in self._in_line(busy, with_slow=free_for_slow > 0):
+        free_for_slow = min(
+            free, self._slow_max - sum(not endpoint.is_swift for endpoint in under_way)
+        )
+        for endpoint in self._in_line(busy, with_slow=free_for_slow > 0):
             if (
-                busy[course.record.holder] < PER_HOLDER_MAX - (not course.is_swift)
-                and (free if course.is_swift else free_for_slow) > 0
+                busy[endpoint.record.holder] < PER_HOLDER_MAX - (not endpoint.is_swift)
+                and (free if endpoint.is_swift else free_for_slow) > 0
             ):
-                self._start(course)
-                busy[course.record.holder] += 1
+                self._start(endpoint)
+                busy[endpoint.record.holder] += 1
                 free -= 1
-                free_for_slow = min(free, free_for_slow - (not course.is_swift))
+                free_for_slow = min(free, free_for_slow - (not endpoint.is_swift))
 
-    def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Course]:
+    def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Endpoint]:
         """Who is due, the next one first."""
         now = self._desk.clock.now()
         due = [
-            course
-            for course in self._waiting()
-            if (course.is_swift or with_slow) and self._wakes_at(course) <= now
+            endpoint
+            for endpoint in self._waiting()
+            if (endpoint.is_swift or with_slow) and self._wakes_at(endpoint) <= now
         ]
         return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
 
-    def _start(self, course: Course) -> None:
+    def _start(self, endpoint: Endpoint) -> None:
         self._turns += 1
-        course.served = self._turns
-        self._under_way[course.record.id] = asyncio.create_task(self._serve(course))
+        endpoint.served = self._turns
+        self._under_way[endpoint.record.id] = asyncio.create_task(self._serve(endpoint))
 
-    async def _serve(self, course: Course) -> None:
+    async def _serve(self, endpoint: Endpoint) -> None:
         """One turn."""
-        id = course.record.id
+        id = endpoint.record.id
         try:
             for _ in range(PER_TURN_MAX):
-                goes_on = await self._deliverer.serve(course)
-                self._courses.unkept = True
-                rests_us = self._pay(course.record.holder)
-                if rests_us or not goes_on or not self._is_behind(course):
+                goes_on = await self._deliverer.serve(endpoint)
+                self._endpoints.unsaved.add(id)
+                rests_us = self._pay(endpoint.record.holder)
+                if rests_us or not goes_on or not self._is_behind(endpoint):
                     break
         except ProblemError:
             pass  # the journal has failed: nothing more is sent
-        except OSError as error:
+        except BesideFailed as error:
             log.warning(
-                "dead letters could not be written", extra={"webhook": id, "reason": error.strerror}
+                "dead letters could not be written", extra={"webhook": id, "reason": str(error)}
             )
-            course.postponed(self._desk.clock.now())
+            endpoint.postponed(self._desk.clock.now())
         except Exception:
             log.exception("bug in the delivery to a webhook", extra={"webhook": id})
-            course.postponed(self._desk.clock.now())
+            endpoint.postponed(self._desk.clock.now())
         finally:
-            self._courses.unkept = True
+            self._endpoints.unsaved.add(id)
             if self._under_way.get(id) is asyncio.current_task():
                 del self._under_way[id]
             self._woken.set()
@@ -275,7 +284,7 @@ class Webhooks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._courses.keep(now=True)
+        await self._endpoints.save(now=True)
 
 
 def _dead_after_us(desk: Desk, settings: WebhookSettings) -> int:

@@ -8,18 +8,15 @@ key file can make them all.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import hmac
 import logging
 import secrets
 from pathlib import Path
 
-import msgspec
-
 from laissez.journal.disk import keep, make_folder, rename, write_whole
+from laissez.server.beside import Damaged, seal, unseal
 from laissez.server.webhooks.registry import WebhookRecord
-from laissez.server.webhooks.sealed import is_sealed, seal, unseal
 from laissez.wire.times import HOUR_US, SECOND_US, format_time
 from laissez.wire.webhooks import SECRET_PREFIX
 
@@ -83,41 +80,26 @@ def _signature(key: bytes, signed: bytes) -> str:
 
 def _read_or_make(path: Path, origin: bytes) -> bytes:
     try:
-        stored = path.read_bytes()
+        key = unseal(origin, FILE.name, path.read_bytes())
     except FileNotFoundError:
-        stored = None
-    key = None if stored is None else _read(stored, origin)
-    if stored is not None and key is not None:
-        if not is_sealed(stored):
-            # where keys may not be written, it is taken as it is
-            with contextlib.suppress(OSError):
-                write(path, key, origin)
-        keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
-        keep(path.parent.parent)
-        return key
-    if stored is not None:
+        pass
+    except Damaged:
         log.error(
-            "the key that signs webhooks is damaged and was put aside: receivers turn deliveries"
+            "the key that signs webhooks is damaged and was set aside: receivers turn deliveries"
             " away until each secret is rotated"
         )
         rename(path, path.with_name(f"{path.name}.damaged"))
+    else:
+        keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
+        keep(path.parent.parent)
+        return key
     key = secrets.token_bytes(KEY_BYTES)
     write(path, key, origin)
     log.info("made a key that signs webhooks", extra={"file": str(path)})
     return key
 
 
-def _read(stored: bytes, origin: bytes) -> bytes | None:
-    """None if it is no key of this journal's, or not as it was written."""
-    if len(stored) == KEY_BYTES and not stored.isascii():  # a seal is text
-        return stored  # from before there was one
-    try:
-        return bytes.fromhex(msgspec.json.decode(unseal(origin, FILE.name, stored), type=str))
-    except (msgspec.MsgspecError, ValueError):
-        return None
-
-
 def write(path: Path, key: bytes, origin: bytes) -> None:
     make_folder(path.parent)
-    write_whole(path, seal(origin, FILE.name, msgspec.json.encode(key.hex())))
+    write_whole(path, seal(origin, FILE.name, key))
     keep(path.parent.parent)

@@ -15,8 +15,7 @@ from contextlib import suppress
 
 from laissez import __version__
 from laissez.server.settings import Webhooks
-from laissez.server.webhooks.addresses import Guard, NotAllowed
-from laissez.server.webhooks.urls import Target, read_url
+from laissez.server.webhooks.addresses import Guard, NotAllowed, Target, read_url
 from laissez.wire.problems import ProblemError
 
 ADDRESSES_TRIED = 4

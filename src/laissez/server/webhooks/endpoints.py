@@ -1,0 +1,181 @@
+"""The webhooks as deliveries see them: each with its cursor, its failures and its next attempt,
+kept up with the registry and saved beside the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from laissez.server.beside import BesideFailed
+from laissez.server.desk import Desk
+from laissez.server.telling import optional_time
+from laissez.server.webhooks.cursors import Cursor, Cursors
+from laissez.server.webhooks.registry import WebhookRecord
+from laissez.wire.times import SECOND_US, format_time
+from laissez.wire.webhooks import Webhook
+
+BACKOFF_S = 1.0
+BACKOFF_S_MAX = 900.0
+SAVE_EVERY_S = 1.0  # how often cursors are saved, at most
+
+log = logging.getLogger("laissez.webhooks")
+
+
+class Endpoint(msgspec.Struct):
+    record: WebhookRecord
+    cursor: Cursor
+    failures: int = 0  # since the last delivery
+    last_error: str | None = None
+    next_at: int = 0  # not before
+    dies_at: int | None = None  # when the first event of a delivery that failed is given up
+    served: int = 0  # its latest turn
+    is_swift: bool = False  # whether the latest attempt was taken at once
+
+    def succeeded(self) -> None:
+        self.failures = 0
+        self.last_error = None
+        self.next_at = 0
+        self.dies_at = None
+
+    def failed(self, why: str, now: int, chance: float) -> None:
+        """Exponential backoff with jitter: not at the same instant as everybody else."""
+        self.is_swift = False
+        pause_s = min(BACKOFF_S * 2 ** min(self.failures, 30), BACKOFF_S_MAX)
+        self.failures += 1
+        self.last_error = why
+        self.next_at = now + round(pause_s * (0.5 + chance / 2) * SECOND_US)
+
+    def postponed(self, now: int) -> None:
+        """Something went wrong here, not there."""
+        self.dies_at = None
+        self.failed(self.last_error or "the service could not send it", now, 1.0)
+
+    def wakes_at(self) -> int:
+        """When there is something to do, if anything waits."""
+        return self.next_at if self.dies_at is None else min(self.next_at, self.dies_at)
+
+    def view(self) -> Webhook:
+        record, cursor = self.record, self.cursor
+        return Webhook(
+            record.id,
+            record.url,
+            record.types,
+            format_time(record.created_at),
+            "retrying" if self.failures else "active",
+            cursor.delivered,
+            self.failures,
+            self.last_error,
+            optional_time(self.next_at if self.failures else None),
+            cursor.letters,
+            cursor.dropped,
+        )
+
+
+class Endpoints:
+    def __init__(self, desk: Desk, cursors: Cursors) -> None:
+        self._desk = desk
+        self._registry = desk.exchange.webhooks
+        self._cursors = cursors
+        # loaded, and not taken up yet; None: not loaded
+        self._loaded: dict[str, Cursor] | None = None
+        self._is_lost = False  # there should have been cursors
+        self._seen = -1  # up to which change of the registry
+        self._saved_at = float("-inf")
+        self.all: dict[str, Endpoint] = {}
+        self.unsaved: set[str] = set()  # ids of those whose cursors are ahead of the disk
+
+    @property
+    def is_behind(self) -> bool:
+        return self._seen != self._registry.changes
+
+    def of(self, record: WebhookRecord) -> Endpoint:
+        """As it is, or will be once it is taken up."""
+        endpoint = self.all.get(record.id)
+        if endpoint is not None and endpoint.cursor.starts == record.starts:
+            return endpoint
+        return Endpoint(record, self._cursor(record, None if endpoint is None else endpoint.cursor))
+
+    async def keep_up(self, turn: int, end: Callable[[str], None]) -> None:
+        """Take up new webhooks and those that start again, which wait since this turn; `end` is
+        called where a delivery under way is to end."""
+        self._seen = self._registry.changes
+        over = [id for id, endpoint in self.all.items() if not self._is_current(endpoint)]
+        before = {id: self.all.pop(id).cursor for id in over}
+        for id in over:
+            end(id)  # before its letters go: it would write more of them
+        with suppress(BesideFailed):  # then the next start removes them
+            await self._cursors.forget([id for id in over if id not in self._registry.live])
+        for record in list(self._registry.live.values()):
+            if record.id not in self.all:
+                cursor = self._cursor(record, before.get(record.id))
+                self.all[record.id] = endpoint = Endpoint(record, cursor, served=turn)
+                self.unsaved.add(record.id)
+                await self._revive_letters(endpoint)
+        self._loaded, self._is_lost = {}, False
+
+    async def save(self, now: bool = False) -> None:
+        """Save the cursors that changed, not too often unless it must be now."""
+        loop = asyncio.get_running_loop()
+        if not self.unsaved or (not now and loop.time() < self._saved_at + SAVE_EVERY_S):
+            return
+        saved, self.unsaved = self.unsaved & self.all.keys(), set()
+        self._saved_at = loop.time()
+        try:
+            await self._cursors.save({id: self.all[id].cursor for id in saved})
+        except asyncio.CancelledError:
+            self.unsaved |= saved  # nobody waits for it any more, so nobody knows
+            raise
+        except BesideFailed as error:
+            self.unsaved |= saved
+            log.warning("webhook cursors could not be written", extra={"reason": str(error)})
+
+    def _is_current(self, endpoint: Endpoint) -> bool:
+        record = self._registry.live.get(endpoint.record.id)
+        return record is not None and endpoint.cursor.starts == record.starts
+
+    def _cursor(self, record: WebhookRecord, before: Cursor | None = None) -> Cursor:
+        """`before` is where it was when it was told to start again."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        found = self._loaded.get(record.id) if before is None else before
+        latest = self._desk.latest(record.holder)
+        if (
+            found is not None
+            and (found.starts, found.started_at) == (record.starts, record.started_at)
+            and found.delivered <= latest
+        ):
+            return found
+        after = record.after
+        if self._is_lost or (found is not None and found.starts >= record.starts):
+            # Of what the history no longer has nobody knows here whether it was delivered.
+            after = max(after, self._desk.history.gone_until(record.holder, latest))
+        letters, dropped = (0, 0) if found is None else (found.letters, found.dropped)
+        return Cursor(record.starts, record.started_at, after, 0, letters, dropped)
+
+    def _load(self) -> dict[str, Cursor]:
+        try:
+            found = self._cursors.load(self._registry.live.keys())
+        except BesideFailed as error:
+            log.warning("webhook cursors could not be read", extra={"reason": str(error)})
+            found = {}
+        self._is_lost = bool(self._registry.live) and not found
+        if self._is_lost:
+            log.warning(
+                "webhook cursors are lost: deliveries start again from each webhook's creation, or"
+                " the oldest event that is kept"
+            )
+        return found
+
+    async def _revive_letters(self, endpoint: Endpoint) -> None:
+        """Where it starts again, dead letters of what is sent again are no longer dead; what left
+        the history is not sent."""
+        cursor, record = endpoint.cursor, endpoint.record
+        if cursor.letters and cursor.delivered == record.after:
+            gone = self._desk.history.gone_until(record.holder, self._desk.latest(record.holder))
+            after = max(cursor.delivered, gone)
+            with suppress(BesideFailed):
+                endpoint.cursor = await self._cursors.revive(record.id, cursor, after)
