@@ -11,8 +11,7 @@ from laissez.market import Market, Topology
 from laissez.market.commands import SetFloor
 from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import DigestFile
-from laissez.server.audit.files import DAY_US, FOLDER, RefusalFiles, day_of
-from laissez.server.audit.lines import start
+from laissez.server.audit.log import DAY_US, FOLDER, RefusalFiles, day_of, start
 from laissez.server.commands import OPERATOR, SERVICE, Request
 from laissez.server.exchange import Exchange
 from laissez.server.outcomes import pack

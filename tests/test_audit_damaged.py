@@ -13,10 +13,19 @@ import pytest
 
 from audit_world import BEGAN, DAYS, change, made, noted
 from laissez.journal import JournalError, Reader
-from laissez.server.audit.checking import verify
 from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.files import CUT, DAY_US, FOLDER, RefusalFiles, path_of
-from laissez.server.audit.lines import Broken, Refusal, read, start
+from laissez.server.audit.log import (
+    CUT,
+    DAY_US,
+    FOLDER,
+    Broken,
+    Refusal,
+    RefusalFiles,
+    path_of,
+    read,
+    start,
+)
+from laissez.server.audit.verify import verify
 from laissez_check.disk.faulty import FaultyDisk
 
 pytestmark = pytest.mark.once

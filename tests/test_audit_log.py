@@ -12,20 +12,22 @@ import httpx
 import pytest
 
 from laissez.server.assembly import Service
-from laissez.server.audit.checking import verify
 from laissez.server.audit.collecting import Noted, Refusals
-from laissez.server.audit.files import (
+from laissez.server.audit.keeper import AuditKeeper
+from laissez.server.audit.log import (
     CUT,
     FOLDER,
     LOST,
+    Refusal,
     RefusalFiles,
     day_of,
     days,
     path_of,
     put_aside,
+    read,
+    start,
 )
-from laissez.server.audit.keeper import AuditKeeper
-from laissez.server.audit.lines import Refusal, read, start
+from laissez.server.audit.verify import verify
 from laissez.server.audit.view import Acted, Wanted, acted
 from laissez.server.clock import Clock
 from laissez.server.keyring import Principal

@@ -12,12 +12,22 @@ from typer.testing import CliRunner
 from audit_world import BEGAN, DAYS, made, noted
 from laissez.cli.audit import app
 from laissez.journal import Reader
-from laissez.server.audit.checking import verify
 from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.files import DAY_US, FOLDER, REMOVED, RefusalFiles, day_of, path_of
-from laissez.server.audit.lines import Refusal, read, start, written
-from laissez.server.audit.verdict import Verdict
+from laissez.server.audit.log import (
+    DAY_US,
+    FOLDER,
+    REMOVED,
+    Refusal,
+    RefusalFiles,
+    day_of,
+    path_of,
+    read,
+    start,
+    written,
+)
+from laissez.server.audit.verify import verify
+from laissez.server.audit.verify_log import Verdict
 
 pytestmark = pytest.mark.once
 

@@ -24,13 +24,23 @@ from laissez.journal.backup import backup
 from laissez.journal.entries import pack
 from laissez.market.commands import Alternative, SetFloor
 from laissez.server.accounts import KeyRecord
-from laissez.server.audit.checking import verify
-from laissez.server.audit.copying import copy
-from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.files import DAY_US, FOLDER, REMOVED, RefusalFiles, day_of, days, path_of
+from laissez.server.audit.digests import FILE, DigestFile, copy
 from laissez.server.audit.keeper import AuditKeeper
-from laissez.server.audit.kept import KeptUnreadable
-from laissez.server.audit.lines import Digest, Refusal, read, start, written
+from laissez.server.audit.log import (
+    DAY_US,
+    FOLDER,
+    REMOVED,
+    Digest,
+    Refusal,
+    RefusalFiles,
+    day_of,
+    days,
+    path_of,
+    read,
+    start,
+    written,
+)
+from laissez.server.audit.verify import KeptUnreadable, verify
 from laissez.server.commands import OPERATOR, PlaceOrder
 from laissez.server.exchange import Exchange
 from laissez.server.keyring import OPERATOR_SCOPES

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from laissez.journal import Reader
-from laissez.server.audit.checking import verify
+from laissez.server.audit.verify import verify
 from laissez.server.outcomes import Outcome, read_outcome
 from laissez.server.settings import read_settings
 from laissez_bench import cluster

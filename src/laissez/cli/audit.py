@@ -17,10 +17,9 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez.cli.tables import Column, show, show_json
 from laissez.journal import Reader
-from laissez.server.audit.checking import verify as verify_folder
 from laissez.server.audit.digests import DigestFile
-from laissez.server.audit.files import FOLDER
-from laissez.server.audit.lines import start
+from laissez.server.audit.log import FOLDER, start
+from laissez.server.audit.verify import verify as verify_folder
 from laissez.server.audit.view import Acted, Wanted, acted
 from laissez.server.settings import read_settings
 from laissez.wire.times import parse_time

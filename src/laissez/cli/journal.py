@@ -20,7 +20,7 @@ from laissez.journal.inspection import Described, inspect, summary
 from laissez.journal.inspection import export as export_lines
 from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
-from laissez.server.audit.copying import copy as copy_audit
+from laissez.server.audit.digests import copy as copy_audit
 from laissez.server.exchange import read_request
 from laissez.server.opening import Replaying
 from laissez.server.outcomes import read_outcome

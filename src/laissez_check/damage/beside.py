@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.files import FOLDER, RefusalFiles, day_of
-from laissez.server.audit.lines import start
+from laissez.server.audit.log import FOLDER, RefusalFiles, day_of, start
 from laissez.server.beside import FILE as DATABASE
 from laissez.server.beside import Beside as Database
 from laissez.server.webhooks import signing

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.server.audit.checking import verify
 from laissez.server.audit.digests import FILE
-from laissez.server.audit.files import FOLDER
-from laissez.server.audit.lines import Digest
+from laissez.server.audit.log import FOLDER, Digest
+from laissez.server.audit.verify import verify
 from laissez_check.damage.beside import Kept, digests_in, lines_in
 from laissez_check.finding import Finding
 

@@ -12,7 +12,7 @@ from laissez.journal import Document, Entry, Group, Journal, reader, recovery, s
 from laissez.journal import file as journal_file
 from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
-from laissez.server.audit import digests, files, lines
+from laissez.server.audit import digests, log
 from laissez.server.webhooks import signing
 
 Patch = tuple[Any, str, Any]  # where, what, by what
@@ -93,12 +93,12 @@ def seal_not_checked() -> list[Patch]:
 
 def digest_not_checked() -> list[Patch]:
     """One that can be read is taken for what was written."""
-    return [(digests, "read", lambda stored, kind, before: lines.read(stored, kind, None))]
+    return [(digests, "read", lambda stored, kind, before: log.read(stored, kind, None))]
 
 
 def any_line_goes_on() -> list[Patch]:
     """The log of refusals goes on after whatever its last file has."""
-    return [(files.RefusalFiles, "_must_follow", lambda self, content, before: None)]
+    return [(log.RefusalFiles, "_must_follow", lambda self, content, before: None)]
 
 
 BUGS: dict[str, Callable[[], list[Patch]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laissez.server.audit.checking import verify
+from laissez.server.audit.verify import verify
 from laissez_check.bills.compare import audit_bills
 from laissez_check.finding import Finding
 

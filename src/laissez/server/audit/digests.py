@@ -13,8 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from laissez.journal import Reader, disk
-from laissez.server.audit.files import day_of, days, end_of, last_line
-from laissez.server.audit.lines import Broken, Digest, read, split, written
+from laissez.server.audit.log import (
+    FOLDER,
+    Broken,
+    Digest,
+    day_of,
+    days,
+    end_of,
+    last_line,
+    path_of,
+    read,
+    split,
+    written,
+)
 from laissez.server.looking_back import last_entry
 from laissez.wire.times import TimeError
 
@@ -180,3 +191,24 @@ def _told(stored: bytes) -> Digest | None:
         return read(stored, Digest, None)
     except Broken:
         return None
+
+
+def copy(data: Path, target: Path) -> None:
+    """Copy the log and the digests into another data folder, also while a server writes them: else
+    digests that were kept would fit no backup. The digests first: a server writes what they
+    tell of before them, so all of it is in what is copied afterwards."""
+    folder = data / FOLDER
+    for path in (
+        folder / FILE,
+        *(path_of(folder, date) for date in days(folder)),
+        *folder.glob("*.cut-*"),
+    ):
+        try:
+            content = path.read_bytes()
+        # there are no digests yet; or it was removed meanwhile, because it was old
+        except FileNotFoundError:
+            continue
+        disk.make_folder(target / FOLDER)
+        # the last line may still be on its way
+        whole = content.rfind(b"\n") + 1 if path.suffix == ".jsonl" else len(content)
+        disk.write_whole(target / FOLDER / path.name, content[:whole])

@@ -20,11 +20,13 @@ from laissez.journal import Journal, JournalError, disk
 from laissez.market.commands import AdvanceTime
 from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import DigestFile
-from laissez.server.audit.files import (
+from laissez.server.audit.log import (
     DAY_US,
     FOLDER,
     LOST,
     REMOVED,
+    Broken,
+    Digest,
     RefusalFiles,
     day_of,
     days,
@@ -32,8 +34,8 @@ from laissez.server.audit.files import (
     first_kept,
     path_of,
     put_aside,
+    start,
 )
-from laissez.server.audit.lines import Broken, Digest, start
 from laissez.server.commands import OPERATOR, SERVICE
 from laissez.server.desk import Desk
 from laissez.server.settings import Audit

@@ -11,8 +11,7 @@ import msgspec
 
 from laissez.journal import Reader
 from laissez.server.audit.collecting import DONE
-from laissez.server.audit.files import FOLDER, day_of, days, lines_of, path_of
-from laissez.server.audit.lines import Broken, Refusal, read
+from laissez.server.audit.log import FOLDER, Broken, Refusal, day_of, days, lines_of, path_of, read
 from laissez.server.looking_back import last_entry
 from laissez.wire.times import format_time, parse_time
 
